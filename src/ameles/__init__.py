@@ -1,0 +1,1 @@
+"""Ameles publishes live statistics about people under differential privacy."""
