@@ -12,25 +12,41 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ameles.core.exceptions import StoreRefused
+from ameles.core.exceptions import BadInput, StoreRefused
+
+RESERVED = frozenset({"ameles", "version"})
 
 
 def write(kind: str, version: int, fields: dict[str, Any]) -> str:
     """A document: its kind, its version, its fields, without spaces, in a fixed order."""
+    if taken := RESERVED & fields.keys():
+        raise BadInput(f"A {kind} cannot have a field called {', '.join(sorted(taken))}.")
     document = {"ameles": kind, "version": version, **fields}
     return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 
 def read(kind: str, version: int, text: str) -> dict[str, Any]:
     """The fields of a document of this kind, not newer than this version."""
+    document = parse(kind, text)
+    accept(kind, version, document.pop("version", None))
+    return document
+
+
+def parse(kind: str, text: str) -> dict[str, Any]:
+    """The fields of a document of this kind, its version among them, not yet accepted."""
     try:
-        document = json.loads(text)
-    except ValueError as problem:
-        raise damaged(kind) from problem
+        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, TypeError, RecursionError):
+        # What the parser complains about quotes the text, which may be anything.
+        raise damaged(kind) from None
     if not isinstance(document, dict) or document.pop("ameles", None) != kind:
         raise damaged(kind)
-    found = document.pop("version", None)
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+    return document
+
+
+def accept(kind: str, version: int, found: object) -> None:
+    """Refuse what is not a version, or is one above ``version``."""
+    if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= 10**6:
         raise damaged(kind)
     if found > version:
         raise StoreRefused(
@@ -38,7 +54,17 @@ def read(kind: str, version: int, text: str) -> dict[str, Any]:
             why="a newer program wrote it",
             tip="update ameles",
         )
-    return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError  # of two values for one field, readers differ on which counts
+    return fields
+
+
+def _no_constant(_: str) -> None:
+    raise ValueError  # NaN and Infinity are not JSON
 
 
 def damaged(kind: str) -> StoreRefused:

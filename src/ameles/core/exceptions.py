@@ -18,7 +18,8 @@ error[input]: The 'width' parameter must be at least 1. Got 0 instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from ameles.core.loss import Loss
@@ -87,6 +88,17 @@ class BudgetExceeded(AmelesError):
         self.asked = asked
         self.left = left
         self.blocked_by = blocked_by
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are rebuilt from their positional arguments alone; these have names.
+        again = partial(
+            type(self),
+            spent=self.spent,
+            asked=self.asked,
+            left=self.left,
+            blocked_by=self.blocked_by,
+        )
+        return again, self.args, vars(self)
 
 
 class StoreRefused(AmelesError):

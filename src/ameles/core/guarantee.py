@@ -23,8 +23,22 @@ from typing import Any
 
 from ameles.core import codec
 from ameles.core.exceptions import BadInput
-from ameles.core.loss import Loss, loss_from_dict, loss_to_dict
-from ameles.core.parameters import whole
+from ameles.core.loss import Loss, currency, loss_from_dict, loss_to_dict
+from ameles.core.parameters import Parameter, refuse, whole
+
+
+def _hold(owner: object, name: str) -> None:
+    """Keep a field of a frozen class as a plain int, which JSON can write."""
+    object.__setattr__(owner, name, whole(getattr(owner, name), name, low=1, high=2**40))
+
+
+def _member(value: object, name: str, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise refuse(name, f"of the type {kind.__name__}", value)
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +50,45 @@ class Unit:
 
     def __post_init__(self) -> None:
         if self.kind not in ("event", "user", "user-window"):
-            raise BadInput(
-                "The 'kind' of a unit must be event, user or user-window. "
-                f"Got {self.kind!r} instead."
-            )
+            raise refuse("kind", "event, user or user-window", self.kind)
         if (self.kind == "user-window") != (self.window is not None):
             raise BadInput(
                 "The 'window' of a unit goes with the kind user-window, and only with it.",
                 tip="user_window(30)",
             )
         if self.window is not None:
-            whole(self.window, "window", low=1, high=2**40)
+            _hold(self, "window")
 
     def __str__(self) -> str:
         if self.window is not None:
-            return f"one user within {self.window} steps"
+            return f"one user within {_steps(self.window)}"
         return f"one {self.kind}"
+
+    @property
+    def tag(self) -> str:
+        """The unit as one word: event, user, or user-window:30."""
+        return self.kind if self.window is None else f"{self.kind}:{self.window}"
+
+    @classmethod
+    def tagged(cls, tag: str) -> Unit:
+        """The unit that has this tag.
+
+        >>> Unit.tagged("user-window:30") == user_window(30)
+        True
+        """
+        kind, colon, window = tag.partition(":")
+        if colon and not (window.isascii() and window.isdigit() and len(window) < 20):
+            raise refuse("unit", "event, user or user-window:30", tag)
+        return cls(kind, int(window) if colon else None)
+
+
+class Protects(Parameter[Unit | str, str]):
+    """A recipe's parameter for whose data it protects, kept as the unit's tag."""
+
+    def check(self, value: Unit | str) -> str:
+        if not isinstance(value, Unit | str):
+            raise refuse(self.name, "a unit, such as EVENT or USER", value)
+        return value.tag if isinstance(value, Unit) else Unit.tagged(value).tag
 
 
 EVENT = Unit("event")
@@ -98,12 +135,13 @@ class Contribution:
     norm: Norm
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps", low=1, high=2**40)
-        whole(self.bound, "bound", low=1, high=2**40)
+        _hold(self, "steps")
+        _hold(self, "bound")
+        _member(self.norm, "norm", Norm)
 
     def __str__(self) -> str:
-        steps = "1 step" if self.steps == 1 else f"up to {self.steps} steps"
-        return f"{steps} by at most {self.bound} ({self.norm.value})"
+        upto = "" if self.steps == 1 else "up to "
+        return f"{upto}{_steps(self.steps)} by at most {self.bound} ({self.norm.value})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +156,13 @@ class Guarantee:
     intrusions: Intrusions
 
     def __post_init__(self) -> None:
+        currency(self.loss)  # refuses what is not a loss
+        _member(self.unit, "unit", Unit)
+        _member(self.neighbours, "neighbours", Neighbours)
+        _member(self.contribution, "contribution", Contribution)
+        _member(self.intrusions, "intrusions", Intrusions)
         if self.horizon is not None:
-            whole(self.horizon, "horizon", low=1, high=2**40)
+            _hold(self, "horizon")
 
     def __str__(self) -> str:
         relation = {
@@ -129,7 +172,7 @@ class Guarantee:
             Neighbours.USER_PRESENCE: "present or absent, changing",
             Neighbours.USER_SUBSTITUTION: "replaced by another, changing",
         }[self.neighbours]
-        over = "without end" if self.horizon is None else f"over {self.horizon} steps"
+        over = "without end" if self.horizon is None else f"over {_steps(self.horizon)}"
         seized = {
             Intrusions.NONE: "",
             Intrusions.ONE: "; the state may be seized once",
@@ -160,20 +203,22 @@ class Guarantee:
     @classmethod
     def from_json(cls, text: str) -> Guarantee:
         """The guarantee that ``to_json`` wrote."""
-        fields = codec.read("guarantee", 1, text)
+        return cls.from_dict(codec.read("guarantee", 1, text))
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Guarantee:
+        """The guarantee that ``to_dict`` gave; anything missing or unknown is refused."""
         try:
-            contribution = fields["contribution"]
-            return cls(
-                loss=loss_from_dict(fields["loss"]),
-                unit=Unit(**fields["unit"]),
-                neighbours=Neighbours(fields["neighbours"]),
-                contribution=Contribution(
-                    steps=contribution["steps"],
-                    bound=contribution["bound"],
-                    norm=Norm(contribution["norm"]),
-                ),
-                horizon=fields["horizon"],
-                intrusions=Intrusions(fields["intrusions"]),
-            )
-        except (KeyError, TypeError, ValueError) as problem:
-            raise codec.damaged("guarantee") from problem
+            # What is missing raises a KeyError or a TypeError, what is unknown a TypeError.
+            unit = dict(fields["unit"])
+            norm = Norm(fields["contribution"]["norm"])
+            meanings = {
+                "loss": loss_from_dict(fields["loss"]),
+                "unit": Unit(unit.pop("kind"), unit.pop("window"), **unit),
+                "neighbours": Neighbours(fields["neighbours"]),
+                "contribution": Contribution(**{**fields["contribution"], "norm": norm}),
+                "intrusions": Intrusions(fields["intrusions"]),
+            }
+            return cls(**{**fields, **meanings})
+        except (KeyError, TypeError, ValueError):
+            raise codec.damaged("guarantee") from None

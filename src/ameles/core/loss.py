@@ -12,32 +12,50 @@ Pure(epsilon=Fraction(1, 10))
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import Exact, Parameter, exact, refuse
+from ameles.core.parameters import shown as shown
+
+# A total of many spends has a common denominator that no person would type; beyond this
+# it is refused, because Python stops writing and reading integers at 4300 digits.
+TOTAL_DIGITS = 4000
+_BEYOND = 10**TOTAL_DIGITS
+_TOTAL = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?")
 
 
 class Amount(Parameter[Exact, Fraction]):
     """A loss that may be zero and, as a sum over years, has no largest value."""
 
+    span: ClassVar[str] = "zero or more"
+
     def check(self, value: Exact) -> Fraction:
         # A total is a Fraction already and may have outgrown what a person would type.
-        number = value if isinstance(value, Fraction) else exact(value, self.name)
+        if isinstance(value, Fraction):
+            number = value
+            if max(number.numerator, number.denominator) >= _BEYOND:
+                raise refuse(self.name, f"{self.span}, of at most {TOTAL_DIGITS} digits", value)
+        else:
+            number = exact(value, self.name, span=f" that is {self.span}")
         if number < 0:
-            raise refuse(self.name, "zero or more", value)
+            raise refuse(self.name, self.span, value)
         return number
 
 
 class Probability(Amount):
     """A loss that is a probability."""
 
+    span = "zero or more and below 1"
+
     def check(self, value: Exact) -> Fraction:
         number = super().check(value)
         if number >= 1:
-            raise refuse(self.name, "below 1", value)
+            raise refuse(self.name, self.span, value)
         return number
 
 
@@ -77,24 +95,12 @@ Loss: TypeAlias = Pure | Approx | Concentrated
 CURRENCIES: dict[str, type[Loss]] = {"pure": Pure, "approx": Approx, "concentrated": Concentrated}
 
 
-def shown(number: Fraction) -> str:
-    """A number as a person would write it: short where that is exact, else as a ratio.
-
-    >>> shown(Fraction(1, 10)), shown(Fraction(1, 3)), shown(Fraction(1, 10**6))
-    ('0.1', '1/3', '1e-06')
-    """
-    if number.denominator == 1:
-        return str(number.numerator)
-    short = f"{float(number):.12g}"
-    if Fraction(short) == number:
-        return short
-    ratio = f"{number.numerator}/{number.denominator}"
-    return ratio if len(ratio) <= 24 else f"about {float(number):.6g}"
-
-
 def currency(loss: Loss) -> str:
     """The name of a loss's currency."""
-    return next(name for name, kind in CURRENCIES.items() if isinstance(loss, kind))
+    for name, kind in CURRENCIES.items():
+        if isinstance(loss, kind):
+            return name
+    raise refuse("loss", "a Pure, Approx or Concentrated loss", loss)
 
 
 def loss_to_dict(loss: Loss) -> dict[str, str]:
@@ -103,20 +109,26 @@ def loss_to_dict(loss: Loss) -> dict[str, str]:
     return {"currency": currency(loss), **amounts}
 
 
-def loss_from_dict(fields: dict[str, str]) -> Loss:
+def loss_from_dict(fields: Mapping[str, object]) -> Loss:
     """The loss that ``loss_to_dict`` wrote.
 
     >>> loss_from_dict({"currency": "pure", "epsilon": "1/10"})
     Pure(epsilon=Fraction(1, 10))
     """
-    amounts = dict(fields)
-    kind = CURRENCIES.get(amounts.pop("currency", ""))
     try:
-        if kind is not None:
-            return kind(**{name: Fraction(amount) for name, amount in amounts.items()})
-    except (TypeError, ValueError, ZeroDivisionError):
-        pass  # reported below, in the same words
-    raise BadInput(
-        "This is not a privacy loss that Ameles can read.",
-        why=f"its currency must be one of {', '.join(CURRENCIES)}, with that currency's amounts",
-    )
+        amounts = dict(fields)
+        kind = CURRENCIES[str(amounts.pop("currency"))]
+        return kind(**{name: _amount(amount) for name, amount in amounts.items()})
+    except (TypeError, ValueError, KeyError, ZeroDivisionError):
+        raise BadInput(
+            "This is not a privacy loss that Ameles can read.",
+            why=f"its currency must be one of {', '.join(CURRENCIES)}, "
+            "with that currency's amounts, each a string such as '1/10'",
+        ) from None
+
+
+def _amount(text: object) -> Fraction:
+    if not isinstance(text, str):
+        raise TypeError  # a JSON number is a float to most readers, and would not be exact
+    # Not Fraction(text) for any text: it would write out every zero of 1e999999999.
+    return Fraction(text) if _TOTAL.fullmatch(text) else exact(text, "amount")

@@ -7,7 +7,7 @@ turn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
@@ -83,7 +83,7 @@ class Run(Protocol[In, Out]):
         """One step: takes an input, gives a release."""
         ...
 
-    def feed(self, xs: Sequence[In]) -> Sequence[Out]:
+    def feed(self, xs: Iterable[In]) -> Iterable[Out]:
         """Many steps at once: the same releases as that many calls of ``step``."""
         ...
 

@@ -1,0 +1,37 @@
+"""Ledger entries: what was paid, for what, why and when; never changed, never removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ameles.core.guarantee import Guarantee
+from ameles.core.loss import Loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A debit: one mechanism started on one stream or table."""
+
+    number: int  # from 1, in the order of spending
+    at: datetime
+    on: str
+    why: str
+    by: str  # the ledger or child ledger that was asked
+    asked: Loss  # of it, in the currency, unit and relation of the population
+    paid: Loss  # by the population: more after a scaling, less in a partition
+    recipe: str  # versioned JSON
+    guarantee: Guarantee
+    run: str
+
+    def __str__(self) -> str:
+        return f"'{self.on}' was started with {self.asked} on {self.at:%Y-%m-%d} ({self.why})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """An addition to the cap: explicit, permanent, and counted into the lifetime sum."""
+
+    at: datetime
+    why: str
+    added: Loss

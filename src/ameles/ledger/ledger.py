@@ -1,0 +1,210 @@
+"""The ledger: runs are bought, exactly, under the cap of the people they are about.
+
+A ledger belongs to one population and has one unit, one neighbouring relation and one
+currency, fixed when it is opened.  ``start`` reads the guarantee from the recipe, debits it
+and gives the run; the noise source never leaves it.  Nothing is refunded.  A renewal adds to
+the cap, for all to see, and never forgets what was spent.
+
+>>> from datetime import datetime
+>>> from ameles.core.guarantee import EVENT
+>>> from ameles.core.loss import Pure
+>>> from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+>>> visitors = Ledger("visitors", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE,
+...                   clock=lambda: datetime(2026, 3, 1, tzinfo=UTC))
+>>> run = visitors.start(SimpleTwoCounter(epsilon=0.8), on="flu", why="weekly dashboard")
+>>> print(visitors.left)
+epsilon 0.2
+>>> visitors.start(SimpleTwoCounter(epsilon=0.5), on="cough", why="weekly dashboard")
+Traceback (most recent call last):
+ameles.core.exceptions.BudgetExceeded: error[budget]: 'cough' needs epsilon 0.5; population
+'visitors' has epsilon 0.2 left of epsilon 1
+  why: 'flu' was started with epsilon 0.8 on 2026-03-01 (weekly dashboard)
+  try: a loss of at most epsilon 0.2, or a renewal by the owner of population 'visitors'
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+from ameles.accounting.filter import in_currency, left_of, nothing_of
+from ameles.core.exceptions import StoreRefused
+from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
+from ameles.core.loss import Loss
+from ameles.core.mechanism import Noise, Run
+from ameles.ledger.budget import Budget, Quote, added
+from ameles.ledger.entering import Terms
+from ameles.ledger.entry import Entry, Renewal
+from ameles.mechanisms.snapshot import run_id
+from ameles.noise import System
+
+RunT = TypeVar("RunT", bound=Run[Any, Any], covariant=True)
+
+
+class Recipe(Protocol[RunT]):
+    """What can be bought: a recipe that says what it promises."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def to_json(self) -> str: ...
+    def start(self, noise: Noise) -> RunT: ...
+    def resume(self, snapshot: bytes, noise: Noise) -> RunT: ...
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Ledger(Budget):
+    """The budget of one population; safe to use from several threads.
+
+    ``contributions`` is the owner's promise of how many events one unit may have, for
+    mechanisms that protect single events under a cap for users.  ``noise`` replaces the
+    operating system's in tests; such a ledger is marked by ``genuine``.
+    """
+
+    def __init__(
+        self,
+        population: str,
+        *,
+        cap: Loss,
+        unit: Unit,
+        neighbours: Neighbours,
+        contributions: int | None = None,
+        noise: Noise | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        super().__init__(population, nothing_of(cap))
+        self._cap = cap
+        self._terms = Terms(unit=unit, neighbours=neighbours, contributions=contributions)
+        self._noise = noise
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._entries: list[Entry] = []
+        self._renewals: list[Renewal] = []
+        self._resumed: dict[str, int] = {}
+
+    @property
+    def ledger(self) -> Ledger:
+        """This ledger: it is the root."""
+        return self
+
+    @property
+    def cap(self) -> Loss:
+        """The most that may ever be spent, with all renewals."""
+        return self._cap
+
+    @property
+    def left(self) -> Loss:
+        """The cap less the lifetime sum, to the last bit."""
+        return left_of(self._cap, spent=self._spent)
+
+    @property
+    def unit(self) -> Unit:
+        """Whose loss is counted."""
+        return self._terms.unit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that losses are stated for."""
+        return self._terms.neighbours
+
+    @property
+    def genuine(self) -> bool:
+        """Whether every run's noise is the operating system's."""
+        return self._noise is None or self._noise.genuine
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every debit since the ledger was opened."""
+        return tuple(self._entries)
+
+    @property
+    def renewals(self) -> tuple[Renewal, ...]:
+        """Every addition to the cap since the ledger was opened."""
+        return tuple(self._renewals)
+
+    def renew(self, added_cap: Loss, *, why: str) -> None:
+        """Adds to the cap: an explicit, permanent entry."""
+        with self._lock:
+            more = in_currency(added_cap, self._cap)
+            self._renewals.append(Renewal(at=self._clock(), why=why, added=more))
+            self._cap = added(self._cap, more)
+
+    def buy(self, recipe: Recipe[RunT], *, budget: Budget, on: str, why: str) -> RunT:
+        """Starts a run that ``budget``, this ledger or one below it, pays for."""
+        guarantee = recipe.guarantee
+        with self._lock:
+            asked = self._terms.price(guarantee, self._cap)
+            quotes = budget.quote(asked, on=on)
+            # A run that has not been handed out has revealed nothing: a recipe that
+            # cannot start costs nothing, and no run leaves before it is paid.
+            run = recipe.start(self._noise_for(guarantee))
+            for quote in quotes:
+                quote.budget.settle(quote.total)
+            self._entries.append(self._entry(quotes, recipe, guarantee, run.id, on, why))
+        return run
+
+    def resume(self, recipe: Recipe[RunT], snapshot: bytes) -> RunT:
+        """Goes on with a run that was bought here, once from each snapshot.
+
+        A second resumption would draw other noise for steps that may have been published.
+        """
+        run, step = run_id(snapshot)
+        with self._lock:
+            bought = next((entry for entry in self._entries if entry.run == run), None)
+            if bought is None or bought.recipe != recipe.to_json():
+                raise StoreRefused(
+                    "This snapshot is of no run that was bought here with this recipe.",
+                    tip="the ledger and the recipe that the run was started with",
+                )
+            if step <= self._resumed.get(run, -1):
+                raise StoreRefused(
+                    f"The run was resumed from step {self._resumed[run]} or later before.",
+                    why="it may have released steps after this snapshot, with other noise",
+                    tip="the newest snapshot of the run that is going on",
+                )
+            resumed = recipe.resume(snapshot, self._noise_for(recipe.guarantee))
+            self._resumed[run] = step
+        return resumed
+
+    def history(self, budget: Budget) -> str:
+        """What a budget was spent on, in one line: the latest, and how many before."""
+        spent = [entry for entry in self._entries if budget is self or entry.by == budget.name]
+        if not spent:
+            return ""
+        others = f", after {len(spent) - 1} others" if len(spent) > 1 else ""
+        return f"{spent[-1]}{others}"
+
+    def _noise_for(self, guarantee: Guarantee) -> Noise:
+        if self._noise is not None:
+            return self._noise
+        return System() if guarantee.intrusions is Intrusions.NONE else System.direct()
+
+    def _entry(
+        self,
+        quotes: list[Quote],
+        recipe: Recipe[Run[Any, Any]],
+        guarantee: Guarantee,
+        run: str,
+        on: str,
+        why: str,
+    ) -> Entry:
+        return Entry(
+            number=len(self._entries) + 1,
+            at=self._clock(),
+            on=on,
+            why=why,
+            by=quotes[0].budget.name,
+            asked=quotes[0].paid,
+            paid=quotes[-1].paid,
+            recipe=recipe.to_json(),
+            guarantee=guarantee,
+            run=run,
+        )
+
+    def _quotes_above(self, asked: Loss, total: Loss, on: str) -> list[Quote]:
+        return []

@@ -1,0 +1,1 @@
+"""Mechanisms: frozen recipes, one a file, each with its theorem in its docstring."""

@@ -1,0 +1,1 @@
+"""Continual counters: running counts of a stream, one noise process a file."""

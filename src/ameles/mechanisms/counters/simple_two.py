@@ -1,0 +1,135 @@
+"""Simple counter II: noise on every increment, and the running sum of the noisy ones.
+
+Theorem      Chan-Shi-Song 2010, 3.2 (catalogue 2): one unit changes the increments by at most
+             contributions * bound in L1; the sums are post-processing
+Neighbours   streams that differ in up to ``contributions`` steps, by at most ``bound`` each
+Noise        discrete Laplace, scale contributions * bound / epsilon on each increment
+Error        standard deviation about 1.41 sqrt(t) * scale at step t
+Memory       one noisy sum per counter
+
+It needs no horizon, and its state is a noisy sum: all that an intruder finds, however
+often, is what noisy increments would have told.  With that many unannounced intrusions
+the square root cannot be avoided (Dwork-Naor-Pitassi-Rothblum 2010, Thm 4.3).
+
+Each call of ``add`` draws noise of its own, so that no exact value is ever in the state;
+the stated error is for one call a step.  A step without any is folded as a zero.
+
+>>> from ameles.noise import Zero
+>>> run = SimpleTwoCounter(epsilon=1).start(Zero())
+>>> [run.step(x) for x in [1, 0, 1, 1]]
+[1, 1, 2, 3]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ameles.core.guarantee import Intrusions
+from ameles.core.loss import Pure
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import Epsilon, OptionalHorizon
+from ameles.mechanisms import laplace_sum
+from ameles.mechanisms.counters.folded import FoldedRun
+from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
+from ameles.mechanisms.snapshot import State
+from ameles.noise.arrays import IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimpleTwoCounter(CounterRecipe):
+    """Running sums of noisy increments; pan-private against any number of intrusions."""
+
+    epsilon: Epsilon = Epsilon()
+    horizon: OptionalHorizon = OptionalHorizon()
+
+    @property
+    def loss(self) -> Pure:
+        """Pure: epsilon, for ever."""
+        return Pure(self.epsilon)
+
+    @property
+    def steps(self) -> int | None:
+        """The horizon; None: without end."""
+        return self.horizon
+
+    @property
+    def intrusions(self) -> Intrusions:
+        """After every step, and between any two calls."""
+        return Intrusions.EVERY
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the Laplace noise on each increment."""
+        return self.contributions * self.bound / self.epsilon
+
+    @property
+    def error(self) -> WalkError:
+        """A symmetric random walk."""
+        return WalkError(self.scale)
+
+    @property
+    def memory(self) -> int:
+        """The noisy sums, and whether the open step has had an input."""
+        return self.columns + 1
+
+    def _run(self, state: State, noise: Noise) -> CounterRun:
+        return _SimpleTwoRun(self, state, noise)
+
+
+class _SimpleTwoRun(FoldedRun):
+    def __init__(self, recipe: SimpleTwoCounter, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state)
+        self._noise = noise
+        self._scale = recipe.scale
+        self._columns = recipe.columns
+        if state.parts:
+            self._sums, added = state.parts
+            self._added = bool(added[0])
+        else:
+            self._sums = np.zeros(self._columns, dtype=np.int64)
+            self._added = False
+
+    def _fold(self, row: IntArray) -> None:
+        noisy = self._noise.laplace(self._scale, (1, self._columns))[0]
+        noisy += row
+        self._sums += noisy
+        self._added = True
+
+    def _close(self) -> IntArray:
+        if not self._added:
+            self._fold(np.zeros(self._columns, dtype=np.int64))
+        self._added = False
+        return self._sums.copy()
+
+    def _feed(self, rows: IntArray) -> IntArray:
+        releases = self._noise.laplace(self._scale, rows.shape)
+        releases += rows
+        np.cumsum(releases, axis=0, out=releases)
+        releases += self._sums
+        if len(releases):
+            self._sums[:] = releases[-1]
+            self._added = False
+        return releases
+
+    def _parts(self) -> tuple[IntArray, ...]:
+        return self._sums, np.array([self._added], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class WalkError:
+    """The sum of t discrete Laplace variables at step t: a symmetric random walk."""
+
+    scale: Fraction
+
+    def std(self, t: int) -> float:
+        return laplace_sum.std(t, self.scale)
+
+    def bound(self, t: int, beta: float) -> float:
+        return laplace_sum.quantile(t, self.scale, beta)
+
+    def bound_all(self, steps: int, beta: float) -> float:
+        # Lévy's inequality: a symmetric walk leaves a band at most twice as often as its end
+        return laplace_sum.quantile(steps, self.scale, beta / 2)

@@ -1,0 +1,170 @@
+"""Summed counters: an exact running sum plus a noise process that never sees the data.
+
+The process depends on the step alone, so its noise can be taken in blocks ahead of time:
+one step of a plain counter is then a few additions of Python integers.  Noise that was
+taken and not yet used is part of the snapshot.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ameles.core.mechanism import Noise
+from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
+from ameles.mechanisms.snapshot import State, pack
+from ameles.noise.arrays import IntArray
+from ameles.noise.sampler import wrapped
+
+# How many noise values a run takes ahead: enough to make a vectorised draw worth it.
+AHEAD = 1024
+
+
+class Process(Protocol):
+    """The noise of a summed counter, step after step."""
+
+    def take(self, n: int) -> IntArray:
+        """The noise of the next ``n`` steps, one row a step, one column a counter."""
+        ...
+
+    def state(self) -> IntArray:
+        """All that a new process needs to go on from here, flat."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummedCounter(CounterRecipe):
+    """A recipe of the summed shape: it adds the process and nothing else."""
+
+    @abstractmethod
+    def process(self, noise: Noise, state: IntArray | None) -> Process:
+        """A new process, or the one whose state this was."""
+
+    @property
+    def ahead(self) -> int:
+        """How many steps of noise a run takes at a time."""
+        return max(1, AHEAD // self.columns)
+
+    def _run(self, state: State, noise: Noise) -> CounterRun:
+        kind = PlainRun if self.width is None else SummedRun
+        return kind(self, state, noise)
+
+
+class SummedRun:
+    """A run of a vector of summed counters."""
+
+    def __init__(self, recipe: SummedCounter, state: State, noise: Noise) -> None:
+        self._recipe = recipe
+        self._id = state.run
+        if state.parts:
+            self._sums, ahead, process = state.parts
+            self._process = recipe.process(noise, process)
+            self._ahead = ahead.reshape(-1, recipe.columns)
+        else:
+            self._sums = np.zeros(recipe.columns, dtype=np.int64)
+            self._process = recipe.process(noise, None)
+            self._ahead = np.empty((0, recipe.columns), dtype=np.int64)
+        self._start = state.step  # the step of the first row of noise ahead
+        self._used = 0
+
+    def __repr__(self) -> str:
+        return f"<run of {type(self._recipe).__name__} at step {self.t}>"
+
+    @property
+    def id(self) -> str:
+        """What tells this run from every other."""
+        return self._id.hex()
+
+    @property
+    def t(self) -> int:
+        """How many steps were taken."""
+        return self._start + self._used
+
+    def step(self, x: Any) -> Any:
+        """One step of all counters."""
+        row = self._recipe.row(x)
+        self._recipe.check_room(self.t, 1)
+        self._need_noise()
+        self._sums = self._sums + row
+        noise = self._ahead[self._used]
+        self._used += 1
+        return self._sums + noise
+
+    def feed(self, xs: Any) -> Any:
+        """Many steps at once; the same releases as ``step`` gives one by one."""
+        rows = self._recipe.rows(xs)
+        self._recipe.check_room(self.t, len(rows))
+        noise = self._take(len(rows))
+        sums = self._running(rows)
+        return sums + noise
+
+    def snapshot(self) -> bytes:
+        """The exact sums, the noise taken ahead and the process: secret."""
+        parts = (self._sums, self._ahead[self._used :].reshape(-1), self._process.state())
+        return pack(State(self._id, self.t, parts), self._recipe.fingerprint)
+
+    def _running(self, rows: IntArray) -> IntArray:
+        """The running sums after each row; keeps the last."""
+        sums = np.cumsum(rows, axis=0, dtype=np.int64)
+        sums += self._sums
+        if len(sums):
+            self._sums = sums[-1].copy()
+        return sums
+
+    def _need_noise(self) -> None:
+        if self._used == len(self._ahead):
+            self._start, self._used = self.t, 0
+            count = self._recipe.ahead
+            if self._recipe.steps is not None:
+                count = min(count, self._recipe.steps - self._start)
+            self._ahead = self._process.take(count)
+
+    def _take(self, n: int) -> IntArray:
+        """The noise of the next ``n`` steps, first what was taken ahead."""
+        ready = self._ahead[self._used : self._used + n]
+        if len(ready) == n:
+            self._used += n
+            return ready
+        self._start, self._used = self.t + n, 0
+        self._ahead = self._ahead[:0]
+        return np.concatenate([ready, self._process.take(n - len(ready))])
+
+
+class PlainRun(SummedRun):
+    """A run of one summed counter: integers in, integers out."""
+
+    def __init__(self, recipe: SummedCounter, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state, noise)
+        self._sum = int(self._sums[0])
+        self._queue: list[int] = self._ahead[:, 0].tolist()
+
+    def step(self, x: Any) -> int:
+        """One step: a few additions of Python integers."""
+        if type(x) is not int:
+            x = self._recipe.number(x)
+        if self._used == len(self._queue):
+            self._recipe.check_room(self.t, 1)
+            self._need_noise()
+            self._queue = self._ahead[:, 0].tolist()
+        self._sum += x
+        release = self._sum + self._queue[self._used]
+        self._used += 1
+        return release if -(1 << 63) <= release < 1 << 63 else wrapped(release)
+
+    def feed(self, xs: Any) -> IntArray:
+        """Many steps at once, as an array."""
+        self._sums = np.array([wrapped(self._sum)])
+        try:
+            releases: IntArray = super().feed(xs)[:, 0]
+        finally:
+            self._sum = int(self._sums[0])
+            self._queue = self._ahead[:, 0].tolist()
+        return releases
+
+    def snapshot(self) -> bytes:
+        """The exact sum, the noise taken ahead and the process: secret."""
+        self._sums = np.array([wrapped(self._sum)])
+        return super().snapshot()

@@ -1,0 +1,148 @@
+"""Every tape in turn: the exact law of what a program does, for small programs.
+
+Noise here is small and wrapped (modulo an odd number), and its weights are powers of 2
+where the real ones are powers of e: P(k) is proportional to 2**(-|k| / scale), folded.
+All probabilities are then fractions, and a privacy claim of epsilon reads: no outcome is
+more than 2**epsilon times likelier on one input than on its neighbour.  The proofs do not
+depend on the base, so a claim that fails in base 2 fails in base e too.
+
+>>> law = law_of(lambda noise: int(noise.laplace(Fraction(1), 1)[0]) % 3, modulus=3)
+>>> law == {0: Fraction(3, 7), 1: Fraction(2, 7), 2: Fraction(2, 7)}
+True
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from fractions import Fraction
+from typing import ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+
+from ameles.core.exceptions import BadInput
+from ameles.core.mechanism import Noise, Shape
+from ameles.core.parameters import whole
+from ameles.noise.arrays import BoolArray, IntArray
+from ameles.noise.coin import count_of
+from ameles.noise.system import candidates, penalty, positive, probability
+
+Result = TypeVar("Result")
+Outcome = TypeVar("Outcome", bound=Hashable)
+Weighted: TypeAlias = list[tuple[int, Fraction]]
+
+# A draw with more values than this is not for enumeration.
+MOST_OPTIONS = 1 << 16
+
+
+def law_of(program: Callable[[Noise], Outcome], *, modulus: int) -> dict[Outcome, Fraction]:
+    """The exact probability of each outcome of a program that draws noise."""
+    law: defaultdict[Outcome, Fraction] = defaultdict(Fraction)
+    for outcome, chance in every_tape(program, modulus=modulus):
+        law[outcome] += chance
+    if sum(law.values()) != 1:
+        raise BadInput(
+            "The probabilities of the outcomes do not sum to 1.",
+            why="the program did not draw the same on the same tape",
+            tip="a program that starts anew each time and keeps nothing between its runs",
+        )
+    return dict(law)
+
+
+def every_tape(
+    program: Callable[[Noise], Result], *, modulus: int
+) -> Iterator[tuple[Result, Fraction]]:
+    """What the program gives on each possible tape, with the tape's probability.
+
+    The program is run once for each tape.  It may draw as it likes, also depending on
+    what it drew before.
+    """
+    if whole(modulus, "modulus", low=3, high=MOST_OPTIONS) % 2 == 0:
+        raise BadInput(f"The 'modulus' must be odd and at least 3. Got {modulus} instead.")
+    choices: list[int] = []
+    while True:
+        noise = _Branching(modulus, choices)
+        yield program(noise), noise.chance
+        # the next tape: advance the last draw that has another value, forget those after it
+        choices = noise.choices
+        while choices and choices[-1] + 1 == noise.options[len(choices) - 1]:
+            choices.pop()
+        if not choices:
+            return
+        choices[-1] += 1
+
+
+class _Branching:
+    """Follows the choices it is given, then the first option of every further draw."""
+
+    genuine: ClassVar[bool] = False
+    forgetful: ClassVar[bool] = True
+
+    def __init__(self, modulus: int, choices: Sequence[int]) -> None:
+        self._modulus = modulus
+        self._given = list(choices)
+        self.choices: list[int] = []
+        self.options: list[int] = []
+        self.chance = Fraction(1)
+
+    def laplace(self, scale: Fraction, size: Shape) -> IntArray:
+        rate = _power(1 / positive(scale, "scale"), "1 / scale")
+        return self._draw(_wrapped_laplace(self._modulus, rate), size)
+
+    def gaussian(self, variance: Fraction, size: Shape) -> IntArray:
+        raise BadInput(
+            "Gaussian noise cannot be enumerated.",
+            why="its wrapped law is an infinite sum, not a fraction",
+            tip="the exact audit, which bounds Gaussian mechanisms by their matrices",
+        )
+
+    def bernoulli(self, p: Fraction, size: Shape) -> BoolArray:
+        p = probability(p)
+        return self._draw([(0, 1 - p), (1, p)], size).astype(np.bool_)
+
+    def bernoulli_exp(self, gamma: Fraction, size: Shape) -> BoolArray:
+        return self.bernoulli(Fraction(1, 2 ** _power(penalty(gamma), "gamma")), size)
+
+    def uniform(self, n: int, size: Shape) -> IntArray:
+        n = whole(n, "n", low=1, high=MOST_OPTIONS)
+        return self._draw([(i, Fraction(1, n)) for i in range(n)], size)
+
+    def choose(self, gammas: Sequence[Fraction]) -> int:
+        best = min(candidates(gammas))
+        weights = [Fraction(1, 2 ** _power(gamma - best, "gamma")) for gamma in gammas]
+        total = sum(weights)
+        return int(self._draw([(i, w / total) for i, w in enumerate(weights)], 1)[0])
+
+    def _draw(self, weighted: Weighted, size: Shape) -> IntArray:
+        possible = [(value, chance) for value, chance in weighted if chance]
+        drawn = []
+        for _ in range(count_of(size)):
+            place = len(self.choices)
+            choice = self._given[place] if place < len(self._given) else 0
+            value, chance = possible[choice]
+            self.choices.append(choice)
+            self.options.append(len(possible))
+            self.chance *= chance
+            drawn.append(value)
+        return np.array(drawn, dtype=np.int64).reshape(size)
+
+
+def _power(exponent: Fraction, name: str) -> int:
+    """A whole exponent, without which a power of 2 would not be a fraction."""
+    if exponent.denominator != 1:
+        raise BadInput(
+            f"An enumeration needs a whole {name}. Got {exponent} instead.",
+            why="only whole powers of 2 are exact fractions",
+            tip="an epsilon that makes it whole, such as a multiple of the number of levels",
+        )
+    return int(exponent)
+
+
+def _wrapped_laplace(modulus: int, rate: int) -> Weighted:
+    """The discrete Laplace law in base 2, modulo the modulus: all turns k + j m summed."""
+    base = Fraction(1, 2**rate)
+    half = modulus // 2
+    values = range(-half, half + 1)
+    weights = [base ** abs(k) + base ** (modulus - abs(k)) for k in values]
+    total = sum(weights)
+    return [(k, weight / total) for k, weight in zip(values, weights, strict=True)]

@@ -1,0 +1,143 @@
+"""Compiled loops for what is drawn most, if numba is installed (the ``fast`` extra).
+
+The loops below are plain Python until numba compiles them.  They do what ``NumpyLooks``
+does, operation for operation, so the numbers are the same for the same random bits.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+
+import numpy as np
+
+from ameles.core.exceptions import MissingExtra
+from ameles.noise.arrays import Halves, IntArray, Places, Verdicts, Words
+from ameles.noise.blocks import ONE, Blocks
+from ameles.noise.sampler import BEYOND, KEPT, OPEN, REJECTED, Offsets
+
+
+def available() -> bool:
+    """Whether numba is installed; finding out does not load it."""
+    return find_spec("numba") is not None
+
+
+def require() -> None:
+    """Says how to install numba, if it is missing."""
+    if not available():
+        raise MissingExtra(
+            "The compiled kernels need numba, which is not installed.",
+            tip="pip install 'ameles[fast]', or compiled=False",
+        )
+
+
+@cache
+def compiled(loop: Callable[..., int]) -> Callable[..., int]:
+    """A loop, compiled at its first call and kept on disk where that is possible."""
+    require()
+    njit = importlib.import_module("numba").njit
+    jitted: Callable[..., int]
+    try:
+        jitted = njit(loop, cache=True, nogil=True)
+    except RuntimeError:  # no folder that can be written to: compiled anew in each process
+        jitted = njit(loop, nogil=True)
+    return jitted
+
+
+class CompiledLooks:
+    """Both stages of the sampler as compiled loops."""
+
+    def first(
+        self, blocks: Blocks, select: Halves, keep: Halves, offset: Offsets, out: IntArray
+    ) -> Places:
+        unsettled = np.empty(out.size, dtype=np.intp)
+        tables = (blocks.table, blocks.half, blocks.surely, blocks.width)
+        found = compiled(first_loop)(*tables, select, keep, offset, out, unsettled)
+        return unsettled[:found]
+
+    def second(
+        self, blocks: Blocks, select: Halves, keep: Halves, offset: Offsets, more: Words
+    ) -> tuple[IntArray, Verdicts]:
+        block = np.empty(more.size, dtype=np.int64)
+        verdict = np.empty(more.size, dtype=np.uint8)
+        tables = (blocks.table, blocks.edges, blocks.ceilings, blocks.slopes)
+        numbers = (np.uint64(blocks.curve), np.uint64(blocks.margin), blocks.half, blocks.width)
+        compiled(second_loop)(*tables, *numbers, select, keep, offset, more, block, verdict)
+        return block, verdict
+
+
+def first_loop(
+    table: IntArray,
+    half: int,
+    surely: int,
+    width: int,
+    select: Halves,
+    keep: Halves,
+    offset: Offsets,
+    out: IntArray,
+    unsettled: Places,
+) -> int:
+    """The first look; gives how many places it left unsettled."""
+    found = 0
+    for i in range(out.size):
+        block = np.int64(table[select[i]])
+        out[i] = (block << width) + np.int64(offset[i])
+        # written every time and counted when it matters: cheaper than a branch
+        unsettled[found] = i
+        found += int(keep[i] >= surely) | int(block >= half)
+    return found
+
+
+def second_loop(
+    table: IntArray,
+    edges: Words,
+    ceilings: Words,
+    slopes: Words,
+    curve: np.uint64,
+    margin: np.uint64,
+    half: int,
+    width: int,
+    select: Halves,
+    keep: Halves,
+    offset: Offsets,
+    more: Words,
+    block: IntArray,
+    verdict: Verdicts,
+) -> int:
+    """The second look; gives how many draws it left open or found beyond the blocks."""
+    by32 = np.uint64(32)
+    left_open = 0
+    for i in range(more.size):
+        index = int(table[select[i]]) + half
+        if index >= 2 * half:
+            index -= 2 * half
+            place = np.uint64(select[i]) << np.uint64(48) | more[i] >> np.uint64(16)
+            while index < 2 * half and edges[index] <= place:
+                index += 1
+        block[i] = index - half
+        if index == 2 * half:
+            verdict[i] = BEYOND
+            left_open += 1
+            continue
+        bound = ceilings[index]
+        if width:
+            away = np.uint64(offset[i])
+            if index < half:
+                away = (np.uint64(1) << np.uint64(width)) - np.uint64(1) - away
+            part = away << np.uint64(max(0, 32 - width)) >> np.uint64(max(0, width - 32))
+            d = (slopes[index] * part >> by32) + (curve * (part * part >> by32) >> by32)
+            square = d * d >> by32
+            cube = square * d >> by32
+            power = np.uint64(ONE) - d + square // np.uint64(2) - cube // np.uint64(6)
+            bound = bound * power >> by32
+        chance = np.uint64(keep[i]) << np.uint64(16) | more[i] & np.uint64(0xFFFF)
+        if chance + margin < bound:
+            verdict[i] = KEPT
+        elif chance >= bound + margin:
+            verdict[i] = REJECTED
+        else:
+            verdict[i] = OPEN
+            left_open += 1
+    return left_open

@@ -1,0 +1,127 @@
+"""The noise of production: exact laws, the operating system's randomness.
+
+>>> System().laplace(Fraction(10), (2, 3)).shape
+(2, 3)
+>>> System.direct().forgetful
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TypeGuard
+
+from ameles.core.exceptions import BadInput
+from ameles.core.mechanism import Shape
+from ameles.core.parameters import refuse, whole
+from ameles.noise import coin, kernels
+from ameles.noise.arrays import BoolArray, IntArray
+from ameles.noise.blocks import blocks_for
+from ameles.noise.enclosure import exp_minus, rational
+from ameles.noise.entropy import Entropy, Keystream, OperatingSystem
+from ameles.noise.law import Law
+from ameles.noise.sampler import Looks, NumpyLooks, Sampler
+
+# Below this many numbers, loading and calling compiled code costs more than it saves.
+WORTH_COMPILING = 1 << 14
+LARGEST_SCALE = Fraction(1 << 100)
+
+
+class System:
+    """Exact draws from a source of entropy: by default a keystream of its own.
+
+    ``compiled`` says whether large requests use the compiled kernels: by default if numba
+    is installed.  The law is the same either way.
+    """
+
+    def __init__(self, *, entropy: Entropy | None = None, compiled: bool | None = None) -> None:
+        if compiled:
+            kernels.require()
+        self._entropy = Keystream() if entropy is None else entropy
+        self._compiled = kernels.available() if compiled is None else compiled
+
+    @classmethod
+    def direct(cls) -> System:
+        """Draws straight from the operating system, with nothing kept: for state that may be
+        seized."""
+        return cls(entropy=OperatingSystem())
+
+    @property
+    def genuine(self) -> bool:
+        """Whether the randomness is the operating system's."""
+        return self._entropy.genuine
+
+    @property
+    def forgetful(self) -> bool:
+        """Whether nothing in memory tells past or future draws."""
+        return self._entropy.forgetful
+
+    def laplace(self, scale: Fraction, size: Shape) -> IntArray:
+        """Discrete Laplace: k with probability proportional to exp(-|k| / scale)."""
+        return self._draw(Law.laplace(positive(scale, "scale")), size)
+
+    def gaussian(self, variance: Fraction, size: Shape) -> IntArray:
+        """Discrete Gaussian: k with probability proportional to exp(-k**2 / (2 variance))."""
+        return self._draw(Law.gaussian(positive(variance, "variance")), size)
+
+    def bernoulli(self, p: Fraction, size: Shape) -> BoolArray:
+        """Coins that are true with probability p."""
+        return coin.flips(self._entropy, rational(probability(p)), size)
+
+    def bernoulli_exp(self, gamma: Fraction, size: Shape) -> BoolArray:
+        """Coins that are true with probability exp(-gamma), gamma >= 0."""
+        gamma = penalty(gamma)
+        return coin.flips(self._entropy, lambda bits: exp_minus(gamma, bits), size)
+
+    def uniform(self, n: int, size: Shape) -> IntArray:
+        """Integers from 0 to n - 1, each as likely."""
+        return coin.uniform(self._entropy, whole(n, "n", low=1, high=1 << 63), size)
+
+    def choose(self, gammas: Sequence[Fraction]) -> int:
+        """An index i with probability proportional to exp(-gammas[i])."""
+        return coin.choose(self._entropy, candidates(gammas))
+
+    def _draw(self, law: Law, size: Shape) -> IntArray:
+        count = coin.count_of(size)
+        looks: Looks = NumpyLooks()
+        if self._compiled and count >= WORTH_COMPILING:
+            looks = kernels.CompiledLooks()
+        return Sampler(self._entropy, looks).draw(blocks_for(law), count).reshape(size)
+
+
+def is_exact(number: object) -> TypeGuard[int | Fraction]:
+    """Whether a number is one that arithmetic keeps exact."""
+    return isinstance(number, int | Fraction) and not isinstance(number, bool)
+
+
+def positive(number: object, name: str) -> Fraction:
+    """A scale or a variance: exact, above zero, and not so large that all noise wraps."""
+    if not is_exact(number):
+        raise refuse(name, "an exact number: an int or a Fraction", number)
+    if not 1 / LARGEST_SCALE <= number <= LARGEST_SCALE:
+        raise refuse(name, "above 0, from 2**-100 to 2**100", number)
+    return Fraction(number)
+
+
+def probability(p: object) -> Fraction:
+    """A probability: exact, from 0 to 1."""
+    if not is_exact(p) or not 0 <= p <= 1:
+        raise refuse("p", "an exact probability: a Fraction from 0 to 1", p)
+    return Fraction(p)
+
+
+def penalty(gamma: object) -> Fraction:
+    """Minus the logarithm of a probability: exact, zero or more."""
+    if not is_exact(gamma) or gamma < 0:
+        raise refuse("gamma", "an exact number: a Fraction of zero or more", gamma)
+    return Fraction(gamma)
+
+
+def candidates(gammas: Sequence[Fraction]) -> Sequence[Fraction]:
+    """The penalties to choose by: at least one, all exact."""
+    if not gammas:
+        raise BadInput("There must be at least one candidate to choose from. Got none.")
+    if not all(is_exact(gamma) for gamma in gammas):
+        raise BadInput("The 'gammas' to choose by must be exact numbers: ints or Fractions.")
+    return gammas

@@ -1,0 +1,130 @@
+"""Noise that a test decides: zeros, a script, an impulse, a recording.
+
+With ``Zero`` a mechanism tells the truth.  With a ``Tape`` every draw has a place, a law
+and a scale, so a unit impulse at place i shows column i of the noise matrix, and a played
+back recording shows that two ways to compute a release are the same.
+
+>>> tape = Tape([5, -1])
+>>> tape.laplace(Fraction(2), 3)
+array([ 5, -1,  0])
+>>> tape.draws[1]
+Draw(law='laplace', scale=Fraction(2, 1), value=-1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from ameles.core.mechanism import Noise, Shape
+from ameles.core.parameters import whole
+from ameles.noise.arrays import BoolArray, IntArray
+from ameles.noise.coin import count_of
+from ameles.noise.enclosure import exp_minus
+from ameles.noise.system import candidates, penalty, positive, probability
+
+
+class Zero:
+    """Every draw is the likeliest value of its law: no noise, so mechanisms tell the truth."""
+
+    genuine: ClassVar[bool] = False
+    forgetful: ClassVar[bool] = True
+
+    def laplace(self, scale: Fraction, size: Shape) -> IntArray:
+        positive(scale, "scale")
+        return _zeros(size)
+
+    def gaussian(self, variance: Fraction, size: Shape) -> IntArray:
+        positive(variance, "variance")
+        return _zeros(size)
+
+    def bernoulli(self, p: Fraction, size: Shape) -> BoolArray:
+        return _zeros(size) < int(probability(p) > Fraction(1, 2))
+
+    def bernoulli_exp(self, gamma: Fraction, size: Shape) -> BoolArray:
+        return _zeros(size) < int(exp_minus(penalty(gamma), 64)[0] > 1 << 63)
+
+    def uniform(self, n: int, size: Shape) -> IntArray:
+        whole(n, "n", low=1, high=1 << 63)
+        return _zeros(size)
+
+    def choose(self, gammas: Sequence[Fraction]) -> int:
+        return min(range(len(candidates(gammas))), key=lambda i: gammas[i])
+
+
+def _zeros(size: Shape) -> IntArray:
+    return np.zeros(count_of(size), dtype=np.int64).reshape(size)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One draw on a tape: the law that it was asked from, its parameter, and what it gave."""
+
+    law: str
+    scale: Fraction | int | tuple[Fraction, ...]
+    value: int
+
+
+class Tape:
+    """Draws in the order asked for, scripted or taken from another noise, all recorded.
+
+    The script is used first; after it, draws come from ``beyond``, by default ``Zero``.
+    Coins are 0 or 1 on the tape; arrays are written row by row.
+    """
+
+    genuine: ClassVar[bool] = False
+    # It remembers everything, but mechanisms that insist on forgetting must be testable too;
+    # that it is not genuine keeps it out of production.
+    forgetful: ClassVar[bool] = True
+
+    def __init__(self, script: Sequence[int] = (), *, beyond: Noise | None = None) -> None:
+        self._script = script
+        self._beyond = Zero() if beyond is None else beyond
+        self.draws: list[Draw] = []
+
+    @classmethod
+    def impulse(cls, place: int) -> Tape:
+        """Zeros but for a one at ``place``, counted from 0."""
+        return cls([0] * place + [1])
+
+    @property
+    def values(self) -> list[int]:
+        """What was drawn so far: the script with which another tape draws the same."""
+        return [draw.value for draw in self.draws]
+
+    def laplace(self, scale: Fraction, size: Shape) -> IntArray:
+        beyond = self._beyond.laplace(scale, size)
+        return self._record("laplace", scale, beyond)
+
+    def gaussian(self, variance: Fraction, size: Shape) -> IntArray:
+        beyond = self._beyond.gaussian(variance, size)
+        return self._record("gaussian", variance, beyond)
+
+    def bernoulli(self, p: Fraction, size: Shape) -> BoolArray:
+        beyond = self._beyond.bernoulli(p, size).astype(np.int64)
+        return self._record("bernoulli", p, beyond).astype(np.bool_)
+
+    def bernoulli_exp(self, gamma: Fraction, size: Shape) -> BoolArray:
+        beyond = self._beyond.bernoulli_exp(gamma, size).astype(np.int64)
+        return self._record("bernoulli_exp", gamma, beyond).astype(np.bool_)
+
+    def uniform(self, n: int, size: Shape) -> IntArray:
+        return self._record("uniform", n, self._beyond.uniform(n, size))
+
+    def choose(self, gammas: Sequence[Fraction]) -> int:
+        beyond = np.array([self._beyond.choose(gammas)])
+        return int(self._record("choose", tuple(gammas), beyond)[0])
+
+    def _record(
+        self, law: str, scale: Fraction | int | tuple[Fraction, ...], values: IntArray
+    ) -> IntArray:
+        """Writes what is scripted over ``values`` and all of it onto the tape."""
+        place = len(self.draws)
+        scripted = self._script[place : place + values.size]
+        values.reshape(-1)[: len(scripted)] = scripted
+        self.draws.extend(Draw(law, scale, int(value)) for value in values.flat)
+        return values

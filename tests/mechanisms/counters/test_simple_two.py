@@ -1,0 +1,102 @@
+"""Simple counter II: its loss from the code, with states; its walk; add and release."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import Intrusions
+from ameles.mechanisms.counters.folded import FoldedRun
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.snapshot import unpack
+from ameles.noise import System, Tape, Zero
+from tests.mechanisms.counters.loss import exact_loss
+
+
+def folded(recipe: SimpleTwoCounter, noise: Any) -> FoldedRun:
+    run = recipe.start(noise)
+    assert isinstance(run, FoldedRun)
+    return run
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 8, 15])
+def test_the_loss_is_exactly_epsilon_for_ever(steps: int) -> None:
+    assert exact_loss(SimpleTwoCounter(epsilon="1/3"), steps) == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("contributions", [1, 2, 4])
+def test_contributions_add_up(contributions: int) -> None:
+    recipe = SimpleTwoCounter(epsilon=2, contributions=contributions, bound=3)
+    assert exact_loss(recipe, 5) == 2
+
+
+def test_half_the_scale_is_caught() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class HalfTheNoise(SimpleTwoCounter):
+        @property
+        def scale(self) -> Fraction:
+            return super().scale / 2
+
+    assert exact_loss(HalfTheNoise(epsilon=1), 4) == 2
+
+
+def test_the_state_is_the_last_release_and_nothing_else() -> None:
+    # so that seizing it after every step tells nothing that was not published
+    recipe = SimpleTwoCounter(epsilon=1, width=3)
+    run = recipe.start(System.direct())
+    for _ in range(5):
+        release = run.step(np.array([1, 2, 3]))
+        sums, added = unpack(run.snapshot(), recipe.fingerprint).parts
+        assert sums.tolist() == release.tolist()
+        assert added.tolist() == [0]
+
+
+def test_the_state_between_add_and_release_has_its_noise() -> None:
+    recipe = SimpleTwoCounter(epsilon=1)
+    run = folded(recipe, Tape([5, 9]))
+    run.add(1)
+    (sums, added) = unpack(run.snapshot(), recipe.fingerprint).parts
+    assert (sums.tolist(), added.tolist()) == ([6], [1])
+    assert run.release() == 6
+    run.add(1)
+    resumed = recipe.resume(run.snapshot(), Zero())
+    assert isinstance(resumed, FoldedRun)
+    assert resumed.release() == 16
+
+
+def test_a_step_without_input_still_gets_noise() -> None:
+    tape = Tape([4, 2])
+    run = folded(SimpleTwoCounter(epsilon=1), tape)
+    assert [run.release(), run.release()] == [4, 6]
+    assert run.t == 2
+
+
+def test_it_refuses_noise_whose_future_is_in_memory() -> None:
+    with pytest.raises(BadInput, match=r"start\(System.direct\(\)\)"):
+        SimpleTwoCounter(epsilon=1).start(System())
+    assert SimpleTwoCounter(epsilon=1).guarantee.intrusions is Intrusions.EVERY
+
+
+@pytest.mark.parametrize(("t", "worst"), [(2**10, 45.3), (2**16, 362), (2**20, 1448)])
+def test_the_walk_of_the_frontier(t: int, worst: float) -> None:
+    # sqrt(2t), less 4% at epsilon = 1 since discrete noise is narrower than continuous
+    assert SimpleTwoCounter(epsilon=1).error.std(t) == pytest.approx(worst, rel=0.05)
+    assert SimpleTwoCounter(epsilon="1/100").error.std(t) == pytest.approx(100 * worst, rel=0.002)
+
+
+def test_levy_bounds_the_whole_walk() -> None:
+    # 4,000 walks of 100 steps; false alarm below 1e-6 at 4.9 standard errors
+    count, beta = 4000, 0.2
+    recipe = SimpleTwoCounter(epsilon=1, width=count)
+    walks = np.abs(recipe.start(System.direct()).feed(np.zeros((100, count), dtype=np.int64)))
+    left = float((walks > recipe.error.bound_all(100, beta)).any(axis=0).mean())
+    slack = 4.9 * math.sqrt(beta * (1 - beta) / count)
+    assert left <= beta + slack
+    # and it is not idle: the band of the last step alone is left more often than beta
+    assert float((walks > recipe.error.bound(100, beta)).any(axis=0).mean()) > beta + slack
