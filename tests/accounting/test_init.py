@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from types import FunctionType
+
+import ameles.accounting as accounting
+
+
+def test_every_public_name_exists_and_is_sorted() -> None:
+    assert accounting.__all__ == sorted(accounting.__all__)
+    for name in accounting.__all__:
+        found = getattr(accounting, name)
+        assert isinstance(found, FunctionType | type)
+        assert found.__module__.startswith("ameles.accounting.")
+        assert found.__doc__
