@@ -274,3 +274,12 @@ class Bound(Whole):
 
     def __init__(self) -> None:
         super().__init__(1, 2**40, 1)
+
+
+class Switch(Parameter[bool, bool]):
+    """Yes or no."""
+
+    def check(self, value: bool) -> bool:
+        if not isinstance(value, bool):
+            raise refuse(self.name, "True or False", value)
+        return value

@@ -1,0 +1,191 @@
+"""Makes the tables of ``docs/reference`` from the code.
+
+    python docs/generate.py            writes the pages
+    python docs/generate.py --check    fails if a page differs from what would be written
+    python docs/generate.py --into X   writes them into another folder
+
+The code is the only place where a mechanism, a refusal, an extra, a command or a public
+name is described; these pages show it and are committed, so that a change to them is seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import typer.main
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+import ameles
+from ameles.cli.commands import app
+from ameles.cli.extras import extras
+from ameles.core.exceptions import AmelesError
+from ameles.mechanisms.catalogue import MECHANISMS
+
+REFERENCE = Path(__file__).parent / "reference"
+SECTIONS = ("Theorem", "Neighbours", "Noise", "Error", "Memory")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Makes docs/reference from the code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if stale")
+    parser.add_argument("--into", type=Path, default=REFERENCE, help="the folder to write into")
+    options = parser.parse_args()
+    made = pages()
+    if not options.check:
+        options.into.mkdir(parents=True, exist_ok=True)
+        for name, text in made.items():
+            (options.into / name).write_text(text, encoding="utf-8")
+        return 0
+    stale = [name for name, text in made.items() if current(options.into / name) != text]
+    stale += [file.name for file in options.into.glob("*.md") if file.name not in made]
+    if stale:
+        sys.stderr.write(f"docs/reference is stale: {', '.join(sorted(stale))}\n")
+        sys.stderr.write("  try: .venv/bin/python docs/generate.py\n")
+    return 1 if stale else 0
+
+
+def current(file: Path) -> str | None:
+    return file.read_text(encoding="utf-8") if file.exists() else None
+
+
+def pages() -> dict[str, str]:
+    """Every page of the reference by file name."""
+    made = {
+        "names.md": names(),
+        "mechanisms.md": mechanisms(),
+        "commands.md": commands(),
+        "exceptions.md": exceptions(),
+        "extras.md": optional_parts(),
+    }
+    listed = "\n".join(name.removesuffix(".md") for name in made)
+    made["index.md"] = page(
+        "Reference",
+        "Made from the code by `docs/generate.py`.",
+        f"```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```",
+    )
+    return made
+
+
+def page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", *parts]) + "\n"
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [tuple(heads)]
+    lines.append(("---",) * len(lines[0]))
+    lines.extend(tuple(cell.replace("|", "\\|") for cell in row) for row in rows)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def first_line(thing: object) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n")[0].replace("``", "`")
+
+
+def names() -> str:
+    def summary(name: str) -> str:
+        value = getattr(ameles, name)
+        described = inspect.isclass(value) or inspect.isroutine(value)
+        return first_line(value) if described else f"a `{type(value).__name__}`: {value}"
+
+    rows = [(f"`{name}`", summary(name)) for name in ameles.__all__]
+    return page("Public names", "`from ameles import ...`", table(("Name", "What it is"), rows))
+
+
+def mechanisms() -> str:
+    parts = []
+    for recipe in MECHANISMS:
+        module = sys.modules[recipe.__module__]
+        said = sections(module.__doc__ or "")
+        missing = [name for name in SECTIONS if name not in said]
+        if missing:
+            sys.exit(f"The docstring of {module.__name__} lacks: {', '.join(missing)}.")
+        rows = [(name, said[name]) for name in SECTIONS]
+        parts.append(f"## {recipe.__name__}")
+        parts.append(first_line(module))
+        parts.append(f"`{recipe.__name__}{signature(recipe)}`")
+        parts.append(table(("", ""), rows))
+    return page("Mechanisms", *parts)
+
+
+def signature(recipe: type) -> str:
+    """The parameters, all of them by keyword: first the required ones, then the defaults."""
+    parameters = inspect.signature(recipe).parameters.values()
+    needed = [each.name for each in parameters if each.default is each.empty]
+    others = [
+        f"{each.name}={each.default}" for each in parameters if each.default is not each.empty
+    ]
+    return f"(*, {', '.join(needed + others)})"
+
+
+def sections(docstring: str) -> dict[str, str]:
+    """The named lines of a mechanism's docstring; a line that is indented goes on."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in inspect.cleandoc(docstring).splitlines():
+        start = re.match(r"([A-Z][a-z]+)\s{2,}(\S.*)", line)
+        if start:
+            name = start[1]
+            found[name] = start[2]
+        elif name and line.startswith(" "):
+            found[name] += " " + line.strip()
+        else:
+            name = ""
+    return found
+
+
+def commands() -> str:
+    parts = []
+    for path, help_text in help_texts():
+        parts.append(f"## {path}")
+        parts.append(f"```text\n{help_text}\n```")
+    return page(
+        "Commands",
+        "Results go to standard output, talk to standard error. Exit codes: 0 done, 2 wrong usage, "
+        "1 anything else; a refusal has [the code of its class](exceptions.md).",
+        *parts,
+    )
+
+
+def help_texts() -> Iterator[tuple[str, str]]:
+    """Every command of the program with its help text, the program itself first."""
+    program = typer.main.get_command(app)
+    inner = sorted(program.commands) if isinstance(program, TyperGroup) else []
+    for path in ([], *([name] for name in inner)):
+        # The width is fixed, so that the page does not depend on somebody's terminal.
+        asked = CliRunner().invoke(app, [*path, "--help"], prog_name="ameles", terminal_width=80)
+        yield " ".join(["ameles", *path]), asked.stdout.strip()
+
+
+def exceptions() -> str:
+    def rows(kind: type[AmelesError], depth: int) -> Iterator[tuple[str, ...]]:
+        indent = "\N{NO-BREAK SPACE}" * 4 * depth
+        code = f"`error[{kind.code}]`"
+        yield f"{indent}`{kind.__name__}`", code, str(kind.exit_code), first_line(kind)
+        for inner in kind.__subclasses__():
+            yield from rows(inner, depth + 1)
+
+    heads = ("Exception", "Printed as", "Exit code", "What was refused")
+    return page(
+        "Refusals",
+        "Each says what happened, why, and what to try. Parameters are echoed, because they are "
+        "public; event values and exact counts never are.",
+        table(heads, rows(AmelesError, 0)),
+    )
+
+
+def optional_parts() -> str:
+    rows = [
+        (f"`{part.name}`", part.purpose, ", ".join(part.packages), f"`{part.install}`")
+        for part in extras()
+    ]
+    return page("Extras", table(("Extra", "For", "Packages", "To install"), rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

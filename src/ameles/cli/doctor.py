@@ -1,0 +1,181 @@
+"""``ameles doctor``: whether this machine has what Ameles stands on.
+
+Looks at Python, at the two sources of random bytes, at the compiled kernels, at a folder
+that is to hold secret files, and at the extras.  Only what no guarantee can do without
+is essential; the rest makes things faster or adds parts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import platform
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ameles.cli.extras import Extra, extras, version
+from ameles.noise import kernels
+from ameles.noise.entropy import Entropy, Keystream, OperatingSystem
+
+OLDEST_PYTHON = (3, 11)
+OWNER_ONLY = 0o600
+STYLES = {"ok": "green", "broken": "red", "absent": "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    essential: bool
+    detail: str
+
+
+class Unfit(Exception):
+    """What was looked at cannot be used; the text says why."""
+
+
+def doctor(
+    folder: Annotated[Path, typer.Argument(help="A folder that is to hold secret files.")] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Check that this machine has what Ameles needs.
+
+    Exits with 1 if something essential is broken, otherwise with 0.
+    """
+    checks = examine(folder)
+    broken = [check.name for check in checks if check.essential and not check.ok]
+    if as_json:
+        typer.echo(json.dumps(_report(checks, extras(), healthy=not broken), indent=2))
+    else:
+        _show(checks, extras())
+        typer.echo(f"Broken: {', '.join(broken)}." if broken else "All is well.", err=True)
+    if broken:
+        raise typer.Exit(1)
+
+
+def examine(folder: Path) -> list[Check]:
+    """Every check, in the order in which they are shown."""
+    return [
+        _check("python", python),
+        _check("entropy", lambda: entropy(OperatingSystem())),
+        _check("keystream", lambda: keystream(Keystream())),
+        _check("folder", lambda: secret_folder(folder)),
+        _check("kernels", compiled_kernels, essential=False),
+    ]
+
+
+def _check(name: str, look: Callable[[], str], *, essential: bool = True) -> Check:
+    try:
+        return Check(name, ok=True, essential=essential, detail=look())
+    except OSError as problem:
+        return Check(name, ok=False, essential=essential, detail=problem.strerror or str(problem))
+    except Unfit as problem:
+        return Check(name, ok=False, essential=essential, detail=str(problem))
+
+
+def python() -> str:
+    """Python is recent enough."""
+    found = f"{platform.python_implementation()} {platform.python_version()}"
+    if sys.version_info < OLDEST_PYTHON:
+        raise Unfit(f"{found}; {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed")
+    return f"{found} on {platform.system()}"
+
+
+def entropy(source: Entropy) -> str:
+    """The operating system gives random bytes, without waiting and never the same twice."""
+    if sys.platform == "linux":
+        # Raises where the kernel's generator is not yet seeded, rather than waiting for it.
+        os.getrandom(32, os.GRND_NONBLOCK)
+    if source.read(32) == source.read(32):
+        raise Unfit("the operating system gave the same 32 bytes twice")
+    return "the operating system gives new bytes at every call"
+
+
+def keystream(source: Entropy) -> str:
+    """1 MiB of the keystream is as varied as chance makes it."""
+    pieces = [bytes(source.read(1 << 14)) for _ in range(64)]
+    # By chance, a value is missing in one of 10^1700 machines, a piece repeats in fewer.
+    if len(set(pieces)) < len(pieces) or len(set(b"".join(pieces))) < 256:
+        raise Unfit("1 MiB of it repeats itself")
+    return "1 MiB drawn, and no part of it twice"
+
+
+def secret_folder(folder: Path) -> str:
+    """Files can be made, synced and removed there, and nobody else can read them."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=".ameles-doctor-", dir=folder)
+    except OSError as problem:
+        raise Unfit(f"no file can be made in '{folder}': {problem.strerror}") from problem
+    try:
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+        os.write(handle, b"\0")
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+        os.unlink(name)
+    if mode != OWNER_ONLY:
+        raise Unfit(f"files in '{folder}' get mode {mode:04o} instead of {OWNER_ONLY:04o}")
+    return f"'{folder}' holds files that only their owner can read"
+
+
+def compiled_kernels() -> str:
+    """The compiled kernels can be used."""
+    if not kernels.available():
+        raise Unfit("not there; noise has the same law without them, and takes longer")
+    try:
+        importlib.import_module("numba")  # it may be installed and not fit the rest
+    except ImportError as problem:
+        raise Unfit(f"numba is installed but does not load: {problem}") from problem
+    return f"compiled with numba {version('numba')}"
+
+
+def _report(checks: list[Check], parts: list[Extra], *, healthy: bool) -> dict[str, object]:
+    return {
+        "ameles": metadata.version("ameles"),
+        "healthy": healthy,
+        "checks": [asdict(check) for check in checks],
+        "extras": [
+            {**asdict(part), "installed": part.installed, "install": part.install} for part in parts
+        ],
+    }
+
+
+def _show(checks: list[Check], parts: list[Extra]) -> None:
+    console = Console()  # without colour where NO_COLOR is set or nobody is watching
+    console.print(_table("check", "", "", rows=map(_check_row, checks)))
+    console.print(_table("extra", "", "for", "", rows=map(_extra_row, parts)))
+
+
+def _table(*heads: str, rows: Iterable[list[str]]) -> Table:
+    table = Table(*heads, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name, state, *others in rows:
+        # As Text, since brackets in a plain string would be read as markup.
+        table.add_row(name, Text(state, STYLES[state]), *map(Text, others))
+    return table
+
+
+def _check_row(check: Check) -> list[str]:
+    state = "ok" if check.ok else "broken" if check.essential else "absent"
+    return [check.name, state, check.detail]
+
+
+def _extra_row(part: Extra) -> list[str]:
+    if not part.installed:
+        return [part.name, "absent", part.purpose, part.install]
+    found = ", ".join(f"{package} {number}" for package, number in part.packages.items())
+    return [part.name, "ok", part.purpose, found]

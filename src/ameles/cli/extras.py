@@ -1,0 +1,76 @@
+"""The optional parts of Ameles: what each is for, what it needs, and what is installed.
+
+Names and packages come from the installed metadata, so that ``pyproject.toml`` is the
+only list of them; a test holds the purposes below to the same names.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import metadata
+
+PURPOSES = {  # short enough for one line of a table
+    "audit": "exact audits (later)",
+    "dataframes": "data frames (later)",
+    "fast": "compiled noise kernels",
+    "kafka": "Kafka source (later)",
+    "plot": "pictures (later)",
+    "postgres": "Postgres store (later)",
+    "redis": "Redis source (later)",
+    "serve": "HTTP service (later)",
+    "spark": "Spark sources (later)",
+}
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = re.compile(r"""extra\s*==\s*['"]([A-Za-z0-9._-]+)['"]""")
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """One optional part: the packages it needs, with the version of those installed."""
+
+    name: str
+    purpose: str
+    packages: dict[str, str | None]
+
+    @property
+    def installed(self) -> bool:
+        """Whether everything it needs is there."""
+        return None not in self.packages.values()
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'ameles[{self.name}]'"
+
+
+def extras() -> list[Extra]:
+    """All extras, by name."""
+    needs = needed(metadata.requires("ameles") or [])
+    return [
+        Extra(name, PURPOSES.get(name, ""), {package: version(package) for package in needs[name]})
+        for name in sorted(needs)
+    ]
+
+
+def needed(requirements: list[str]) -> dict[str, list[str]]:
+    """The packages of each extra, from requirements as package metadata writes them.
+
+    >>> needed(["numpy>=2.0", "psycopg[binary]>=3.2; extra == 'postgres'"])
+    {'postgres': ['psycopg']}
+    """
+    found: dict[str, list[str]] = {}
+    for requirement in requirements:
+        extra, package = _EXTRA.search(requirement), _NAME.match(requirement)
+        if extra and package:
+            found.setdefault(extra[1], []).append(package[0])
+    return found
+
+
+def version(package: str) -> str | None:
+    """The installed version of a package, or None; the package is not imported."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

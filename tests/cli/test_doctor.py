@@ -1,0 +1,140 @@
+"""The doctor sees what is healthy, and each of its checks sees what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ameles.cli import doctor
+from ameles.cli.commands import app
+from ameles.noise import kernels
+from ameles.noise.entropy import Keystream, OperatingSystem
+
+
+class Stuck:
+    """A source whose bytes are always the same."""
+
+    genuine = False
+    forgetful = False
+
+    def __init__(self, pattern: bytes) -> None:
+        self.pattern = pattern
+
+    def read(self, count: int) -> bytearray:
+        return bytearray((self.pattern * (count // len(self.pattern) + 1))[:count])
+
+
+class TwoValued(OperatingSystem):
+    """A source that never repeats itself and still is far from random."""
+
+    def read(self, count: int) -> bytearray:
+        return bytearray(byte & 1 for byte in super().read(count))
+
+
+def ask(*arguments: str, **environment: str) -> Result:
+    return CliRunner().invoke(app, ["doctor", *arguments], env=environment)
+
+
+def test_a_healthy_machine(tmp_path: Path) -> None:
+    ended = ask(str(tmp_path))
+    assert ended.exit_code == 0, ended.stdout
+    assert ended.stderr == "All is well.\n"
+    for name in ("python", "entropy", "keystream", "folder", "kernels", "fast"):
+        assert name in ended.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_is_for_programs(tmp_path: Path) -> None:
+    ended = ask("--json", str(tmp_path))
+    report = json.loads(ended.stdout)
+    assert ended.stderr == ""
+    assert report["healthy"] is True
+    assert [check["name"] for check in report["checks"] if check["essential"]] == [
+        *("python", "entropy", "keystream", "folder")
+    ]
+    extras = {extra["name"]: extra for extra in report["extras"]}
+    assert extras["fast"]["install"] == "pip install 'ameles[fast]'"
+    assert set(extras["fast"]["packages"]) == {"numba"}
+
+
+def test_a_folder_that_is_not_there_breaks_it(tmp_path: Path) -> None:
+    ended = ask(str(tmp_path / "missing"))
+    assert ended.exit_code == 1
+    assert ended.stderr == "Broken: folder.\n"
+    assert "No such file or directory" in ended.stdout.replace("\n", " ").replace("  ", " ")
+    assert json.loads(ask("--json", str(tmp_path / "missing")).stdout)["healthy"] is False
+
+
+@pytest.mark.parametrize("colourless", [True, False])
+def test_no_color_is_honoured(tmp_path: Path, colourless: bool) -> None:
+    # FORCE_COLOR makes a terminal of the pipe; an empty NO_COLOR counts as not set.
+    ended = ask(str(tmp_path), FORCE_COLOR="1", NO_COLOR="1" if colourless else "")
+    assert ("\x1b[32m" in ended.stdout) is not colourless
+
+
+def test_the_kinds_of_broken_entropy() -> None:
+    assert doctor.entropy(OperatingSystem())
+    with pytest.raises(doctor.Unfit, match="twice"):
+        doctor.entropy(Stuck(b"\0"))
+
+
+@pytest.mark.parametrize("source", [Stuck(b"\0"), Stuck(bytes(range(256))), TwoValued()])
+def test_the_kinds_of_broken_keystream(source: Stuck | TwoValued) -> None:
+    assert doctor.keystream(Keystream())
+    with pytest.raises(doctor.Unfit, match="repeats"):
+        doctor.keystream(source)
+
+
+def test_an_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor.python()
+    monkeypatch.setattr(sys, "version_info", (3, 10, 0))
+    with pytest.raises(doctor.Unfit, match=r"3\.11 or newer"):
+        doctor.python()
+
+
+def test_a_folder_whose_files_others_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = tempfile.mkstemp
+
+    def make_readable(**options: Any) -> tuple[int, str]:
+        handle, name = make(**options)
+        os.fchmod(handle, 0o644)
+        return handle, name
+
+    monkeypatch.setattr(tempfile, "mkstemp", make_readable)
+    with pytest.raises(doctor.Unfit, match="mode 0644 instead of 0600"):
+        doctor.secret_folder(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    checks = {check.name: check for check in doctor.examine(tmp_path)}
+    assert not checks["folder"].ok
+    assert checks["folder"].detail == "No space left on device"
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_kernels_are_no_illness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "available", lambda: False)
+    checks = {check.name: check for check in doctor.examine(tmp_path)}
+    assert not checks["kernels"].ok
+    assert not checks["kernels"].essential
+
+
+def test_kernels_that_do_not_load_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "available", lambda: True)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(doctor.Unfit, match="does not load"):
+        doctor.compiled_kernels()

@@ -1,0 +1,64 @@
+"""Every command explains itself, and what its help shows as an example runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+from ameles.cli.commands import app
+
+COMMANDS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
+
+
+def paths() -> list[tuple[str, ...]]:
+    """The words that name each command; none for the program itself."""
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    inner = program.commands.values()
+    assert not any(isinstance(command, TyperGroup) for command in inner), "walk the groups too"
+    return [(), *((name,) for name in program.commands)]
+
+
+def help_of(path: tuple[str, ...]) -> str:
+    asked = CliRunner().invoke(app, [*path, "--help"], prog_name="ameles")
+    assert asked.exit_code == 0
+    return asked.stdout
+
+
+def examples_in(text: str) -> list[str]:
+    lines = [line.strip() for line in text.strip().splitlines()]
+    return lines[lines.index("Examples:") + 1 :] if "Examples:" in lines else []
+
+
+EXAMPLES = sorted({example for path in paths() for example in examples_in(help_of(path))})
+
+
+@pytest.mark.parametrize("path", paths(), ids=str)
+def test_help_describes_every_argument_and_ends_with_two_examples(path: tuple[str, ...]) -> None:
+    text = help_of(path)
+    examples = examples_in(text)
+    assert len(examples) == 2
+    assert all(example.startswith("ameles ") for example in examples)
+    described = [line.split(maxsplit=1) for line in text.splitlines() if line.startswith("  --")]
+    assert described
+    assert all(len(words) == 2 for words in described), "an option without a description"
+
+
+@pytest.mark.parametrize("path", paths(), ids=str)
+def test_every_command_is_documented(path: tuple[str, ...]) -> None:
+    assert f"\n## {' '.join(('ameles', *path))}\n" in COMMANDS_PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_run(tmp_path: Path, example: str) -> None:
+    command = [sys.executable, "-m", *example.split()]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip()
+    assert not list(tmp_path.iterdir()), "an example leaves nothing behind"

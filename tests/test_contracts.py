@@ -1,0 +1,160 @@
+"""The rules about imports are held, and each is seen to catch what it forbids.
+
+A contract that names a module wrongly checks nothing and passes.  So every contract and
+every banned name in ``pyproject.toml`` gets a violation planted in a copy of the tree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from itertools import combinations, permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+CONTRACTS: dict[str, dict[str, Any]] = {
+    contract["id"]: contract for contract in TOOLS["importlinter"]["contracts"]
+}
+FORBIDDING = sorted(name for name, rule in CONTRACTS.items() if rule["type"] == "forbidden")
+BANNED = sorted(TOOLS["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"])
+
+# Where each contract's violation is planted; a contract without a line here fails.
+PLANTED_IN = {
+    "accounting": "accounting",
+    "core": "core",
+    "extras": "ledger",
+    "front-door": "core",
+    "keys": "mechanisms",
+    "terminal": "noise",
+}
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def plant(copy: Path, package: str, imports: list[str]) -> None:
+    folder = copy / "src" / "ameles" / package
+    folder.mkdir(exist_ok=True)
+    (folder / "__init__.py").touch()
+    lines = [f"import {name}\n" for name in imports]
+    (folder / "planted.py").write_text("".join(lines), encoding="utf-8")
+
+
+def lint_imports(copy: Path, *options: str) -> tuple[int, str]:
+    program = str(Path(sys.executable).with_name("lint-imports"))
+    # A wide page, because the words that are looked for must not be wrapped.
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "COLUMNS": "500"}
+    ended = subprocess.run(
+        [program, "--no-cache", "--no-logo", *options],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def test_the_tree_as_it_is_keeps_every_contract(copy: Path) -> None:
+    code, said = lint_imports(copy)
+    assert code == 0, said
+    assert f"Contracts: {len(CONTRACTS)} kept, 0 broken" in said
+
+
+@pytest.mark.parametrize("name", FORBIDDING)
+def test_a_forbidden_import_is_caught(copy: Path, name: str) -> None:
+    forbidden = CONTRACTS[name]["forbidden_modules"]
+    plant(copy, PLANTED_IN[name], forbidden)
+    code, said = lint_imports(copy, "--contract", name)
+    assert code == 1, said
+    for module in forbidden:
+        assert re.search(rf"^ameles.* is not allowed to import {module}:$", said, re.MULTILINE)
+
+
+def layers() -> list[list[str]]:
+    """From the highest to the lowest; the modules of a layer that may not import each other
+    stand side by side."""
+    rows = CONTRACTS["layers"]["layers"]
+    return [[name.strip(" ()") for name in re.split("[|:]", row)] for row in rows]
+
+
+def test_every_import_that_points_up_or_aside_is_caught(copy: Path) -> None:
+    wrong: dict[str, list[str]] = {}
+    for upper, lower in combinations(layers(), 2):
+        for importer in lower:
+            wrong.setdefault(importer, []).extend(f"ameles.{name}" for name in upper)
+    for row in CONTRACTS["layers"]["layers"]:
+        names = [name.strip(" ()") for name in row.split("|")]
+        for importer, imported in permutations(names, 2):
+            wrong.setdefault(importer, []).append(f"ameles.{imported}")
+    for importer, imported_names in wrong.items():
+        plant(copy, importer, imported_names)
+    code, said = lint_imports(copy, "--contract", "layers")
+    assert code == 1, said
+    for importer, imported_names in wrong.items():
+        for name in imported_names:
+            assert f"ameles.{importer} is not allowed to import {name}:" in said
+
+
+def test_a_module_without_a_layer_is_caught(copy: Path) -> None:
+    plant(copy, "stray", [])
+    code, said = lint_imports(copy, "--contract", "layers")
+    assert code == 1
+    assert "- ameles.stray" in said
+
+
+def ways_to_use(name: str) -> list[str]:
+    parent, _, leaf = name.rpartition(".")
+    ways = [f"import {name}\n", f"from {name} import anything\n"]
+    if parent:
+        ways.append(f"from {parent} import {leaf}\n")
+        ways.append(f"import {parent} as parent\n\nparent.{leaf}.anything()\n")
+    return ways
+
+
+def banned_uses(copy: Path) -> list[str]:
+    command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format=json", "src"]
+    ended = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    return [found["filename"] for found in json.loads(ended.stdout) if found["code"] == "TID251"]
+
+
+def test_the_tree_as_it_is_uses_nothing_banned(copy: Path) -> None:
+    assert not banned_uses(copy)
+
+
+@pytest.mark.parametrize("name", BANNED)
+def test_a_banned_name_is_caught_however_it_is_written(copy: Path, name: str) -> None:
+    package = copy / "src" / "ameles" / "core"
+    for number, source in enumerate(ways_to_use(name)):
+        (package / f"planted_{number}.py").write_text(source, encoding="utf-8")
+    caught = {Path(filename).name for filename in banned_uses(copy)}
+    assert caught == {f"planted_{number}.py" for number in range(len(ways_to_use(name)))}
+
+
+def loaded_by(program: str) -> set[str]:
+    """The top-level packages that a fresh interpreter has after running a program."""
+    ask = f"{program}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    ended = subprocess.run(
+        [sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(ended.stdout.split())
+
+
+def test_importing_ameles_loads_no_optional_package_and_no_terminal() -> None:
+    heavy = {*CONTRACTS["extras"]["forbidden_modules"], *CONTRACTS["terminal"]["forbidden_modules"]}
+    assert not heavy & loaded_by("import ameles")
+    assert "typer" in heavy & loaded_by("import typer"), "the question itself works"

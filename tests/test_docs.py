@@ -1,0 +1,152 @@
+"""The docs are made from the code as it is, build without a warning, and need no network."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def generate(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(DOCS / "generate.py"), *options]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def pages_in(folder: Path) -> dict[str, str]:
+    return {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.md")}
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_is_fresh() -> None:
+    ended = generate("--check")
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("change", ["edited", "missing", "left over"])
+def test_a_stale_reference_is_noticed(tmp_path: Path, change: str) -> None:
+    shutil.copytree(DOCS / "reference", tmp_path / "reference")
+    page = tmp_path / "reference" / "extras.md"
+    match change:
+        case "edited":
+            page.write_text("edited by hand\n", encoding="utf-8")
+        case "missing":
+            page.unlink()
+        case "left over":
+            page = page.with_name("old.md")
+            page.touch()
+    ended = generate("--check", "--into", str(tmp_path / "reference"))
+    assert ended.returncode == 1
+    assert page.name in ended.stderr
+
+
+def test_the_reference_is_the_same_everywhere(tmp_path: Path) -> None:
+    for seed in ("1", "2"):
+        folder = str(tmp_path / seed)
+        ended = generate("--into", folder, PYTHONHASHSEED=seed, COLUMNS=f"{seed}00", LC_ALL="C")
+        assert ended.returncode == 0, ended.stderr
+    made = pages_in(tmp_path / "1")
+    assert made == pages_in(tmp_path / "2")
+    assert made == pages_in(DOCS / "reference")
+    for text in made.values():
+        assert str(ROOT) not in text
+        assert str(Path.home()) not in text
+        assert " object at 0x" not in text
+
+
+def test_sections_of_a_docstring(generator: ModuleType) -> None:
+    docstring = """A counter.
+
+    Theorem      Somebody 2010, Thm 1
+    Noise        discrete Laplace,
+                 scale 1 / epsilon
+
+    >>> 1 + 1
+    2
+    """
+    assert generator.sections(docstring) == {
+        "Theorem": "Somebody 2010, Thm 1",
+        "Noise": "discrete Laplace, scale 1 / epsilon",
+    }
+
+
+def test_a_mechanism_without_a_section_is_refused(
+    generator: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undocumented = type("Undocumented", (), {"__module__": __name__})
+    monkeypatch.setattr(generator, "MECHANISMS", (undocumented,))
+    with pytest.raises(SystemExit, match="lacks: Theorem, Neighbours, Noise, Error, Memory"):
+        generator.mechanisms()
+
+
+class Loads(HTMLParser):
+    """What a browser would fetch to show a page: not the links that a reader may follow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "a":
+            self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs")
+    options = ["-q", "-W", "--keep-going", "-d", str(folder / "trees")]
+    command = [sys.executable, "-m", "sphinx", *options, str(DOCS), str(folder / "html")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return folder / "html"
+
+
+def test_every_page_is_built(built: Path) -> None:
+    written = {page.relative_to(DOCS).with_suffix("") for page in DOCS.rglob("*.md")}
+    assert len(written) > 8
+    for page in written:
+        assert (built / page).with_suffix(".html").exists()
+
+
+def test_reading_needs_no_network(built: Path) -> None:
+    for page in built.rglob("*.html"):
+        loads = Loads()
+        loads.feed(page.read_text(encoding="utf-8"))
+        assert loads.addresses
+        outside = [address for address in loads.addresses if re.match(r"(\w+:)?//", address)]
+        assert not outside, page
+    for sheet in built.rglob("*.css"):
+        text = sheet.read_text(encoding="utf-8")
+        assert not re.search(r"""(@import|url\()\s*["']?(https?:)?//""", text), sheet
+
+
+def test_pages_name_no_machine(built: Path) -> None:
+    for page in built.rglob("*.html"):
+        assert str(ROOT) not in page.read_text(encoding="utf-8")
+
+
+def test_the_first_program_of_the_docs_runs() -> None:
+    program = re.findall(r"```python\n(.*?)```", (DOCS / "index.md").read_text("utf-8"), re.DOTALL)
+    assert len(program) == 1
+    subprocess.run([sys.executable, "-W", "error", "-c", program[0]], check=True)

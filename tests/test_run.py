@@ -1,0 +1,213 @@
+"""The script ``run``: what it says, and when it sets up an environment again.
+
+Set-up is tested in a copy with stand-ins for Python and uv, which write down how they
+were called and install nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NEEDED_TOOLS = ["cat", "cmp", "dirname", "head", "mv", "rm", "sed", "sh"]
+
+# Answers the questions of ./run, makes environments that hold a copy of itself, and is a
+# pip that fails on request.  The log says what was asked, without the questions.
+STAND_IN = """\
+#!/bin/sh
+me=$0
+case "$*" in
+    --version | "-c import pip") exit 0 ;;
+    "-c import sys; sys.exit(sys.version_info < (3, 11))") [ ! -e "$STAND_INS/old" ] && exit 0 ;;
+    *"venv "*)
+        echo "venv" >>"$STAND_INS/log"
+        for target; do :; done
+        mkdir -p "$target/bin"
+        cp "$STAND_INS/python3" "$target/bin/python"
+        exit 0 ;;
+    *"pip install"*)
+        echo "${me##*/} $*" >>"$STAND_INS/log"
+        [ ! -e "$STAND_INS/fail" ] && exit 0 ;;
+    *) echo "ran $*"; exit 0 ;;
+esac
+exit 1
+"""
+
+
+class Copy:
+    """A folder with the script, a small project, and a path that holds nothing else."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "project"
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        self.folder.mkdir()
+        shutil.copy(ROOT / "run", self.folder)
+        for tool in [*NEEDED_TOOLS, "cp", "mkdir"]:
+            found = shutil.which(tool)
+            assert found
+            (self.bin / tool).symlink_to(found)
+        (self.folder / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
+        (self.folder / "requirements.lock").write_text("numpy==2.0\n", encoding="utf-8")
+
+    def install(self, *names: str) -> None:
+        for name in names:
+            (self.bin / name).write_text(STAND_IN, encoding="utf-8")
+            (self.bin / name).chmod(0o755)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["./run", *arguments],
+            cwd=self.folder,
+            env={"PATH": str(self.bin), "STAND_INS": str(self.bin)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def log(self) -> list[str]:
+        """What was done since the last look."""
+        file = self.bin / "log"
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return lines
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path)
+
+
+def test_help_names_every_command(copy: Copy) -> None:
+    asked = copy.run("--help")
+    assert asked.returncode == 0
+    assert asked.stderr == ""
+    commands = re.findall(r"^    (\w+)\)", (ROOT / "run").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"demo", "test", "check", "docs", "lock"} <= set(commands)
+    for command in [*commands, "bench"]:
+        assert f"\n  {command} " in asked.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], [""]])
+def test_no_or_an_unknown_command_shows_the_help_and_exits_with_2(
+    copy: Copy, arguments: list[str]
+) -> None:
+    ended = copy.run(*arguments)
+    assert ended.returncode == 2
+    assert ended.stderr == copy.run("--help").stdout
+    assert ended.stdout == ""
+
+
+@pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
+def test_set_up_happens_once_and_from_the_hashes(copy: Copy, uv: bool) -> None:
+    copy.install("python3", *(["uv"] if uv else []))
+    first = copy.run("test", "-k", "laplace")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == "ran -m pytest -k laplace\n"
+    done = copy.log()
+    assert done[0] == "venv"
+    assert [line.split()[0] for line in done[1:]] == ["uv" if uv else "python"] * 2
+    assert done[1].endswith("--require-hashes -r requirements.lock")
+    assert done[2].endswith("--no-deps --no-build-isolation -e .")
+    second = copy.run("test")
+    assert second.stdout == "ran -m pytest\n"
+    assert second.stderr == ""
+    assert not copy.log()
+
+
+@pytest.mark.parametrize("file", ["pyproject.toml", "requirements.lock"])
+def test_a_change_of_what_is_wanted_installs_again(copy: Copy, file: str) -> None:
+    copy.install("python3")
+    copy.run("test")
+    copy.log()
+    with (copy.folder / file).open("a", encoding="utf-8") as more:
+        more.write("# changed\n")
+    assert copy.run("test").returncode == 0
+    assert [line.split()[0] for line in copy.log()] == ["python", "python"]
+    copy.run("test")
+    assert not copy.log()
+
+
+def test_an_interrupted_set_up_is_done_again(copy: Copy) -> None:
+    copy.install("python3")
+    copy.run("test")
+    before = (copy.folder / "pyproject.toml").read_text(encoding="utf-8")
+    (copy.folder / "pyproject.toml").write_text(before + "# changed\n", encoding="utf-8")
+    (copy.bin / "fail").touch()
+    stopped = copy.run("test")
+    assert stopped.returncode != 0
+    assert "ran" not in stopped.stdout
+    # Even what was wanted before the interruption may be half overwritten by now.
+    (copy.folder / "pyproject.toml").write_text(before, encoding="utf-8")
+    (copy.bin / "fail").unlink()
+    copy.log()
+    assert copy.run("test").returncode == 0
+    assert copy.log()
+
+
+def test_an_environment_that_was_moved_is_made_anew(copy: Copy) -> None:
+    copy.install("python3")
+    copy.run("test")
+    copy.log()
+    copy.folder = copy.folder.rename(copy.folder.with_name("elsewhere"))
+    assert copy.run("test").returncode == 0
+    assert copy.log()[0] == "venv"
+
+
+def test_without_python_it_says_what_to_install(copy: Copy) -> None:
+    ended = copy.run("demo")
+    assert ended.returncode == 1
+    assert "Python 3.11 or newer" in ended.stderr
+    assert "apt-get install python3" in ended.stderr
+
+
+def test_an_old_python_does_not_count(copy: Copy) -> None:
+    copy.install("python3", "python3.12")
+    (copy.bin / "old").touch()
+    ended = copy.run("demo")
+    assert ended.returncode == 1
+    assert "Python 3.11 or newer" in ended.stderr
+
+
+def test_benchmarks_are_listed_and_have_an_environment_of_their_own(copy: Copy) -> None:
+    copy.install("python3")
+    benchmarks = copy.folder / "benchmarks"
+    benchmarks.mkdir()
+    (benchmarks / "requirements.lock").write_text("opendp==0.16\n", encoding="utf-8")
+    (benchmarks / "noise.py").write_text('"""How fast noise is drawn."""\n', encoding="utf-8")
+    assert re.fullmatch(r"noise +How fast noise is drawn\.\n", copy.run("bench").stdout)
+    assert copy.run("bench", "nonsense").returncode == 2
+    assert not copy.log()
+    assert (
+        copy.run("bench", "noise", "--draws", "5").stdout == "ran benchmarks/noise.py --draws 5\n"
+    )
+    assert (benchmarks / ".venv" / "stamp").exists()
+    assert not (copy.folder / ".venv").exists()
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "benchmarks/requirements.lock"])
+def test_the_locks_pin_everything_by_hash_and_name_no_host(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    assert "://" not in text
+    entries = re.split(r"\n(?=\S)", text.strip())
+    assert len(entries) > 10
+    for entry in entries:
+        assert re.match(r"[a-z0-9-]+==\S+( ; .*)? \\\n", entry), entry
+        assert "--hash=sha256:" in entry
+
+
+@pytest.mark.skipif(
+    shutil.which("shellcheck") is None, reason="needs shellcheck (Debian package shellcheck)"
+)
+def test_the_shell_scripts_pass_shellcheck() -> None:
+    subprocess.run(["shellcheck", "run", ".ci/run"], cwd=ROOT, check=True)
+
+
+@pytest.mark.skipif(shutil.which("dash") is None, reason="needs dash (Debian package dash)")
+def test_the_script_is_plain_posix_shell() -> None:
+    subprocess.run(["dash", "-n", "run"], cwd=ROOT, check=True)
