@@ -21,6 +21,7 @@ from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.mechanism import Noise
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.mechanisms.counters.psum import PSumCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
@@ -31,6 +32,20 @@ STEPS = 12
 
 class CheckFailed(AssertionError):
     """What a check found wrong."""
+
+
+def build(mechanism: Callable[..., CounterRecipe], **parameters: Any) -> CounterRecipe:
+    """A recipe of this mechanism; p-sums get the dyadic intervals, the others need no more."""
+    if mechanism is PSumCounter:
+        horizon = parameters["horizon"]
+        if type(horizon) is not int or not 1 <= horizon <= 1 << 12:
+            horizon = 1  # to be refused for itself
+        parameters["intervals"] = [
+            ((k - 1) * size + 1, k * size)
+            for size in (1 << level for level in range(horizon.bit_length()))
+            for k in range(1, horizon // size + 1)
+        ]
+    return mechanism(**parameters)
 
 
 def require(condition: bool, what: str) -> None:

@@ -45,13 +45,14 @@ def test_every_check_on_every_mechanism(
     variant: str,
     check: Callable[[CounterRecipe], None],
 ) -> None:
-    check(mechanism(**VARIANTS[variant]))
+    check(checks.build(mechanism, **VARIANTS[variant]))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda kind: kind.__name__)
 def test_bounds_hold_on_every_mechanism(mechanism: Callable[..., CounterRecipe]) -> None:
     checks.bounds_hold(
-        lambda width: mechanism(epsilon=0.5, horizon=16, width=width), System.direct()
+        lambda width: checks.build(mechanism, epsilon=0.5, horizon=16, width=width),
+        System.direct(),
     )
 
 

@@ -8,13 +8,31 @@ from __future__ import annotations
 
 from ameles.core import recipe
 from ameles.core.recipe import Recipe
+from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.elders import EldersCounter
+from ameles.mechanisms.counters.honaker import HonakerCounter
+from ameles.mechanisms.counters.hybrid import HybridCounter
+from ameles.mechanisms.counters.k_ary import KAryCounter
+from ameles.mechanisms.counters.psum import PSumCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.counters.tree import TreeCounter
+from ameles.mechanisms.counters.two_level import TwoLevelCounter
 
 MECHANISMS: tuple[type[CounterRecipe], ...] = (
     SimpleOneCounter,
     SimpleTwoCounter,
+    PSumCounter,
+    TwoLevelCounter,
+    BinaryCounter,
+    TreeCounter,
+    KAryCounter,
+    HonakerCounter,
+    EldersCounter,
+    SiblingsCounter,
+    HybridCounter,
 )
 
 

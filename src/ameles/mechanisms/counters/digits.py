@@ -1,0 +1,178 @@
+"""Counters by digits: a count is the sum of the noisy blocks that its digits name.
+
+Write t with one digit a level, each level a block of the one below: a count of t steps is
+then digit_0 single steps, digit_1 blocks, digit_2 blocks of blocks, and so on.  Each block
+has one noise, drawn when the block is complete.  An item is in one block of each level, so
+the noise scale is the number of levels over epsilon (Chan-Shi-Song 2010, Thm 3.2 with the
+level count computed, not accepted).
+
+Two-level, binary, k-ary counters and the tree of Dwork-Roth's figure 12.1 are this, with
+other numbers of blocks; the top level has no limit.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ameles.core.loss import Pure
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import Epsilon, Horizon
+from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.counters.summed import Process, SummedCounter
+from ameles.mechanisms.counters.tape_order import Demands
+from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.noise.arrays import IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigitCounter(SummedCounter):
+    """A counter that is given by how many blocks of a level make one of the next."""
+
+    epsilon: Epsilon = Epsilon()
+    horizon: Horizon = Horizon()
+
+    @property
+    @abstractmethod
+    def arities(self) -> tuple[int, ...]:
+        """For each level but the top one, how many of its blocks make one of the next."""
+
+    @property
+    def loss(self) -> Pure:
+        """Pure: epsilon for all releases together."""
+        return Pure(self.epsilon)
+
+    @property
+    def steps(self) -> int:
+        """The horizon."""
+        return self.horizon
+
+    @property
+    def levels(self) -> int:
+        """How many blocks an item is in."""
+        return len(self.arities) + 1
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of each block's noise: what one unit changes in all blocks, over epsilon."""
+        return self.contributions * self.bound * self.levels / Fraction(self.loss.epsilon)
+
+    @property
+    def error(self) -> DigitError:
+        """Independent noise, as many as the sum of the digits."""
+        return DigitError(self.scale, self.arities)
+
+    @property
+    def memory(self) -> int:
+        """A sum for each level, the exact sum, and the noise taken ahead."""
+        return self.columns * (1 + self.ahead + self.levels) + 1
+
+    def process(self, noise: Noise, state: IntArray | None) -> Process:
+        return DigitProcess(noise, self.scale, self.arities, self.columns, state)
+
+
+class DigitProcess:
+    """Per level, the sum of the noises of its completed blocks since the last larger block."""
+
+    def __init__(
+        self,
+        noise: Noise,
+        scale: Fraction,
+        arities: tuple[int, ...],
+        columns: int,
+        state: IntArray | None,
+    ) -> None:
+        self._noise = noise
+        self._scale = scale
+        self._arities = arities
+        self._columns = columns
+        self._t = 0
+        self._sums = np.zeros((len(arities) + 1, columns), dtype=np.int64)
+        if state is not None:
+            self._t = int(state[0])
+            self._sums = state[1:].reshape(-1, columns).copy()
+        self._total = self._sums.sum(axis=0)
+
+    def state(self) -> IntArray:
+        return np.concatenate([np.array([self._t]), self._sums.reshape(-1)])
+
+    def take(self, n: int) -> IntArray:
+        demands = Demands(n)
+        plans = []
+        size = 1
+        for arity in (*self._arities, 0):
+            # the steps at which a block of this level ends, and the level's digit there
+            at = np.arange(-(self._t + 1) % size, n, size)
+            digit = (self._t + 1 + at) // size
+            if arity:
+                digit %= arity
+            fresh, closing = at[digit > 0], np.flatnonzero(digit == 0)
+            demands.add(fresh, np.ones(len(fresh), dtype=np.int64))
+            plans.append((fresh, at[closing], closing - np.arange(len(closing))))
+            size *= arity
+        drawn, starts = demands.draw(self._noise, self._scale, self._columns)
+        changes = np.zeros((n, self._columns), dtype=np.int64)
+        for level, ((fresh, closing, before), where) in enumerate(zip(plans, starts, strict=True)):
+            noises = drawn[where]
+            if len(fresh):
+                changes[fresh] += noises
+            if len(closing):
+                changes[closing] -= self._close(level, noises, before)
+            elif len(fresh):
+                self._sums[level] += noises.sum(axis=0)
+        changes[:1] += self._total
+        np.cumsum(changes, axis=0, out=changes)
+        if n:
+            self._total = changes[-1].copy()
+        self._t += n
+        return changes
+
+    def _close(self, level: int, noises: IntArray, before: IntArray) -> IntArray:
+        """The sums that end as larger blocks take over, each after ``before`` of the noises."""
+        runs = np.zeros((len(noises) + 1, self._columns), dtype=np.int64)
+        np.cumsum(noises, axis=0, out=runs[1:])
+        runs += self._sums[level]
+        ended = runs[before]
+        self._sums[level] = runs[-1] - ended[-1]
+        ended[1:] -= ended[:-1].copy()
+        return ended
+
+
+@dataclass(frozen=True)
+class DigitError(LaplaceError):
+    """As many independent discrete Laplace variables as the digits of t add up to."""
+
+    scale: Fraction
+    arities: tuple[int, ...]
+
+    def digits(self, t: int) -> list[int]:
+        """The digits of t, the lowest first; the top one has no limit."""
+        found = []
+        for arity in self.arities:
+            t, digit = divmod(t, arity)
+            found.append(digit)
+        return [*found, t]
+
+    def terms(self, t: int) -> int:
+        """How many noises the release at t has."""
+        return sum(self.digits(t))
+
+    def most_terms(self, steps: int) -> int:
+        """The most noises that any of the first ``steps`` releases has."""
+        digits = self.digits(steps)
+        best = sum(digits)
+        # a smaller t keeps some high digits, lowers the next by one, and fills those below
+        for level, digit in enumerate(digits):
+            if digit:
+                filled = sum(arity - 1 for arity in self.arities[:level])
+                best = max(best, filled + digit - 1 + sum(digits[level + 1 :]))
+        return best
+
+    def law(self, t: int) -> LaplaceMixture:
+        return LaplaceMixture((Part(self.scale, 1.0, self.terms(t)),))
+
+    def worst_law(self, steps: int) -> LaplaceMixture:
+        return LaplaceMixture((Part(self.scale, 1.0, self.most_terms(steps)),))

@@ -1,0 +1,225 @@
+"""Elders counter: a k-ary tree that subtracts the young from their elder.
+
+Theorem      as for all summed counters: with L R = A exactly, prefix sums plus L z are epsilon-DP
+             for z of scale (largest column of R in L1) / epsilon; here L has entries 0, 1, -1
+Neighbours   streams that differ in up to ``contributions`` steps, by at most ``bound`` each
+Noise        discrete Laplace, scale h / epsilon for each block of an h-level k-ary tree, k odd
+Error        as many noises as the absolute balanced digits of t add up to
+Memory       h (k + 1) / 2 integers per counter and up to 1024 noise values taken ahead
+
+Write t in balanced base k, with digits from -(k - 1) / 2 to (k - 1) / 2.  A positive digit adds
+that many blocks.  A negative one counts the block above, whose last blocks are yet to come, and
+subtracts those: their noise is drawn early, which the theorem allows.  So half the digits do.
+
+>>> from ameles.noise import Zero
+>>> run = EldersCounter(epsilon=1, horizon=1024).start(Zero())
+>>> [run.step(x) for x in [1, 0, 1, 1]]
+[1, 1, 2, 3]
+>>> EldersCounter(epsilon=1, horizon=1024).arity
+13
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ameles.core.loss import Pure
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import Epsilon, Horizon, OptionalWhole, refuse
+from ameles.mechanisms.counters.arity import best_arity, digit_total
+from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.counters.summed import Process, SummedCounter
+from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.noise.arrays import IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class EldersCounter(SummedCounter):
+    """Counts from noisy blocks, added and subtracted."""
+
+    epsilon: Epsilon = Epsilon()
+    horizon: Horizon = Horizon()
+    arity: OptionalWhole = OptionalWhole(3, 1 << 16)
+
+    def __post_init__(self) -> None:
+        if self.arity is None:
+            self.__dict__["arity"] = best_arity(self.horizon, balanced_cost, odd=True)
+        if self.half * 2 == self.arity:
+            raise refuse("arity", "odd", self.arity, why="the digits are balanced around zero")
+        super().__post_init__()
+
+    @property
+    def loss(self) -> Pure:
+        """Pure: epsilon for all releases together."""
+        return Pure(self.epsilon)
+
+    @property
+    def steps(self) -> int:
+        """The horizon."""
+        return self.horizon
+
+    @property
+    def half(self) -> int:
+        """The largest digit."""
+        return (self.arity or 3) // 2
+
+    @property
+    def levels(self) -> int:
+        """How many blocks an item is in."""
+        return balanced_levels(self.horizon, self.arity or 3)
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of each block's noise."""
+        return self.contributions * self.bound * self.levels / Fraction(self.loss.epsilon)
+
+    @property
+    def error(self) -> EldersError:
+        """Independent noises, by the balanced digits."""
+        return EldersError(self.scale, self.arity or 3, self.levels)
+
+    @property
+    def memory(self) -> int:
+        """Per level its sum and the noises to give back; the exact sum; the noise ahead."""
+        return self.columns * (1 + self.ahead + self.levels * (self.half + 1) + 1) + 1
+
+    def process(self, noise: Noise, state: IntArray | None) -> Process:
+        return EldersProcess(noise, self.scale, self.half, self.levels, self.columns, state)
+
+
+class EldersProcess:
+    """A balanced counter: per level a digit, a sum, and the noises that it has yet to return."""
+
+    def __init__(
+        self,
+        noise: Noise,
+        scale: Fraction,
+        half: int,
+        levels: int,
+        columns: int,
+        state: IntArray | None,
+    ) -> None:
+        self._noise = noise
+        self._scale = scale
+        self._half = half
+        self._columns = columns
+        self._t = 0
+        self._owed = np.zeros((levels, half, columns), dtype=np.int64)
+        self._sums = np.zeros((levels, columns), dtype=np.int64)
+        if state is not None:
+            self._t = int(state[0])
+            rows = state[1:].reshape(levels, half + 1, columns)
+            self._sums, self._owed = rows[:, 0].copy(), rows[:, 1:].copy()
+        self._digits = balanced_digits(self._t, 2 * half + 1, levels)
+        self._total = self._sums.sum(axis=0)
+
+    def state(self) -> IntArray:
+        rows = np.concatenate([self._sums[:, None], self._owed], axis=1)
+        return np.concatenate([np.array([self._t]), rows.reshape(-1)])
+
+    def take(self, n: int) -> IntArray:
+        drawn = self._noise.laplace(self._scale, (self._draws(n), self._columns))
+        out = np.empty((n, self._columns), dtype=np.int64)
+        used = 0
+        for i in range(n):
+            used = self._increment(drawn, used)
+            out[i] = self._total
+        self._t += n
+        return out
+
+    def _increment(self, drawn: IntArray, used: int) -> int:
+        """One step, with its carries; gives how many of the noises are used up."""
+        half = self._half
+        for level, digit in enumerate(self._digits):
+            if digit == half:  # the elder takes over; the last of its blocks are subtracted
+                owed = self._owed[level]
+                owed[:] = drawn[used : used + half]
+                used += half
+                self._total -= self._sums[level]
+                self._sums[level] = -owed.sum(axis=0)
+                self._total += self._sums[level]
+                self._digits[level] = -half
+                continue
+            if digit >= 0:
+                fresh = drawn[used]
+                used += 1
+            else:
+                fresh = self._owed[level][digit + half]
+            self._sums[level] += fresh
+            self._total += fresh
+            self._digits[level] = digit + 1
+            break
+        return used
+
+    def _draws(self, n: int) -> int:
+        """How many noises the next ``n`` steps need."""
+        return sum(
+            self._drawn_by(self._t + n, level) - self._drawn_by(self._t, level)
+            for level in range(len(self._digits))
+        )
+
+    def _drawn_by(self, t: int, level: int) -> int:
+        """How many noises a level has needed after t steps."""
+        k = 2 * self._half + 1
+        size: int = k**level
+        cycles, rest = divmod((t + size // 2) // size, k)
+        return 2 * self._half * cycles + min(rest, self._half) + self._half * (rest > self._half)
+
+
+@dataclass(frozen=True)
+class EldersError(LaplaceError):
+    """As many independent discrete Laplace variables as the balanced digits add up to."""
+
+    scale: Fraction
+    arity: int
+    levels: int
+
+    def terms(self, t: int) -> int:
+        """How many noises the release at t has."""
+        return sum(abs(digit) for digit in balanced_digits(t, self.arity, self.levels))
+
+    def most_terms(self, steps: int) -> int:
+        """The most noises that any release can have."""
+        return min(self.arity // 2 * self.levels, steps)
+
+    def law(self, t: int) -> LaplaceMixture:
+        return LaplaceMixture((Part(self.scale, 1.0, self.terms(t)),))
+
+    def worst_law(self, steps: int) -> LaplaceMixture:
+        return LaplaceMixture((Part(self.scale, 1.0, self.most_terms(steps)),))
+
+
+def balanced_digits(t: int, k: int, levels: int) -> list[int]:
+    """The digits of t between -(k - 1) / 2 and (k - 1) / 2, the lowest first.
+
+    >>> balanced_digits(8, 3, 3)  # 9 - 1
+    [-1, 0, 1]
+    """
+    found = []
+    for _ in range(levels):
+        digit = (t + k // 2) % k - k // 2
+        found.append(digit)
+        t = (t - digit) // k
+    return found
+
+
+def balanced_levels(horizon: int, k: int) -> int:
+    """How many balanced digits count to the horizon: T <= (k^h - 1) / 2."""
+    levels = 1
+    while (k**levels - 1) // 2 < horizon:
+        levels += 1
+    return levels
+
+
+def balanced_cost(horizon: int, k: int) -> float:
+    """The mean variance over the horizon, up to a factor: h^2 times the mean sum of digits."""
+    levels = balanced_levels(horizon, k)
+    middle = (k**levels - 1) // 2  # a balanced digit is the plain digit of t + middle, less half
+    total = sum(
+        digit_total(horizon + middle, k, level, lambda digit: abs(digit - k // 2), first=1 + middle)
+        for level in range(levels)
+    )
+    return levels**2 * total / horizon

@@ -1,0 +1,31 @@
+"""The error of a counter whose noise at each step is a sum of Laplace variables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from ameles.mechanisms.laplace_mixture import LaplaceMixture
+
+
+class LaplaceError(ABC):
+    """Deviations and bounds from the law of each step's noise."""
+
+    @abstractmethod
+    def law(self, t: int) -> LaplaceMixture:
+        """The law of the noise at step t."""
+
+    @abstractmethod
+    def worst_law(self, steps: int) -> LaplaceMixture:
+        """A law whose tail bounds those of the first ``steps`` steps."""
+
+    def std(self, t: int) -> float:
+        """The standard deviation of the noise at step ``t``."""
+        return self.law(t).std
+
+    def bound(self, t: int, beta: float) -> float:
+        """The error at step ``t`` is at most this with probability at least 1 - beta."""
+        return self.law(t).quantile(beta)
+
+    def bound_all(self, steps: int, beta: float) -> float:
+        """All of the first ``steps`` errors are at most this: a union bound."""
+        return self.worst_law(steps).quantile(beta / steps)

@@ -1,0 +1,131 @@
+"""The error of the Siblings counter, by the digits of t.
+
+Bottom up, with V the variance of the count so far, C its covariance with the estimate of the
+path's node, v that estimate's variance (all in units of one node's noise), m the digit:
+
+    V += m;  C += m;  U = (k - 1) + v;  below the top: K = 1 / (U + 1)
+    V -= C^2 K;  C *= K;  v = U K
+
+C is linear in the digits, so V is a quadratic of them, and its mean over all t is found by
+carrying the sums of V, C and C^2 from level to level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.mechanisms.counters.arity import digits_of
+from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+
+
+@lru_cache(maxsize=4096)
+def gains(k: int, levels: int) -> tuple[float, ...]:
+    """K of each level but the top one."""
+    found, v = [], 1.0
+    for _ in range(levels - 1):
+        spread = (k - 1) + v
+        found.append(1 / (spread + 1))
+        v = spread / (spread + 1)
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def weight_matrix(k: int, levels: int) -> NDArray[np.float64]:
+    """Row l: the weight of residual l (a node of level l + 1 less its children), for each digit."""
+    gain = gains(k, levels)
+    rows = np.zeros((levels - 1, levels))
+    for j in range(levels):
+        digit = np.zeros(levels)
+        digit[j] = 1
+        pulled, c = np.zeros(levels - 1), 0.0
+        for level in range(levels - 1):
+            c = (c + digit[level]) * gain[level]
+            pulled[level] = c
+        for level in range(levels - 3, -1, -1):
+            pulled[level] += gain[level] * pulled[level + 1]
+        rows[:, j] = pulled
+    return rows
+
+
+@lru_cache(maxsize=4096)
+def mean_variance(horizon: int, k: int) -> float:
+    """H^2 times the mean of V over t = 1, ..., horizon: the mean variance, up to a factor."""
+    digits = digits_of(horizon, k)
+    all_gains = (*gains(k, len(digits)), 0.0)
+    # (count, sum of V, sum of C, sum of C^2), over all lower digits and over those up to T's
+    every, upto = np.array([1.0, 0, 0, 0]), np.array([1.0, 0, 0, 0])
+    for digit, gain in zip(digits, all_gains, strict=True):
+        upto = sum((_with(every, m, gain) for m in range(digit)), _with(upto, digit, gain))
+        every = sum((_with(every, m, gain) for m in range(1, k)), _with(every, 0, gain))
+    return len(digits) ** 2 * float(upto[1]) / horizon
+
+
+def _with(sums: NDArray[np.float64], m: int, gain: float) -> NDArray[np.float64]:
+    count, v, c, cc = sums
+    cc += 2 * m * c + m * m * count
+    c += m * count
+    return np.array([count, v + m * count - gain * cc, gain * c, gain * gain * cc])
+
+
+@lru_cache(maxsize=256)
+def worst_variance(k: int, sizes: tuple[int, ...]) -> float:
+    """An upper bound on V over all t, close to it: the maximum over real digits.
+
+    V is concave in the digits, so rising one digit at a time ends at the maximum.
+    """
+    levels = len(sizes)
+    gain = np.array([*gains(k, levels), 0.0])
+    # C at each level as a linear function of the digits
+    reach = np.zeros((levels, levels))
+    for level in range(levels):
+        reach[level, level] = 1
+        if level:
+            reach[level] += gain[level - 1] * reach[level - 1]
+    curve = reach.T @ (gain[:, None] * reach)
+    digits = np.zeros(levels)
+    for _ in range(500):
+        for level, size in enumerate(sizes):
+            others = curve[level] @ digits - curve[level, level] * digits[level]
+            best = (0.5 - others) / curve[level, level] if curve[level, level] > 0 else np.inf
+            digits[level] = min(max(best, 0.0), size - 1)
+    return float(digits.sum() - digits @ curve @ digits)
+
+
+@dataclass(frozen=True)
+class SiblingsError(LaplaceError):
+    """A weighted sum of the noises of all siblings along the path."""
+
+    scale: Fraction
+    sizes: tuple[int, ...]
+
+    @property
+    def arity(self) -> int:
+        """The size of a group below the top."""
+        return self.sizes[0]
+
+    def law(self, t: int) -> LaplaceMixture:
+        """The law of the noise at step t."""
+        digits = []
+        for size in self.sizes[:-1]:
+            t, digit = divmod(t, size)
+            digits.append(digit)
+        digits.append(t)
+        pulled = weight_matrix(self.arity, len(self.sizes)) @ np.array(digits)
+        weights = [0.0, *pulled.tolist(), 0.0]  # of the residual below each level, and above
+        parts: list[tuple[float, int]] = []
+        for level, (size, digit) in enumerate(zip(self.sizes, digits, strict=True)):
+            under, own = weights[level], weights[level + 1]
+            parts += [(1 - own, digit), (own, size - digit - 1), (under - own, 1)]
+        return LaplaceMixture(tuple(Part(self.scale, abs(a), n) for a, n in parts if a and n))
+
+    def worst_law(self, steps: int) -> LaplaceMixture:
+        # No weight exceeds 1.  By convexity, sums of squares being equal, fewer variables of
+        # full weight have the larger Chernoff bound; so this many of them bound every step.
+        most = worst_variance(self.arity, self.sizes)
+        return LaplaceMixture((Part(self.scale, 1.0, most),), bounding=True)
