@@ -26,8 +26,18 @@ from ameles.core.guarantee import (
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.release import Release
 from ameles.ledger import Ledger
+from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.choose import compare, counter
+from ameles.mechanisms.counters.elders import EldersCounter
+from ameles.mechanisms.counters.honaker import HonakerCounter
+from ameles.mechanisms.counters.hybrid import HybridCounter
+from ameles.mechanisms.counters.k_ary import KAryCounter
+from ameles.mechanisms.counters.psum import PSumCounter
+from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.counters.tree import TreeCounter
+from ameles.mechanisms.counters.two_level import TwoLevelCounter
 
 __all__ = [
     "EVENT",
@@ -35,22 +45,33 @@ __all__ = [
     "AmelesError",
     "Approx",
     "BadInput",
+    "BinaryCounter",
     "BudgetExceeded",
     "Concentrated",
     "Contribution",
+    "EldersCounter",
     "Guarantee",
+    "HonakerCounter",
     "HorizonReached",
+    "HybridCounter",
     "Intrusions",
+    "KAryCounter",
     "Ledger",
     "MissingExtra",
     "Neighbours",
     "Norm",
+    "PSumCounter",
     "PlanError",
     "Pure",
     "Release",
+    "SiblingsCounter",
     "SimpleOneCounter",
     "SimpleTwoCounter",
     "StoreRefused",
+    "TreeCounter",
+    "TwoLevelCounter",
     "Unit",
+    "compare",
+    "counter",
     "user_window",
 ]

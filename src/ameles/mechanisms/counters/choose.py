@@ -1,0 +1,196 @@
+"""The best counter for given public parameters, by computed error.
+
+Every counter that can give the asked guarantee is built, its error computed, and the one with
+the smallest error returned.  Nothing but public parameters enters, so the choice tells nothing.
+
+>>> recipe = counter(epsilon=1, horizon=1024)
+>>> recipe
+SiblingsCounter(unit='event', width=None, contributions=1, bound=1, epsilon=Fraction(1, 1),
+                horizon=1024, arity=14)
+>>> type(counter(epsilon=1)).__name__
+'HybridCounter'
+>>> for row in compare(epsilon=1, horizon=1024)[:3]:
+...     print(f"{row.name:18} {row.mean:7.2f} {row.ratio:6.2f}")
+SiblingsCounter      11.07   1.00
+EldersCounter        13.00   1.17
+KAryCounter          15.57   1.41
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from ameles.core.guarantee import EVENT, Unit
+from ameles.core.parameters import Exact, refuse, whole
+from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.elders import EldersCounter
+from ameles.mechanisms.counters.honaker import HonakerCounter
+from ameles.mechanisms.counters.hybrid import HybridCounter
+from ameles.mechanisms.counters.k_ary import KAryCounter
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.mechanisms.counters.simple_one import SimpleOneCounter
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.counters.two_level import TwoLevelCounter
+
+Objective: TypeAlias = Literal["mean", "worst"] | int
+
+# Without a horizon, counters are compared over this many steps.
+REFERENCE = 1 << 20
+# Means and maxima over longer streams are taken at this many steps, spread evenly.
+POINTS = 1024
+ARITIES = (3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 29, 33, 41)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One candidate and what it would give; errors are of one key, in counts."""
+
+    recipe: CounterRecipe
+    mean: float  # root of the mean variance over the steps
+    worst: float  # largest standard deviation of a step
+    last: float  # at the last step, 95% of the errors are within
+    objective: float  # what was minimised
+    ratio: float  # the objective over the best one's
+
+    @property
+    def name(self) -> str:
+        """The counter's name, and what is inside it."""
+        name = type(self.recipe).__name__
+        return f"{name} of {self.recipe.inside}" if isinstance(self.recipe, HybridCounter) else name
+
+    @property
+    def why(self) -> str:
+        """Why it was chosen or not, in a few words."""
+        if self.ratio == 1:
+            return "the smallest error"
+        return f"{self.ratio:.3g} times the smallest error"
+
+
+def counter(
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    horizon: int | None = None,
+    width: int | None = None,
+    contributions: int = 1,
+    bound: int = 1,
+    unit: Unit | str = EVENT,
+    optimise: Objective = "mean",
+) -> CounterRecipe:
+    """The recipe with the smallest error for this guarantee.
+
+    ``horizon`` None means a stream without end.  ``delta`` above zero allows Gaussian noise.
+    ``optimise`` is the mean over all steps, the worst step, or the number of one step.
+    """
+    return compare(
+        epsilon=epsilon,
+        delta=delta,
+        horizon=horizon,
+        width=width,
+        contributions=contributions,
+        bound=bound,
+        unit=unit,
+        optimise=optimise,
+    )[0].recipe
+
+
+def compare(
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    horizon: int | None = None,
+    width: int | None = None,
+    contributions: int = 1,
+    bound: int = 1,
+    unit: Unit | str = EVENT,
+    optimise: Objective = "mean",
+) -> list[Row]:
+    """All counters that can give this guarantee, the one with the smallest error first."""
+    steps = REFERENCE if horizon is None else horizon
+    if isinstance(optimise, str) and optimise not in ("mean", "worst"):
+        raise refuse("optimise", "'mean', 'worst' or the number of a step", optimise)
+    if not isinstance(optimise, str):
+        whole(optimise, "optimise", low=1, high=steps)
+    shared = {"width": width, "contributions": contributions, "bound": bound, "unit": unit}
+    recipes = list(_candidates(epsilon, delta, horizon, steps, optimise, shared))
+    found = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
+    return [_relative(row, found[0].objective) for row in found]
+
+
+def points(steps: int) -> list[int]:
+    """Steps at which means and maxima are taken: all of them, or an even spread with the last."""
+    if steps <= POINTS:
+        return list(range(1, steps + 1))
+    golden = (math.sqrt(5) - 1) / 2  # multiples of it, modulo 1, fill the unit interval evenly
+    return sorted({1 + int(i * golden % 1 * steps) for i in range(POINTS)} | {steps})
+
+
+def objective_of(recipe: CounterRecipe, at: list[int], optimise: Objective) -> float:
+    """What is to be small: the deviation at one step, on average, or at the worst."""
+    if isinstance(optimise, int):
+        return recipe.error.std(optimise)
+    deviations = [recipe.error.std(t) for t in at]
+    if optimise == "worst":
+        return max(deviations)
+    return math.sqrt(math.fsum(d * d for d in deviations) / len(at))
+
+
+def _candidates(
+    epsilon: Exact,
+    delta: Exact,
+    horizon: int | None,
+    steps: int,
+    optimise: Objective,
+    shared: dict[str, Any],
+) -> Iterator[CounterRecipe]:
+    pure = {"epsilon": epsilon, **shared}
+    yield SimpleTwoCounter(horizon=horizon, **pure)
+    if horizon is None:
+        yield HybridCounter(**pure)
+        yield HybridCounter(
+            inside="EldersCounter", growth=16, first=16, share=Fraction(4, 25), **pure
+        )
+        yield HybridCounter(
+            inside="SiblingsCounter", growth=32, first=32, share=Fraction(4, 25), **pure
+        )
+        return
+    bounded = {"horizon": horizon, **pure}
+    yield SimpleOneCounter(**bounded)
+    yield TwoLevelCounter(**bounded)
+    yield BinaryCounter(**bounded)
+    yield HonakerCounter(**bounded)
+    for kind in (KAryCounter, EldersCounter, SiblingsCounter):
+        yield _best_of(partial(kind, **bounded), steps, optimise)
+
+
+def _best_of(build: Callable[..., CounterRecipe], steps: int, optimise: Objective) -> CounterRecipe:
+    """The tree whose arity suits the objective; by default each is tuned for the mean."""
+    if optimise == "mean":
+        return build()
+    spread = points(steps)[:: max(1, min(steps, POINTS) // 128)]
+    recipes = [build(arity=arity) for arity in ARITIES]
+    return min(recipes, key=lambda recipe: objective_of(recipe, spread, optimise))
+
+
+def _measured(recipe: CounterRecipe, steps: int, optimise: Objective) -> Row:
+    at = points(steps)
+    deviations = [recipe.error.std(t) for t in at]
+    mean = math.sqrt(math.fsum(d * d for d in deviations) / len(at))
+    worst = max(deviations)
+    single = recipe.error.std(optimise) if isinstance(optimise, int) else 0.0
+    chosen = {"mean": mean, "worst": worst}.get(str(optimise), single)
+    return Row(recipe, mean, worst, recipe.error.bound(steps, 0.05), chosen, 1.0)
+
+
+def _objective(row: Row) -> float:
+    return row.objective
+
+
+def _relative(row: Row, best: float) -> Row:
+    return replace(row, ratio=row.objective / best)
