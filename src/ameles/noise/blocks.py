@@ -63,7 +63,7 @@ class Blocks:
         return [k + 1 for k in reversed(right)] + right
 
     @cached_property
-    def _heights(self) -> list[tuple[int, int]]:
+    def heights(self) -> list[tuple[int, int]]:
         """Enclosures of f at the nearest points, in units of 2**-PRECISION."""
         right = _weights(self.law, 0, 1 << self.width, self.half)
         left = _weights(self.law, 1, 1 << self.width, self.half)
@@ -73,12 +73,12 @@ class Blocks:
     def mass(self) -> int:
         """C: the weight of a block of height 1."""
         room = (1 << 64) - TAIL - 2 * self.half
-        return (room << PRECISION) // sum(high for _, high in self._heights)
+        return (room << PRECISION) // sum(high for _, high in self.heights)
 
     @cached_property
     def weights(self) -> list[int]:
         """W: the 64-bit share of each block; at least C times its height."""
-        return [-(-high * self.mass >> PRECISION) for _, high in self._heights]
+        return [-(-high * self.mass >> PRECISION) for _, high in self.heights]
 
     @cached_property
     def edges(self) -> Words:
@@ -105,7 +105,7 @@ class Blocks:
         return np.array(
             [
                 min(low * self.mass * ONE // (weight << PRECISION), ONE - 1)
-                for (low, _), weight in zip(self._heights, self.weights, strict=True)
+                for (low, _), weight in zip(self.heights, self.weights, strict=True)
             ],
             dtype=np.uint64,
         )

@@ -12,7 +12,7 @@ random real with r then needs as many bits as it needs, and is never wrong.
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -29,7 +29,7 @@ def exp_minus(x: Fraction, bits: int) -> tuple[int, int]:
     # units of 10**(1 - digits), rounding the result and the product by one unit each; with
     # these digits, that is less than 1/1000 of a unit of 2**-bits.
     digits = bits * 302 // 1000 + len(str(bits)) + 6
-    context = Context(prec=digits, rounding=ROUND_FLOOR)
+    context = Context(prec=digits, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
     near = context.divide(Decimal(-x.numerator), Decimal(x.denominator)).exp(context)
     units = int(context.multiply(near, Decimal(1 << bits)))
     return max(units - 1, 0), min(units + 2, 1 << bits)

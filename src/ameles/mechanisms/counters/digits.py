@@ -176,3 +176,20 @@ class DigitError(LaplaceError):
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         return LaplaceMixture((Part(self.scale, 1.0, self.most_terms(steps)),))
+
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        unshared = sum(unshared_blocks(before, t, self.arities))
+        return LaplaceMixture((Part(self.scale, 1.0, unshared),))
+
+
+def unshared_blocks(before: int, t: int, arities: tuple[int, ...]) -> list[int]:
+    """For each level, how many blocks make up one of two counts and not the other.
+
+    >>> unshared_blocks(5, 7, (2, 2))  # 4 + 1 and 4 + 2 + 1: the 4 is shared
+    [2, 1, 0]
+    """
+    found = []
+    for arity in arities:
+        (before, one), (t, other) = divmod(before, arity), divmod(t, arity)
+        found.append(abs(other - one) if before == t else one + other)
+    return [*found, abs(t - before)]

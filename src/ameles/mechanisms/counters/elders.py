@@ -191,6 +191,23 @@ class EldersError(LaplaceError):
     def worst_law(self, steps: int) -> LaplaceMixture:
         return LaplaceMixture((Part(self.scale, 1.0, self.most_terms(steps)),))
 
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        k, unshared = self.arity, 0
+        for level in range(self.levels):
+            (one, first), (other, second) = (_placed(count, k, level) for count in (before, t))
+            # blocks of one elder, on one side of its middle, are shared as far as both go
+            shared = min(abs(first), abs(second)) if one == other and first * second > 0 else 0
+            unshared += abs(first) + abs(second) - 2 * shared
+        return LaplaceMixture((Part(self.scale, 1.0, unshared),))
+
+
+def _placed(t: int, k: int, level: int) -> tuple[int, int]:
+    """The elder that the level's digit of t counts within, and the digit."""
+    size: int = k**level
+    reached = (t + size // 2) // size
+    digit = (reached + k // 2) % k - k // 2
+    return (reached - digit) // k + (digit > 0), digit
+
 
 def balanced_digits(t: int, k: int, levels: int) -> list[int]:
     """The digits of t between -(k - 1) / 2 and (k - 1) / 2, the lowest first.

@@ -17,10 +17,11 @@ Proof        Given the stream and P(1..t-1), all earlier noises are known, so P(
              Gaussian around an integer; for the other stream it is around one that is e(t) away,
              and the Rényi divergence of order a is a e(t)^2 / (2 variance).  Divergences add up
              over the steps, and their sum is bounded on every path (Feldman-Zrnic 2021).
-Sensitivity  If h is B - 1 with roundings r_k of size at most 1/2 that pass through filters F_k,
-             then e = C d - (1 - z) C sum of F_k (r'_k - r_k), where 1 - z is the difference of
-             neighbouring steps.  So D is at most 2^s |C d| + sqrt(T) times the sum of the L1
-             norms of (1 - z) C F_k.  Where one unit can touch K counters, sqrt(T K).
+Sensitivity  Let h be B - 1 with numbers rounded down on the way by r_k < 1, which pass through
+             filters F_k to P.  Then e = -2^s C d + (1 - z) C sum of F_k (r'_k - r_k), where 1 - z
+             is the difference of neighbouring steps.  So D is at most 2^s |C d| + sqrt(T) times
+             the sum of the L1 norms of (1 - z) C F_k; where one unit can touch K counters,
+             sqrt(T K).
 Grid         s is so large that the second term is below 0.05% of the first, unless 64 bits do
              not allow it.
 
@@ -151,9 +152,7 @@ class EncodedError:
         return math.sqrt(rounded_variance(self.normal_variance(t)))
 
     def bound(self, t: int, beta: float) -> float:
-        return quantile(
-            self.normal_variance(t), beta, factor=self.factor(t), slack=self.slack(t)
-        )
+        return quantile(self.normal_variance(t), beta, factor=self.factor(t), slack=self.slack(t))
 
     def bound_all(self, steps: int, beta: float) -> float:
         # the variance grows with t, so the last step's tail is the largest

@@ -62,7 +62,7 @@ def sum_factor(terms: int, variance: float) -> float:
     """How much likelier a sum of this many can be than the normal law: (c), then (b)."""
     if terms == 0:
         return 1.0
-    ripple = sum(2 * math.exp(-math.pi**2 * variance * n * n) for n in range(1, 9))
+    ripple = sum(2 * math.exp(-(math.pi**2) * variance * n * n) for n in range(1, 9))
     exponent = 2 * (terms - 1) * math.log1p(ripple) + 1 / (24 * terms * variance)
     return math.exp(min(exponent, 700.0))
 

@@ -32,6 +32,7 @@ from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Horizon, Whole
 from ameles.mechanisms.counters.arity import digits_of
+from ameles.mechanisms.counters.digits import unshared_blocks
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.siblings import HALF, LARGEST_SCALE, SHIFT
 from ameles.mechanisms.counters.summed import Process, SummedCounter
@@ -198,6 +199,10 @@ class HonakerError(LaplaceError):
     def worst_law(self, steps: int) -> LaplaceMixture:
         most = [min(self.arity - 1, steps)] * self.levels
         return LaplaceMixture(self._parts(most))
+
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        arities = (self.arity,) * (self.levels - 1)
+        return LaplaceMixture(self._parts(unshared_blocks(before, t, arities)))
 
     def _parts(self, digits: list[int]) -> tuple[Part, ...]:
         parts = []

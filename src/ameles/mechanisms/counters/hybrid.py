@@ -193,13 +193,25 @@ class HybridError(LaplaceError):
     recipe: HybridCounter
 
     def law(self, t: int) -> LaplaceMixture:
-        epoch = self.recipe.epoch_of(t)
-        if t == self.recipe.end_of(epoch):
-            return self._totals(epoch + 1)
+        return self.between(0, t)
+
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        (old, passed), (new, steps) = self._place(before), self._place(t)
+        if old == new:
+            return self._inside(new, passed, steps)
+        parts = self._inside(old, 0, passed).parts + self._inside(new, 0, steps).parts
+        return LaplaceMixture((*self._totals(new - old).parts, *parts))
+
+    def _place(self, t: int) -> tuple[int, int]:
+        """How many epochs have ended by t, and how far into the next one t is."""
+        ended = 0
+        while self.recipe.end_of(ended) <= t:
+            ended += 1
+        return ended, t - self.recipe.end_of(ended - 1)
+
+    def _inside(self, epoch: int, before: int, t: int) -> LaplaceMixture:
         inner = self.recipe.within(epoch)
-        passed = t - self.recipe.end_of(epoch - 1)
-        inside = inner.error.law(passed).parts if inner else ()
-        return LaplaceMixture((*self._totals(epoch).parts, *inside))
+        return inner.error.between(before, t) if inner else LaplaceMixture(())
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         # later epochs have more totals and longer counters, whose noise is larger

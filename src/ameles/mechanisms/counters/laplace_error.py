@@ -18,6 +18,10 @@ class LaplaceError(ABC):
     def worst_law(self, steps: int) -> LaplaceMixture:
         """A law whose tail bounds those of the first ``steps`` steps."""
 
+    @abstractmethod
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        """The law of the noise of a total over steps before + 1, ..., t: of a difference."""
+
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
         return self.law(t).std

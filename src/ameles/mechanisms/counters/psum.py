@@ -149,11 +149,19 @@ class PSumError(LaplaceError):
 
     def terms(self, t: int) -> int:
         """How many intervals cover [1, t]."""
-        count = 0
+        return len(self.cover(t))
+
+    def cover(self, t: int) -> set[int]:
+        """The last steps of the intervals that cover [1, t]; each step ends one at most."""
+        ends = set()
         while t:
+            ends.add(t)
             t = self.starts[t] - 1
-            count += 1
-        return count
+        return ends
+
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        unshared = self.cover(before) ^ self.cover(t)
+        return LaplaceMixture((Part(self.scale, 1.0, len(unshared)),))
 
     def law(self, t: int) -> LaplaceMixture:
         return LaplaceMixture((Part(self.scale, 1.0, self.terms(t)),))

@@ -110,18 +110,47 @@ class SiblingsError(LaplaceError):
         return self.sizes[0]
 
     def law(self, t: int) -> LaplaceMixture:
-        """The law of the noise at step t."""
+        # the row of weights, with equal ones counted
+        digits, weights = self._weights(t)
+        parts: list[tuple[float, int]] = []
+        for level, (size, digit) in enumerate(zip(self.sizes, digits, strict=True)):
+            under, own = weights[level], weights[level + 1]
+            parts += [(1 - own, digit), (own, size - digit - 1), (under - own, 1)]
+        return self._mixture(parts)
+
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        parts: list[tuple[float, int]] = []
+        for one, other in zip(self.row(before), self.row(t), strict=True):
+            if one[0] == other[0]:  # the same group of siblings
+                parts += [(b - a, 1) for a, b in zip(one[1], other[1], strict=True)]
+            else:
+                parts += [(a, 1) for a in (*one[1], *other[1])]
+        return self._mixture(parts)
+
+    def row(self, t: int) -> list[tuple[int, list[float]]]:
+        """For each level, which group of siblings the path is in, and the weight of each."""
+        digits, weights = self._weights(t)
+        found = []
+        for level, (size, digit) in enumerate(zip(self.sizes, digits, strict=True)):
+            own = weights[level + 1]
+            siblings = [(1.0 if i < digit else 0.0) - own for i in range(size)]
+            if digit < size:
+                siblings[digit] += weights[level]
+            t //= size if level + 1 < len(self.sizes) else t + 1
+            found.append((t, siblings))
+        return found
+
+    def _weights(self, t: int) -> tuple[list[int], list[float]]:
+        """The digits of t, and the weight of the residual below and above each level."""
         digits = []
         for size in self.sizes[:-1]:
             t, digit = divmod(t, size)
             digits.append(digit)
         digits.append(t)
         pulled = weight_matrix(self.arity, len(self.sizes)) @ np.array(digits)
-        weights = [0.0, *pulled.tolist(), 0.0]  # of the residual below each level, and above
-        parts: list[tuple[float, int]] = []
-        for level, (size, digit) in enumerate(zip(self.sizes, digits, strict=True)):
-            under, own = weights[level], weights[level + 1]
-            parts += [(1 - own, digit), (own, size - digit - 1), (under - own, 1)]
+        return digits, [0.0, *pulled.tolist(), 0.0]
+
+    def _mixture(self, parts: list[tuple[float, int]]) -> LaplaceMixture:
         return LaplaceMixture(tuple(Part(self.scale, abs(a), n) for a, n in parts if a and n))
 
     def worst_law(self, steps: int) -> LaplaceMixture:

@@ -28,6 +28,7 @@ from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Horizon
 from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.counters.summed import Process, SummedCounter
+from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 from ameles.noise.arrays import IntArray
 
 
@@ -101,3 +102,7 @@ class IndependentError:
         # independent, so exact: all stay within with probability (1 - each)^steps
         each = -np.expm1(np.log1p(-beta) / steps) if 0 < beta < 1 else beta
         return laplace_sum.quantile(1, self.scale, float(each))
+
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        """The law of the noise of a total over steps before + 1, ..., t."""
+        return LaplaceMixture((Part(self.scale, 1.0, 2 if before else 1),))

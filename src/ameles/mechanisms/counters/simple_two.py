@@ -34,6 +34,7 @@ from ameles.core.parameters import Epsilon, OptionalHorizon
 from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.counters.folded import FoldedRun
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
+from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
@@ -133,3 +134,7 @@ class WalkError:
     def bound_all(self, steps: int, beta: float) -> float:
         # Lévy's inequality: a symmetric walk leaves a band at most twice as often as its end
         return laplace_sum.quantile(steps, self.scale, beta / 2)
+
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        """The law of the noise of a total over steps before + 1, ..., t."""
+        return LaplaceMixture((Part(self.scale, 1.0, t - before),))

@@ -143,7 +143,6 @@ class ToeplitzProcess:
             self._t += 1
             past = self._noises[: self._t]
             low = self._low[horizon - self._t :] @ past
-            low += 1 << COEFFICIENT - 1
             low >>= HALF
             np.matmul(self._high[horizon - self._t :], past, out=row)
             row += low
@@ -198,7 +197,7 @@ class SquareRoot:
 
     @property
     def slack(self) -> float:
-        return 0.5
+        return 1.0
 
 
 @lru_cache(maxsize=16)
