@@ -32,7 +32,6 @@ from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Horizon, Whole
 from ameles.mechanisms.counters.arity import digits_of
-from ameles.mechanisms.counters.digits import unshared_blocks
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.siblings import HALF, LARGEST_SCALE, SHIFT
 from ameles.mechanisms.counters.summed import Process, SummedCounter
@@ -201,19 +200,35 @@ class HonakerError(LaplaceError):
         return LaplaceMixture(self._parts(most))
 
     def between(self, before: int, t: int) -> LaplaceMixture:
-        arities = (self.arity,) * (self.levels - 1)
-        return LaplaceMixture(self._parts(unshared_blocks(before, t, arities)))
+        old, new = (
+            [*digits_of(n, self.arity), *[0] * self.levels][: self.levels] for n in (before, t)
+        )
+        if old == new:
+            return LaplaceMixture(())
+        top = max(level for level in range(self.levels) if old[level] != new[level])
+        # above, all blocks are shared; below, those of the smaller count lie within one block
+        # that the larger has in their place
+        gained = [*new[:top], new[top] - old[top]]
+        parts = list(self._parts(gained))
+        for level in range(top):
+            for below in range(level + 1):
+                count = old[level] * self.arity ** (level - below)
+                within, own = self._weight(top, below), self._weight(level, below)
+                parts += [
+                    Part(self.scale, abs(within - own), count),
+                    Part(self.scale, within, -count),
+                ]
+        return LaplaceMixture(tuple(part for part in parts if part.count and part.weight))
 
     def _parts(self, digits: list[int]) -> tuple[Part, ...]:
-        parts = []
-        for level, digit in enumerate(digits):
-            weight, inside = 1.0, 1
-            for below in range(level, -1, -1):
-                gain = self._gain(below)
-                if digit:
-                    parts.append(Part(self.scale, weight * (1 - gain), digit * inside))
-                weight, inside = weight * gain, inside * self.arity
-        return tuple(parts)
+        return tuple(
+            Part(self.scale, self._weight(level, below), digit * self.arity ** (level - below))
+            for level, digit in enumerate(digits)
+            for below in range(level + 1)
+            if digit
+        )
 
-    def _gain(self, level: int) -> float:
-        return float(correction_weights(self.arity, self.levels)[level, level])
+    def _weight(self, level: int, below: int) -> float:
+        """How much a block of one level takes of each of its blocks of another."""
+        gains = np.diagonal(correction_weights(self.arity, self.levels))
+        return float((1 - gains[below]) * np.prod(gains[below + 1 : level + 1]))

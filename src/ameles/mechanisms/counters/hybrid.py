@@ -117,10 +117,10 @@ class HybridCounter(SummedCounter):
         length = self.end_of(epoch) - self.end_of(epoch - 1)
         if length < 2:
             return None
-        # One contribution at a smaller epsilon: several are then covered wherever they fall,
-        # since losses add up over epochs and, by the triangle inequality, within one.
-        epsilon = self.epsilon * (1 - self.share) / self.contributions
-        return _counter(self.inside, epsilon, length - 1, self.width, self.bound)
+        # The noise of each of these counters is linear in the contributions, so several of
+        # them are paid for wherever they fall: in one epoch or in different ones.
+        parameters = (self.width, self.contributions, self.bound)
+        return _counter(self.inside, self.epsilon * (1 - self.share), length - 1, *parameters)
 
     @property
     def error(self) -> HybridError:
@@ -238,6 +238,13 @@ def epoch_end(epoch: int, first: int, growth: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _counter(
-    inside: str, epsilon: Fraction, horizon: int, width: int | None, bound: int
+    inside: str,
+    epsilon: Fraction,
+    horizon: int,
+    width: int | None,
+    contributions: int,
+    bound: int,
 ) -> Bounded:
-    return INSIDE[inside](epsilon=epsilon, horizon=horizon, width=width, bound=bound)
+    return INSIDE[inside](
+        epsilon=epsilon, horizon=horizon, width=width, contributions=contributions, bound=bound
+    )

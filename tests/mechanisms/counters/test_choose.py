@@ -1,0 +1,69 @@
+"""The chooser: the smallest computed error, for each objective, and refusals."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from ameles.core.exceptions import BadInput
+from ameles.mechanisms.counters.choose import compare, counter, objective_of, points
+from ameles.mechanisms.counters.hybrid import HybridCounter
+from ameles.mechanisms.counters.siblings import SiblingsCounter
+
+
+@pytest.mark.parametrize("horizon", [1, 7, 100, 4096, 10**6])
+@pytest.mark.parametrize("optimise", ["mean", "worst", 1])
+def test_rows_are_sorted_and_the_first_is_chosen(horizon: int, optimise: Any) -> None:
+    rows = compare(epsilon=1, horizon=horizon, optimise=optimise)
+    assert [row.objective for row in rows] == sorted(row.objective for row in rows)
+    assert rows[0].ratio == 1
+    assert rows[0].why == "the smallest error"
+    assert counter(epsilon=1, horizon=horizon, optimise=optimise) == rows[0].recipe
+    assert len({row.name for row in rows}) == len(rows)
+
+
+def test_long_streams_get_siblings_and_endless_ones_a_hybrid() -> None:
+    assert isinstance(counter(epsilon=1, horizon=2**16), SiblingsCounter)
+    endless = counter(epsilon=1)
+    assert isinstance(endless, HybridCounter)
+    assert endless.inside == "SiblingsCounter"
+    assert endless.guarantee.horizon is None
+
+
+def test_the_guarantee_is_the_one_asked_for() -> None:
+    recipe = counter(epsilon="1/3", horizon=500, width=7, contributions=4, bound=2, unit="user")
+    guarantee = recipe.guarantee
+    assert str(guarantee) == (
+        "epsilon 1/3 for one user: streams that differ in up to 4 steps by at most 2 (L1), "
+        "over 500 steps"
+    )
+    assert recipe.width == 7
+
+
+def test_choosing_for_one_step_is_best_there() -> None:
+    for step in (3, 77, 1000):
+        chosen = counter(epsilon=1, horizon=1000, optimise=step)
+        default = counter(epsilon=1, horizon=1000)
+        assert chosen.error.std(step) <= default.error.std(step)
+
+
+@pytest.mark.parametrize("wrong", ["median", 0, 101, -1, 2.5])
+def test_unknown_objectives_are_refused(wrong: Any) -> None:
+    with pytest.raises(BadInput, match="optimise"):
+        compare(epsilon=1, horizon=100, optimise=wrong)
+
+
+def test_points_are_all_steps_or_an_even_spread() -> None:
+    assert points(5) == [1, 2, 3, 4, 5]
+    many = points(10**6)
+    assert many[-1] == 10**6
+    assert len(many) > 1000
+    gaps = [b - a for a, b in pairwise(many)]
+    assert max(gaps) < 3 * 10**6 / len(many)
+
+
+def test_the_objective_of_one_step_is_its_deviation() -> None:
+    recipe = SiblingsCounter(epsilon=1, horizon=10)
+    assert objective_of(recipe, [1, 2], 7) == recipe.error.std(7)

@@ -1,0 +1,49 @@
+"""Elders: balanced digits, figures of the frontier, draws and memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ameles.core.exceptions import BadInput
+from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.elders import EldersCounter, balanced_digits, balanced_levels
+from ameles.noise import Tape
+from tests.mechanisms.counters.figures import mean_and_worst
+
+
+@given(st.integers(0, 10**9), st.sampled_from([3, 5, 7, 19, 21]))
+def test_balanced_digits_make_up_the_number(t: int, k: int) -> None:
+    digits = balanced_digits(t, k, balanced_levels(max(t, 1), k))
+    assert sum(digit * k**level for level, digit in enumerate(digits)) == t
+    assert all(abs(digit) <= k // 2 for digit in digits)
+
+
+@pytest.mark.parametrize(
+    ("power", "mean", "worst"), [(10, 13.06, 18.0), (16, 24.8, 34.4), (20, 33.9, 46.9)]
+)
+def test_the_figures_of_the_frontier(power: int, mean: float, worst: float) -> None:
+    recipe = EldersCounter(epsilon="1/100", horizon=2**power)
+    found = mean_and_worst(recipe, 2**power)
+    assert found[0] == pytest.approx(100 * mean, rel=0.01)
+    assert found[1] <= 100 * worst * 1.001
+
+
+@pytest.mark.parametrize("power", [10, 16, 20])
+def test_the_goal_against_the_binary_tree(power: int) -> None:
+    elders = mean_and_worst(EldersCounter(epsilon="1/100", horizon=2**power), 2**power)[0]
+    binary = mean_and_worst(BinaryCounter(epsilon="1/100", horizon=2**power), 2**power)[0]
+    assert elders <= 0.38 * binary
+
+
+def test_arities_are_odd() -> None:
+    with pytest.raises(BadInput, match="odd"):
+        EldersCounter(epsilon=1, horizon=8, arity=4)
+
+
+def test_about_one_draw_a_step() -> None:
+    tape = Tape()
+    EldersCounter(epsilon=1, horizon=2000).start(tape).feed(np.zeros(2000, dtype=int))
+    assert 2000 * 0.9 < len(tape.draws) < 2000 * 1.1

@@ -1,0 +1,152 @@
+"""Every generic check on every counter with Gaussian noise, and what only they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ameles.core import recipe as recipes
+from ameles.core.exceptions import BadInput
+from ameles.core.loss import Approx, Concentrated
+from ameles.mechanisms.counters.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian import GaussianCounter
+from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.segments import SegmentedCounter
+from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
+from ameles.noise import System, Zero
+from tests import checks
+
+KINDS: tuple[type[GaussianCounter], ...] = (
+    GaussianBinaryCounter,
+    ToeplitzCounter,
+    BufferedCounter,
+    SegmentedCounter,
+)
+EACH = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+Kind = Callable[..., GaussianCounter]
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {"epsilon": 1, "delta": 1e-6, "horizon": 64},
+    "a vector": {"rho": "1/3", "horizon": 50, "width": 5},
+    "wide": {"epsilon": 2, "delta": "1/1000", "horizon": 64, "width": 3000},
+    "a user": {
+        "epsilon": 0.1,
+        "delta": 1e-9,
+        "horizon": 64,
+        "unit": "user",
+        "contributions": 3,
+        "bound": 2,
+        "width": 1,
+    },
+}
+OTHERS = {
+    "two buffers": BufferedCounter(rho=1, horizon=64, width=40, buffers=2),
+    "short segments": SegmentedCounter(rho=1, horizon=64, width=40, first=2, growth=2),
+    "one segment after the other": SegmentedCounter(rho=1, first=5, growth=3, buffers=3),
+}
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON is read through the classes of this file, whatever the catalogue lists."""
+    names = {kind.__name__: kind for kind in KINDS}
+    monkeypatch.setattr(
+        checks, "recipe_from_json", lambda text: recipes.recipe_from_json(text, names)
+    )
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("variant", VARIANTS)
+@EACH
+def test_every_check(kind: Kind, variant: str, check: Callable[..., None]) -> None:
+    check(kind(**VARIANTS[variant]))
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_check_on_other_shapes(name: str, check: Callable[..., None]) -> None:
+    check(OTHERS[name])
+
+
+@EACH
+def test_bounds_hold(kind: Kind) -> None:
+    checks.bounds_hold(lambda width: kind(rho="1/10", horizon=16, width=width), System())
+
+
+def test_bounds_hold_across_segments() -> None:
+    checks.bounds_hold(
+        lambda width: SegmentedCounter(rho=1, first=3, growth=2, width=width), System()
+    )
+
+
+@EACH
+def test_the_loss_is_the_one_asked_for(kind: Kind) -> None:
+    assert kind(epsilon=1, delta=1e-6, horizon=8).guarantee.loss == Approx(1, "1e-6")
+    assert kind(rho="0.1", horizon=8).guarantee.loss == Concentrated("1/10")
+    assert kind(rho="0.1", horizon=8).spend == Fraction(1, 10)
+
+
+@EACH
+def test_epsilon_and_delta_are_calibrated_through_the_tight_rho(kind: Kind) -> None:
+    spend = kind(epsilon=1, delta=1e-6, horizon=8).spend
+    assert float(1 / (2 * spend)) ** 0.5 == pytest.approx(4.531, abs=5e-4)
+
+
+@EACH
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"epsilon": 1},
+        {"epsilon": 1, "delta": 0},
+        {"epsilon": 1, "delta": 1},
+        {"delta": 1e-6},
+        {"epsilon": 1, "rho": 1},
+        {"epsilon": 1, "delta": 1e-6, "rho": 1},
+        {"rho": 1, "delta": 1e-6},
+        {"rho": 0},
+        {"rho": -1},
+        {"rho": "much"},
+        {"epsilon": 0, "delta": 1e-6},
+        {"epsilon": float("nan"), "delta": 1e-6},
+    ],
+    ids=str,
+)
+def test_losses_that_are_none_finish_the_sentence(kind: Kind, wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="must be"):
+        kind(**{"horizon": 8, **wrong})
+
+
+@EACH
+def test_parameters_that_could_reach_the_wrap_are_refused(kind: Kind) -> None:
+    with pytest.raises(BadInput, match="64 bits"):
+        kind(rho=1, horizon=8, bound=2**30)
+    with pytest.raises(BadInput, match="64 bits"):
+        kind(rho="1e-18", horizon=2**16, contributions=2**20)
+
+
+@EACH
+@pytest.mark.parametrize("width", [None, 2, 20])
+def test_sums_wrap_and_never_fail(kind: Kind, width: int | None) -> None:
+    largest = 2**63 - 1
+    x = largest if width is None else np.full(width, largest)
+    run = kind(rho=1, horizon=8, width=width).start(Zero())
+    releases = [run.step(x), *run.feed([x, x])]
+    expected = [largest, -2, largest - 2]
+    assert [int(np.asarray(release).flat[0]) for release in releases] == expected
+
+
+@EACH
+def test_measured_variance_is_the_formula(kind: Kind) -> None:
+    # 200,000 counters: a sample variance is off by sqrt(2 / n) = 0.32%, so 2% is 6.3 standard
+    # errors, a false alarm of 3e-10 for each of the 4 comparisons
+    recipe = kind(epsilon=1, delta=1e-6, horizon=12, width=200_000)
+    seen = recipe.start(System()).feed(np.zeros((12, 200_000), dtype=np.int64))
+    for t in (1, 7, 8, 12):
+        assert float(seen[t - 1].var()) == pytest.approx(recipe.error.std(t) ** 2, rel=0.02)
