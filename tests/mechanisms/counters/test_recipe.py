@@ -57,7 +57,7 @@ def test_parameters_that_could_reach_the_wrap_are_refused(mechanism: Kind) -> No
     with pytest.raises(BadInput, match="64 bits"):
         build(mechanism, epsilon=1, horizon=8, bound=2**30)
     with pytest.raises(BadInput, match="64 bits"):
-        build(mechanism, epsilon=1e-9, horizon=2**12, contributions=2**36, bound=2**20)
+        build(mechanism, epsilon=1e-8, horizon=2**12, contributions=2**36, bound=2**20)
 
 
 @EACH
