@@ -118,3 +118,10 @@ def test_events_alone_say_nothing_about_users_and_the_error_says_what_to_do() ->
     terms = Terms(unit=USER, neighbours=PRESENT, contributions=None)
     with pytest.raises(BadInput, match="contributions=20"):
         terms.price(promise(Pure(1)), Pure(1))
+
+
+@pytest.mark.parametrize("loss", [Pure(0), Approx(0, 0), Concentrated(0)])
+def test_a_promise_of_no_loss_is_refused(loss: Loss) -> None:
+    terms = Terms(unit=EVENT, neighbours=ADD, contributions=None)
+    with pytest.raises(BadInput, match="no loss at all"):
+        terms.price(promise(loss), Concentrated(1))

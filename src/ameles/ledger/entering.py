@@ -65,6 +65,11 @@ class Terms:
                 f"{guarantee.neighbours.value}.",
                 why="that relation is about another unit",
             )
+        if not any(vars(guarantee.loss).values()):
+            raise BadInput(
+                "A mechanism that promises no loss at all cannot be bought.",
+                why="what costs nothing tells nothing, or its promise is wrong",
+            )
         size = self._relation_factor(guarantee) * self._unit_factor(guarantee)
         return in_currency(group(guarantee.loss, size=size), cap)
 
