@@ -21,6 +21,7 @@ from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.mechanism import Noise
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.psum import PSumCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.noise import System, Tape, Zero
@@ -35,7 +36,9 @@ class CheckFailed(AssertionError):
 
 
 def build(mechanism: Callable[..., CounterRecipe], **parameters: Any) -> CounterRecipe:
-    """A recipe of this mechanism; p-sums get the dyadic intervals, the others need no more."""
+    """A recipe of this mechanism; p-sums get the dyadic intervals, Gaussian noise a delta."""
+    if isinstance(mechanism, type) and issubclass(mechanism, GaussianCounter):
+        parameters = {"delta": "1e-6", **parameters}
     if mechanism is PSumCounter:
         horizon = parameters["horizon"]
         if type(horizon) is not int or not 1 <= horizon <= 1 << 12:

@@ -9,15 +9,19 @@ from __future__ import annotations
 from ameles.core import recipe
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.elders import EldersCounter
+from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
 from ameles.mechanisms.counters.psum import PSumCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 
@@ -33,6 +37,10 @@ MECHANISMS: tuple[type[CounterRecipe], ...] = (
     EldersCounter,
     SiblingsCounter,
     HybridCounter,
+    GaussianBinaryCounter,
+    ToeplitzCounter,
+    BufferedCounter,
+    SegmentedCounter,
 )
 
 

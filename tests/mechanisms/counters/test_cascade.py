@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_the_encoder_is_positive_and_falls() -> None:
     for cascade in (CASCADE, Cascade.near(2**20, 6), Cascade.near(2**30, 2)):
         assert all(weight > 0 for weight in cascade.weights)
         c = encoder(cascade, 5)
-        assert all(earlier > later > 0 for earlier, later in zip(c, c[1:], strict=False))
+        assert all(earlier > later > 0 for earlier, later in pairwise(c))
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, HORIZON - 1, HORIZON])
@@ -120,7 +120,7 @@ def test_roundings_pass_filters_of_at_most_the_stated_norm() -> None:
 
 def test_slack_covers_what_roundings_do_to_a_release() -> None:
     cascade, steps = Cascade.near(300, 4), 300
-    exact = [float(x) for x in _without_roundings(cascade, steps)]
+    exact = _without_roundings(cascade, steps)
     rounded = _with_roundings(cascade, steps)
     assert max(abs(a - b) for a, b in zip(exact, rounded, strict=True)) <= cascade.slack
 
@@ -130,8 +130,8 @@ def _noises(steps: int) -> list[int]:
 
 
 def _without_roundings(cascade: Cascade, steps: int) -> list[float]:
-    b = [float(x) for x in decoder_floats(cascade, steps)]
-    return np.convolve(b, _noises(steps))[:steps].tolist()
+    b = decoder_floats(cascade, steps)
+    return [float(w) for w in np.convolve(b, _noises(steps))[:steps]]
 
 
 def decoder_floats(cascade: Cascade, steps: int) -> list[float]:

@@ -67,3 +67,34 @@ def test_points_are_all_steps_or_an_even_spread() -> None:
 def test_the_objective_of_one_step_is_its_deviation() -> None:
     recipe = SiblingsCounter(epsilon=1, horizon=10)
     assert objective_of(recipe, [1, 2], 7) == recipe.error.std(7)
+
+
+@pytest.mark.parametrize(
+    ("power", "name", "mean"), [(10, "SiblingsCounter", 11.1), (20, "BufferedCounter", 24.1)]
+)
+def test_laplace_wins_short_streams_and_gaussian_long_ones(
+    power: int, name: str, mean: float
+) -> None:
+    # the crossover of the frontier, at (1, 1e-6)
+    rows = compare(epsilon=1, delta="1e-6", horizon=2**power)
+    assert rows[0].name == name
+    assert rows[0].mean == pytest.approx(mean, rel=0.01)
+    best_gaussian = next(row for row in rows if "Buffered" in row.name)
+    assert power == 20 or best_gaussian.mean == pytest.approx(13.4 * 1.05, rel=0.1)
+
+
+def test_without_delta_no_gaussian_noise_is_considered() -> None:
+    assert not any("Gaussian" in row.name for row in compare(epsilon=1, horizon=1000))
+
+
+def test_endless_streams_have_a_gaussian_candidate_with_delta() -> None:
+    names = [row.name for row in compare(epsilon=1, delta="1e-6")]
+    assert "SegmentedCounter" in names
+
+
+def test_refusals_count_only_if_all_refuse() -> None:
+    # too long for the square root, which keeps all its noise
+    names = [row.name for row in compare(epsilon=1, delta="1e-6", horizon=2**18)]
+    assert "ToeplitzCounter" not in names
+    with pytest.raises(BadInput, match="epsilon"):
+        compare(epsilon=-1, horizon=10)

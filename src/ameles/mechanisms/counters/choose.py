@@ -25,17 +25,22 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Unit
-from ameles.core.parameters import Exact, refuse, whole
+from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.elders import EldersCounter
+from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 
 Objective: TypeAlias = Literal["mean", "worst"] | int
@@ -118,7 +123,7 @@ def compare(
     if not isinstance(optimise, str):
         whole(optimise, "optimise", low=1, high=steps)
     shared = {"width": width, "contributions": contributions, "bound": bound, "unit": unit}
-    recipes = list(_candidates(epsilon, delta, horizon, steps, optimise, shared))
+    recipes = _built(_candidates(epsilon, delta, horizon, steps, optimise, shared))
     found = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
     return [_relative(row, found[0].objective) for row in found]
 
@@ -148,25 +153,40 @@ def _candidates(
     steps: int,
     optimise: Objective,
     shared: dict[str, Any],
-) -> Iterator[CounterRecipe]:
-    pure = {"epsilon": epsilon, **shared}
-    yield SimpleTwoCounter(horizon=horizon, **pure)
+) -> Iterator[Callable[[], CounterRecipe]]:
+    """Ways to give the guarantee; each is built when called, and may then refuse."""
+    pure = {"epsilon": epsilon, "horizon": horizon, **shared}
+    tuned = {"share": Fraction(4, 25), **pure}
+    yield partial(SimpleTwoCounter, **pure)
     if horizon is None:
-        yield HybridCounter(**pure)
-        yield HybridCounter(
-            inside="EldersCounter", growth=16, first=16, share=Fraction(4, 25), **pure
-        )
-        yield HybridCounter(
-            inside="SiblingsCounter", growth=32, first=32, share=Fraction(4, 25), **pure
-        )
-        return
-    bounded = {"horizon": horizon, **pure}
-    yield SimpleOneCounter(**bounded)
-    yield TwoLevelCounter(**bounded)
-    yield BinaryCounter(**bounded)
-    yield HonakerCounter(**bounded)
-    for kind in (KAryCounter, EldersCounter, SiblingsCounter):
-        yield _best_of(partial(kind, **bounded), steps, optimise)
+        yield partial(HybridCounter, **pure)
+        yield partial(HybridCounter, inside="EldersCounter", growth=16, first=16, **tuned)
+        yield partial(HybridCounter, inside="SiblingsCounter", growth=32, first=32, **tuned)
+    else:
+        for kind in (SimpleOneCounter, TwoLevelCounter, BinaryCounter, HonakerCounter):
+            yield partial(kind, **pure)
+        for tree in (KAryCounter, EldersCounter, SiblingsCounter):
+            yield partial(_best_of, partial(tree, **pure), steps, optimise)
+    if exact(delta, "delta") > 0:
+        gaussian = {"delta": delta, **pure}
+        if horizon is None:
+            yield partial(SegmentedCounter, **gaussian)
+        else:
+            for bell in (GaussianBinaryCounter, ToeplitzCounter, BufferedCounter):
+                yield partial(bell, **gaussian)
+
+
+def _built(builds: Iterator[Callable[[], CounterRecipe]]) -> list[CounterRecipe]:
+    """The recipes that these parameters allow; a refusal counts only if all refuse."""
+    found, refusals = [], []
+    for build in builds:
+        try:
+            found.append(build())
+        except BadInput as refusal:
+            refusals.append(refusal)
+    if not found:
+        raise refusals[0]
+    return found
 
 
 def _best_of(build: Callable[..., CounterRecipe], steps: int, optimise: Objective) -> CounterRecipe:

@@ -33,7 +33,8 @@ from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Horizon, Whole
 from ameles.mechanisms.counters.arity import digits_of
 from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.mechanisms.counters.siblings import HALF, LARGEST_SCALE, SHIFT
+from ameles.mechanisms.counters.siblings import LARGEST_SCALE
+from ameles.mechanisms.counters.siblings_kernel import HALF, SHIFT
 from ameles.mechanisms.counters.summed import Process, SummedCounter
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 from ameles.noise.arrays import IntArray

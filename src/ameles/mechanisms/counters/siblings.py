@@ -38,16 +38,18 @@ from ameles.core.exceptions import BadInput
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Horizon, OptionalWhole
+from ameles.mechanisms.counters import siblings_kernel
 from ameles.mechanisms.counters.arity import best_arity, digits_of
 from ameles.mechanisms.counters.siblings_error import SiblingsError, mean_variance, weight_matrix
+from ameles.mechanisms.counters.siblings_kernel import HALF, SHIFT
 from ameles.mechanisms.counters.summed import Process, SummedCounter
 from ameles.mechanisms.counters.tape_order import Demands
+from ameles.noise import kernels
 from ameles.noise.arrays import IntArray
+from ameles.noise.system import WORTH_COMPILING
 
-# Weights are multiples of 2**-SHIFT: fine enough to lose nothing, coarse enough not to overflow.
-SHIFT = 12
-HALF = 1 << SHIFT - 1
 LARGEST_SCALE = 1 << 34  # its sums, times digits and weights, stay below 2**63
+TOGETHER = 1 << 16  # numbers worked on at a time: they stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +125,8 @@ class SiblingsCounter(SummedCounter):
 class SiblingsProcess:
     """The groups of siblings along the path to leaf t, each as the running sums of its noises.
 
-    Within a group of leaves only the lowest digit d moves, and the noise is
-    left + P_0[d] + (pull + d slope) / 2**SHIFT, with the rest fixed until the group is left.
+    Within a group of leaves only the lowest digit d moves, and the noise is P_0[d] plus a line
+    in d over 2**SHIFT: where the path's upper nodes stand, and what their residuals pull.
     """
 
     def __init__(
@@ -140,73 +142,132 @@ class SiblingsProcess:
         self._sizes = sizes
         self._columns = columns
         self._weights = integer_weights(sizes[0], len(sizes))
+        self._compiled = columns >= WORTH_COMPILING and kernels.available()
         self._t = 0
-        self._groups = [np.zeros((size + 1, columns), dtype=np.int64) for size in sizes]
+        self._ends = np.cumsum([size + 1 for size in sizes])
+        self._rows = np.zeros((int(self._ends[-1]), columns), dtype=np.int64)
+        self._groups = np.split(self._rows, self._ends[:-1])
         if state is not None:
             self._t = int(state[0])
             rows = state[1:].reshape(-1, columns)
             for group, part in zip(self._groups, np.split(rows, np.cumsum(sizes)), strict=False):
                 group[1:] = part
-        groups = [group[None] for group in self._groups]
-        self._rest = self._rest_of(groups, np.array([self._t // self._leaves]))
-
-    @property
-    def _leaves(self) -> int:
-        """How many steps the path stays in one group of leaves."""
-        return self._sizes[0] if len(self._sizes) > 1 else 1 << 62
+        self._line = np.empty(columns, dtype=np.int64)  # at the next step
+        self._slope = np.empty(columns, dtype=np.int64)
+        self._settle(self._t, 1)
 
     def state(self) -> IntArray:
         rows = np.concatenate([group[1:] for group in self._groups])
         return np.concatenate([np.array([self._t]), rows.reshape(-1)])
 
     def take(self, n: int) -> IntArray:
-        if n == 1:
-            return self._take_one()
-        demands = Demands(n)
-        for level in range(len(self._sizes)):
-            at = self._entries(level, n)
-            demands.add(at, np.full(len(at), self._sizes[level]))
-        drawn, starts = demands.draw(self._noise, self._scale, self._columns)
-        groups = [self._entered(level, drawn, where) for level, where in enumerate(starts)]
-        steps = np.arange(self._t + 1, self._t + n + 1)
-        leaves, digit = np.divmod(steps, self._leaves)
-        first = self._t // self._leaves
-        if len(groups[0]) > 1 or self._t == 0:
-            self._rest = self._rest_of(groups, np.arange(first, int(steps[-1]) // self._leaves + 1))
-        place = leaves - first
-        left, pull, slope = self._rest
-        released: IntArray = slope[place] * digit[:, None]
-        released += pull[place]
-        released += HALF
-        released >>= SHIFT
-        released += left[place]
-        released += groups[0][place, digit]
-        # copied, since a view would keep all the rows that it was taken from
-        self._rest = (left[-1:].copy(), pull[-1:].copy(), slope[-1:].copy())
-        self._groups = [group[-1].copy() for group in groups]
-        self._t += n
+        released = np.empty((n, self._columns), dtype=np.int64)
+        # wide counters go step by step, in place: their groups are most of the memory
+        block = TOGETHER // self._columns
+        if min(n, block) < self._sizes[0]:
+            for row in released:
+                self._step(row)
+        else:
+            for start in range(0, n, block):
+                part = released[start : start + block]
+                part[:] = self._leaves(len(part))
         return released
 
-    def _take_one(self) -> IntArray:
-        """One step, in place: for wide counters, whose groups are most of the memory."""
-        entered = [level for level in range(len(self._sizes)) if len(self._entries(level, 1))]
-        for level in entered:
-            group = self._groups[level]
-            group[1:] = self._noise.laplace(self._scale, (self._sizes[level], self._columns))
-            np.cumsum(group, axis=0, out=group)
+    def _step(self, released: IntArray) -> None:
+        """The noise of one step."""
+        entered = self._entered(self._t + 1)
+        for level in range(entered):
+            self._enter(level)
         self._t += 1
-        leaves, digit = divmod(self._t, self._leaves)
         if entered:
-            groups = [group[None] for group in self._groups]
-            self._rest = self._rest_of(groups, np.array([leaves]))
-        left, pull, slope = self._rest
-        released: IntArray = slope * digit
-        released += pull
-        released += HALF
+            self._settle(self._t, 0)
+        leaf = self._groups[0][self._t % self._sizes[0]]
+        if self._compiled:
+            kernels.compiled(siblings_kernel.release)(self._line, self._slope, leaf, released)
+        else:
+            np.right_shift(self._line, SHIFT, out=released)
+            released += leaf
+            self._line += self._slope
+
+    def _entered(self, t: int) -> int:
+        """How many levels, from the leaves up, have their path enter a new group at step t."""
+        if t == 1:
+            return len(self._sizes)
+        level = 0
+        while t % self._sizes[0] == 0:
+            t //= self._sizes[0]
+            level += 1
+        return level
+
+    def _enter(self, level: int) -> None:
+        """Draws a group, some rows at a time: they stay in the cache until they are added."""
+        group, size = self._groups[level], self._sizes[level]
+        rows = max(1, TOGETHER // self._columns)
+        for start in range(0, size, rows):
+            drawn = self._noise.laplace(self._scale, (min(rows, size - start), self._columns))
+            for i, row in enumerate(drawn, start):
+                np.add(group[i], row, out=group[i + 1])
+
+    def _settle(self, t: int, ahead: int) -> None:
+        """The line ``ahead`` of step t, and its slope, from the levels above the leaves."""
+        node, digit = divmod(t, self._sizes[0])
+        digits = np.empty(len(self._sizes) - 1, dtype=np.int64)
+        for level, size in enumerate(self._sizes[1:]):
+            node, digits[level] = divmod(node, size)
+        lefts, children = self._ends[:-1] + digits, self._ends[:-1] - 1
+        pulls, weights = self._weights[:, 1:] @ digits, self._weights[:, 0]
+        fixed = (self._rows, lefts, children, pulls, weights, digit + ahead)
+        if self._compiled:
+            kernels.compiled(siblings_kernel.settle)(*fixed, self._line, self._slope)
+        else:
+            settle(*fixed, self._line, self._slope)
+
+    def _leaves(self, n: int) -> IntArray:
+        """The noise of many steps, whole groups of leaves at once."""
+        k = self._sizes[0]
+        first, last = self._t // k, (self._t + n) // k
+        groups = self._drawn(n)
+        line = np.full((last - first + 1, self._columns), HALF)
+        slope = np.zeros((last - first + 1, self._columns), dtype=np.int64)
+        node, rows, levels = np.arange(first, last + 1), np.arange(last - first + 1), []
+        for below, group, size in zip(groups, groups[1:], self._sizes[1:], strict=False):
+            node, digit = np.divmod(node, size)
+            row = node - node[0]
+            levels.append((digit, group[row, digit], group[row, digit + 1], below[rows, -1]))
+            rows = row
+        digits = np.array([digit for digit, *_ in levels])
+        for weights, (_, left, right, children) in zip(self._weights, levels, strict=True):
+            residual = right - left - children
+            slope += weights[0] * residual
+            line += (weights[1:] @ digits)[:, None] * residual
+            line += left << SHIFT
+        released = slope[:, None] * np.arange(k)[:, None]
+        released += line[:, None]
         released >>= SHIFT
-        released += left
-        released += self._groups[0][digit]
-        return released
+        released += groups[0][:, :k]
+        for group, fresh in zip(self._groups, groups, strict=True):
+            group[:] = fresh[-1]
+        start = self._t + 1 - first * k
+        self._t += n
+        self._settle(self._t, 1)
+        return released.reshape(-1, self._columns)[start : start + n]
+
+    def _drawn(self, n: int) -> list[IntArray]:
+        """Per level the groups of the next ``n`` steps, the present one first if there is one."""
+        demands = Demands(n)
+        for level, size in enumerate(self._sizes):
+            at = self._entries(level, n)
+            demands.add(at, np.full(len(at), size))
+        drawn, starts = demands.draw(self._noise, self._scale, self._columns)
+        groups = []
+        for group, size, where in zip(self._groups, self._sizes, starts, strict=True):
+            present = self._t > 0
+            sums = np.zeros((present + len(where), size + 1, self._columns), dtype=np.int64)
+            sums[:present] = group
+            fresh = drawn[where[:, None] + np.arange(size)]
+            np.cumsum(fresh, axis=1, out=sums[present:, 1:])
+            groups.append(sums)
+        return groups
 
     def _entries(self, level: int, n: int) -> IntArray:
         """At which of the next ``n`` steps, from 0, the path enters a group of this level."""
@@ -216,39 +277,28 @@ class SiblingsProcess:
         block = self._sizes[0] ** (level + 1)
         return np.concatenate([start, np.arange(-(self._t + 1) % block, n, block)]).astype(np.int64)
 
-    def _entered(self, level: int, drawn: IntArray, where: IntArray) -> IntArray:
-        """The running sums of the level's groups, the present one first if there is one."""
-        present = self._groups[level][None]
-        if not len(where):
-            return present
-        size = self._sizes[level]
-        fresh = np.zeros((len(where), size + 1, self._columns), dtype=np.int64)
-        np.cumsum(drawn[where[:, None] + np.arange(size)], axis=1, out=fresh[:, 1:])
-        return fresh if self._t == 0 else np.concatenate([present, fresh])
 
-    def _rest_of(
-        self, groups: list[IntArray], leaves: IntArray
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """For each group of leaves: the sum left of it, and the residuals' pull and its slope."""
-        shape = (len(leaves), self._columns)
-        left, pull, slope = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-        node, digits, totals, residuals = leaves, [], [groups[0][:, -1]], []
-        rows = np.arange(len(leaves)) if len(groups[0]) == len(leaves) else leaves * 0
-        for level in range(1, len(self._sizes)):
-            k = self._sizes[0] if level < len(self._sizes) - 1 else 1 << 62
-            above, digit = np.divmod(node, k)
-            row = above - above[0] if len(groups[level]) > 1 else above * 0
-            group = groups[level]
-            left += group[row, digit]
-            residuals.append(group[row, digit + 1] - group[row, digit] - totals[-1][rows])
-            digits.append(digit)
-            totals.append(group[:, -1])
-            node, rows = above, row
-        for weights, residual in zip(self._weights, residuals, strict=True):
-            slope += int(weights[0]) * residual
-            steady = sum((int(w) * d for w, d in zip(weights[1:], digits, strict=True)), node * 0)
-            pull += steady[:, None] * residual
-        return left, pull, slope
+def settle(
+    rows: IntArray,
+    lefts: IntArray,
+    children: IntArray,
+    pulls: IntArray,
+    weights: IntArray,
+    digit: int,
+    line: IntArray,
+    slope: IntArray,
+) -> None:
+    """What the compiled loop of this name does, with numpy alone."""
+    line[:] = HALF
+    slope[:] = 0
+    for left, below, pull, weight in zip(lefts, children, pulls, weights, strict=True):
+        residual = rows[left + 1] - rows[left]
+        residual -= rows[below]
+        slope += weight * residual
+        residual *= pull
+        line += residual
+        line += rows[left] << SHIFT
+    line += digit * slope
 
 
 @lru_cache(maxsize=256)

@@ -88,7 +88,7 @@ class SummedRun:
         row = self._recipe.row(x)
         self._recipe.check_room(self.t, 1)
         self._need_noise()
-        self._sums = self._sums + row
+        self._sums += row
         noise = self._ahead[self._used]
         self._used += 1
         return self._sums + noise
@@ -98,8 +98,9 @@ class SummedRun:
         rows = self._recipe.rows(xs)
         self._recipe.check_room(self.t, len(rows))
         noise = self._take(len(rows))
-        sums = self._running(rows)
-        return sums + noise
+        releases = self._running(rows)
+        releases += noise
+        return releases
 
     def snapshot(self) -> bytes:
         """The exact sums, the noise taken ahead and the process: secret."""
@@ -130,7 +131,8 @@ class SummedRun:
             return ready
         self._start, self._used = self.t + n, 0
         self._ahead = self._ahead[:0]
-        return np.concatenate([ready, self._process.take(n - len(ready))])
+        fresh = self._process.take(n - len(ready))
+        return np.concatenate([ready, fresh]) if len(ready) else fresh
 
 
 class PlainRun(SummedRun):
