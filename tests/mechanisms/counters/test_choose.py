@@ -80,7 +80,7 @@ def test_laplace_wins_short_streams_and_gaussian_long_ones(
     assert rows[0].name == name
     assert rows[0].mean == pytest.approx(mean, rel=0.01)
     best_gaussian = next(row for row in rows if "Buffered" in row.name)
-    assert power == 20 or best_gaussian.mean == pytest.approx(13.4 * 1.05, rel=0.1)
+    assert power == 20 or best_gaussian.mean == pytest.approx(3.11 * 4.531, rel=0.01)
 
 
 def test_without_delta_no_gaussian_noise_is_considered() -> None:

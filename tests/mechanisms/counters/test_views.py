@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
+from ameles.mechanisms.counters.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.views import interval_total, monotone
 from ameles.noise import System, Zero
 
@@ -46,3 +50,33 @@ def test_the_monotone_view_never_falls_and_keeps_the_bound() -> None:
     truth = np.cumsum(ones, axis=0)
     beyond = (np.abs(view - truth) > recipe.error.bound_all(200, 0.01)).any(axis=0)
     assert beyond.mean() <= 0.03
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        GaussianBinaryCounter(rho="1/50", horizon=60, width=20_000),
+        ToeplitzCounter(rho="1/50", horizon=60, width=20_000),
+        BufferedCounter(rho="1/50", horizon=60, width=20_000),
+        SegmentedCounter(rho="1/50", first=10, growth=2, width=20_000),
+    ],
+    ids=lambda recipe: type(recipe).__name__,
+)
+def test_intervals_of_gaussian_counters_stay_within_their_bounds(
+    recipe: GaussianBinaryCounter | ToeplitzCounter | BufferedCounter | SegmentedCounter,
+) -> None:
+    # 20,000 counters; false alarm below 1e-6 at 4.9 standard errors, for the bound; 5% is more
+    # than 9 standard errors of the deviation
+    releases = recipe.start(System()).feed(np.zeros((60, 20_000), dtype=np.int64))
+    for first, last in ((1, 60), (31, 33), (7, 50), (41, 60)):
+        law = recipe.error.between(first - 1, last)
+        totals = interval_total(releases, first, last)
+        assert float(totals.std()) <= 1.05 * law.std
+        outside = float((np.abs(totals) > law.quantile(0.05)).mean())
+        assert outside <= 0.05 + 4.9 * (0.05 * 0.95 / 20_000) ** 0.5
+
+
+def test_an_interval_costs_less_than_the_two_counts_it_is_made_of() -> None:
+    error = BufferedCounter(rho="1/50", horizon=10_000).error
+    near = error.between(9_000, 9_100).std
+    assert near < 0.9 * (error.std(9_000) ** 2 + error.std(9_100) ** 2) ** 0.5

@@ -46,7 +46,7 @@ from ameles.accounting.calibration import VARIANCE_DIGITS
 from ameles.accounting.interval import Interval
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.gaussian import GaussianCounter
-from ameles.mechanisms.counters.gaussian_error import quantile, rounded_variance
+from ameles.mechanisms.counters.gaussian_error import GaussianSum, quantile, rounded_variance
 
 DEVIATIONS = 64
 WORD = 62
@@ -157,6 +157,17 @@ class EncodedError:
     def bound_all(self, steps: int, beta: float) -> float:
         # the variance grows with t, so the last step's tail is the largest
         return self.bound(steps, beta / steps)
+
+    def between(self, before: int, t: int) -> GaussianSum:
+        """A bound on the noise of a total over steps before + 1, ..., t.
+
+        With a = b_(before - s) and b = b_(t - s), the weights of noise s: b_j is positive and
+        does not grow, so (a - b)^2 <= a^2 - b^2 where both have it, and the sums are gains.
+        """
+        fresh, old, new = (self.filter.gain(n) if n else 0.0 for n in (t - before, before, t))
+        variance = math.ldexp(self.variance, -2 * self.bits) * (2 * fresh + old - new)
+        slack = self.slack(t) + (self.slack(before) if before else 0.0)
+        return GaussianSum(variance + 1 / 6, self.factor(t), slack + 1)
 
     def rms(self, steps: int) -> float:
         """The root mean square of the error over the first ``steps`` steps."""

@@ -29,8 +29,14 @@ import numpy as np
 from ameles.accounting.calibration import gaussian_variance
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Horizon
+from ameles.mechanisms.counters.digits import unshared_blocks
 from ameles.mechanisms.counters.gaussian import GaussianCounter
-from ameles.mechanisms.counters.gaussian_error import discrete_variance, quantile, sum_factor
+from ameles.mechanisms.counters.gaussian_error import (
+    GaussianSum,
+    discrete_variance,
+    quantile,
+    sum_factor,
+)
 from ameles.mechanisms.counters.summed import Process
 from ameles.noise.arrays import IntArray
 
@@ -149,6 +155,12 @@ class DyadicError:
             whole, rest = divmod(steps + 1, 2 << level)
             ones += (whole << level) + max(0, rest - (1 << level))
         return math.sqrt(ones / steps * discrete_variance(self.variance))
+
+    def between(self, before: int, t: int) -> GaussianSum:
+        """The law of the noise of a total over steps before + 1, ..., t: shared blocks cancel."""
+        terms = sum(unshared_blocks(before, t, (2,) * t.bit_length()))
+        variance = terms * discrete_variance(self.variance)
+        return GaussianSum(variance, sum_factor(terms, self.variance))
 
     def _quantile(self, terms: int, beta: float) -> int:
         return quantile(terms * self.variance, beta, factor=sum_factor(terms, self.variance))

@@ -23,6 +23,7 @@ Error        a tail is the smaller of (a) and the normal tail times the factors 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -34,6 +35,32 @@ from ameles.core.parameters import refuse
 SMOOTH = 2.0
 # The sum of the lower bound is taken term by term up to here and as an integral beyond.
 MOST_TERMS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianSum:
+    """The law of a sum of discrete Gaussian variables, or one whose tails bound it."""
+
+    variance: float
+    factor: float = 1.0
+    slack: float = 0.0
+
+    @property
+    def std(self) -> float:
+        """The standard deviation."""
+        return math.sqrt(self.variance)
+
+    def quantile(self, beta: float) -> int:
+        """An integer that the sum exceeds in size with probability at most beta."""
+        if self.variance == 0:
+            return 0
+        return quantile(self.variance, beta, factor=self.factor, slack=self.slack)
+
+    def plus(self, other: GaussianSum) -> GaussianSum:
+        """The law of the sum of two independent ones."""
+        return GaussianSum(
+            self.variance + other.variance, self.factor * other.factor, self.slack + other.slack
+        )
 
 
 def quantile(variance: float, beta: float, *, factor: float = 1.0, slack: float = 0.0) -> int:

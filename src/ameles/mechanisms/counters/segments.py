@@ -43,6 +43,7 @@ from ameles.mechanisms.counters.cascade_process import CascadeProcess, Levels
 from ameles.mechanisms.counters.encoded import EncodedError, Encoding, root_up
 from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.gaussian_error import (
+    GaussianSum,
     discrete_variance,
     quantile,
     rounded_variance,
@@ -240,6 +241,19 @@ class SegmentedError:
         finished, _ = cuts.locate(steps)
         worst = [cuts.before(segment + 1) - 1 for segment in range(finished)]
         return max(self.bound(t, beta / steps) for t in (*worst, steps))
+
+    def between(self, before: int, t: int) -> GaussianSum:
+        """A bound on the noise of a total over steps before + 1, ..., t."""
+        (old, passed), (new, place) = self.recipe.cuts.locate(before), self.recipe.cuts.locate(t)
+        if old == new:
+            return self.inside(new).between(passed, place)
+        variance = float(self.recipe.variance)
+        count = new - old
+        total = GaussianSum(count * discrete_variance(variance), sum_factor(count, variance))
+        for segment, reached in ((old, passed), (new, place)):
+            if reached:
+                total = total.plus(self.inside(segment).between(0, reached))
+        return total
 
     def rms(self, steps: int) -> float:
         """The root mean square of the error over the first ``steps`` steps."""

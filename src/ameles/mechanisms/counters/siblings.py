@@ -200,13 +200,15 @@ class SiblingsProcess:
         return level
 
     def _enter(self, level: int) -> None:
-        """Draws a group, some rows at a time: they stay in the cache until they are added."""
-        group, size = self._groups[level], self._sizes[level]
-        rows = max(1, TOGETHER // self._columns)
-        for start in range(0, size, rows):
-            drawn = self._noise.laplace(self._scale, (min(rows, size - start), self._columns))
-            for i, row in enumerate(drawn, start):
-                np.add(group[i], row, out=group[i + 1])
+        """Draws a group, a part at a time, each added while it is in the cache."""
+        sums, width = self._groups[level].reshape(-1), self._columns
+        count = self._sizes[level] * width
+        for start in range(0, count, TOGETHER):
+            drawn = self._noise.laplace(self._scale, min(TOGETHER, count - start))
+            for at in range(0, len(drawn), width):
+                part = drawn[at : at + width]
+                before, end = start + at, start + at + len(part)
+                np.add(sums[before:end], part, out=sums[before + width : end + width])
 
     def _settle(self, t: int, ahead: int) -> None:
         """The line ``ahead`` of step t, and its slope, from the levels above the leaves."""
