@@ -26,6 +26,9 @@ from ameles.cli.commands import app
 from ameles.cli.extras import extras
 from ameles.core.exceptions import AmelesError
 from ameles.mechanisms.catalogue import MECHANISMS
+from ameles.mechanisms.counters.choose import Row, compare
+from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
+from ameles.mechanisms.counters.lower_bounds import packing_bound
 
 REFERENCE = Path(__file__).parent / "reference"
 SECTIONS = ("Theorem", "Neighbours", "Noise", "Error", "Memory")
@@ -59,6 +62,7 @@ def pages() -> dict[str, str]:
     made = {
         "names.md": names(),
         "mechanisms.md": mechanisms(),
+        "errors.md": errors(),
         "commands.md": commands(),
         "exceptions.md": exceptions(),
         "extras.md": optional_parts(),
@@ -111,6 +115,61 @@ def mechanisms() -> str:
         parts.append(f"`{recipe.__name__}{signature(recipe)}`")
         parts.append(table(("", ""), rows))
     return page("Mechanisms", *parts)
+
+
+def errors() -> str:
+    """Standard deviations of the counters, between marks from which other pages include them."""
+
+    def rounded(number: float) -> str:
+        return f"{number:,.{0 if number >= 1000 else 1 if number >= 20 else 2}f}"
+
+    def rows(found: list[dict[str, Row]]) -> Iterator[tuple[str, ...]]:
+        for name in sorted(found[-1], key=lambda name: -found[-1][name].mean):
+            ratios = (each[name].mean / each["BinaryCounter"].mean for each in found)
+            means = (rounded(each[name].mean) for each in found)
+            yield f"`{name}`", *means, " / ".join(f"{ratio:.3g}" for ratio in ratios)
+
+    horizons = {power: 1 << power for power in (10, 16, 20)}
+    bounded = [
+        {row.name: row for row in compare(epsilon=1, horizon=steps)} for steps in horizons.values()
+    ]
+    columns = [f"T = 2^{power}" for power in horizons]
+    short = [
+        (f"`{row.name}`", rounded(row.mean), rounded(row.worst), rounded(row.last))
+        for row in sorted(bounded[0].values(), key=lambda row: -row.mean)
+    ]
+    endless = [
+        (f"`{row.name}`", rounded(row.mean), f"{row.ratio:.3g}") for row in compare(epsilon=1)
+    ]
+    bounds = [
+        (
+            f"2^{power}",
+            f"{packing_bound(horizon=steps, epsilon=1, beta=0.05):g}",
+            f"{bounded[place]['SiblingsCounter'].recipe.error.bound_all(steps, 0.05):g}",
+            f"{gaussian_lower_bound(steps):.3f}",
+        )
+        for place, (power, steps) in enumerate(horizons.items())
+    ]
+    heads = ("T", "pure: all steps, 95%", "Siblings promises", "Gaussian: mean, in sigma")
+    return page(
+        "Errors of the counters",
+        "At epsilon 1, in counts. The mean is the root of the mean variance over the steps; up to "
+        "2^10 over all of them, beyond over 1,024 that are spread evenly.",
+        "## Mean standard deviation",
+        "<!-- means -->",
+        table(("", *columns, "÷ binary"), rows(bounded)),
+        "<!-- /means -->",
+        "## At T = 2^10",
+        table(("", "mean", "worst", "last step, 95% within"), short),
+        "## Streams without end, over the first 2^20 steps",
+        "<!-- unbounded -->",
+        table(("", "mean", "÷ best"), reversed(endless)),
+        "<!-- /unbounded -->",
+        "## Lower bounds",
+        "<!-- bounds -->",
+        table(heads, bounds),
+        "<!-- /bounds -->",
+    )
 
 
 def signature(recipe: type) -> str:

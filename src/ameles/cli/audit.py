@@ -32,6 +32,7 @@ STYLES = {
 }
 GRAVITY = (Verdict.CERTIFIED, Verdict.NOT_LINEAR, Verdict.NOT_CERTIFIED, Verdict.REFUTED)
 QUIET_SECONDS = 1.0
+HEADS = ("mechanism", "T", "claimed", "exact", "verdict", "worst pair")
 
 Groups: TypeAlias = dict[tuple[str, str], list[Finding]]
 
@@ -55,16 +56,20 @@ def audit(
     """
     if every and horizon is not None:
         raise BadInput("--all takes every horizon, so --horizon has no meaning beside it.")
-    horizons = list(ALL_HORIZONS) if every else [horizon or DEFAULT_HORIZON]
+    horizons = list(ALL_HORIZONS) if every else [DEFAULT_HORIZON if horizon is None else horizon]
     groups = _look(names or [], horizons, epsilon)
     if as_json:
         found = [finding.to_dict() for group in groups.values() for finding in group]
         typer.echo(json.dumps(found, indent=2))
     else:
         Console().print(table(groups))
+        for note in notes(groups):
+            typer.echo(note)
     verdicts = [finding.verdict for group in groups.values() for finding in group]
     refuted = verdicts.count(Verdict.REFUTED)
-    typer.echo(f"{len(verdicts)} audits, {refuted} refuted.", err=True)
+    if not as_json:
+        audits = "1 audit" if len(verdicts) == 1 else f"{len(verdicts)} audits"
+        typer.echo(f"{audits}, {refuted or 'none'} refuted.", err=True)
     if refuted:
         raise typer.Exit(1)
 
@@ -72,7 +77,7 @@ def audit(
 def _look(names: list[str], horizons: list[int], epsilon: str) -> Groups:
     """Every finding, by mechanism and currency, with a word on standard error if it takes long."""
     groups: Groups = {}
-    with _Progress() as progress:
+    with Progress() as progress:
         for place, steps in enumerate(horizons, start=1):
             for recipe in subjects(names, epsilon=epsilon, horizon=steps):
                 name = type(recipe).__name__
@@ -83,20 +88,20 @@ def _look(names: list[str], horizons: list[int], epsilon: str) -> Groups:
     return groups
 
 
-class _Progress:
+class Progress:
     """What is being audited, on a terminal, once it has taken more than a second."""
 
     def __init__(self) -> None:
         self._status = Status("", console=Console(stderr=True))
         self._watched = sys.stderr.isatty()
         self._since = time.monotonic()
-        self._shown = False
+        self.shown = False
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._shown:
+        if self.shown:
             self._status.stop()
 
     def says(self, text: str) -> None:
@@ -104,25 +109,24 @@ class _Progress:
         self.tick()
 
     def tick(self) -> None:
-        if self._watched and not self._shown and time.monotonic() - self._since > QUIET_SECONDS:
+        if self._watched and not self.shown and time.monotonic() - self._since > QUIET_SECONDS:
             self._status.start()
-            self._shown = True
+            self.shown = True
 
 
 def table(groups: Groups) -> Table:
     """One line for each mechanism: the gravest of its findings."""
     lines = Table(
-        *("mechanism", "steps", "claimed", "exact", "verdict", "worst pair"),
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
+        *HEADS, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True
     )
+    for column, head in zip(lines.columns, HEADS, strict=True):
+        column.no_wrap = head in ("mechanism", "T", "verdict")
     for (name, _), found in groups.items():
-        gravest = max(found, key=_gravity)
+        gravest = max(found, key=gravity)
         first, last = min(one.steps for one in found), max(one.steps for one in found)
         spread = f"{first}" if first == last else f"{first} to {last}"
-        at = "" if first == last else f" of {gravest.steps}"
-        worst = gravest.how if gravest.worst is None else f"{gravest.worst}{at}"
+        at = "" if first == last else f"T = {gravest.steps}: "
+        worst = f"{at}{gravest.worst}" if gravest.worst else ""
         verdict = Text(gravest.verdict.value, STYLES[gravest.verdict])
         # As Text, since brackets in a plain string would be read as markup.
         cells = [name, spread, str(gravest.claimed), gravest.computed]
@@ -130,5 +134,16 @@ def table(groups: Groups) -> Table:
     return lines
 
 
-def _gravity(finding: Finding) -> tuple[int, float]:
+def notes(groups: Groups) -> list[str]:
+    """Why there is no number, for each reason that was met."""
+    reasons: dict[str, list[str]] = {}
+    for (name, _), found in groups.items():
+        for finding in found:
+            if finding.verdict in (Verdict.NOT_LINEAR, Verdict.NOT_CERTIFIED):
+                reasons.setdefault(f"{finding.verdict.value}: {finding.how}", []).append(name)
+    return [f"{why} ({', '.join(dict.fromkeys(names))})" for why, names in reasons.items()]
+
+
+def gravity(finding: Finding) -> tuple[int, float]:
+    """What is shown when there is room for one finding: the worst verdict, the largest loss."""
     return GRAVITY.index(finding.verdict), float(finding.lower / finding.limit)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ameles.cli.audit import audit
+from ameles.cli.compare import compare
 from ameles.cli.doctor import doctor
 from ameles.cli.examples import examples
 
@@ -41,3 +42,9 @@ app.command(epilog=examples("ameles doctor", "ameles doctor --json ."))(doctor)
 app.command(
     epilog=examples("ameles audit SimpleOneCounter --horizon 8", "ameles audit --horizon 4 --json")
 )(audit)
+app.command(
+    epilog=examples(
+        "ameles compare --horizon 2^16 --epsilon 1",
+        "ameles compare --unbounded --epsilon 0.5 --json",
+    )
+)(compare)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from importlib import metadata
 
 PURPOSES = {  # short enough for one line of a table
-    "audit": "exact audits (later)",
+    "audit": "exact audits",
     "dataframes": "data frames (later)",
     "fast": "compiled noise kernels",
     "kafka": "Kafka source (later)",
-    "plot": "pictures (later)",
+    "plot": "pictures",
     "postgres": "Postgres store (later)",
     "redis": "Redis source (later)",
     "serve": "HTTP service (later)",

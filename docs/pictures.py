@@ -1,0 +1,266 @@
+"""Makes every picture of the docs again, each with the CSV that it is drawn from.
+
+    python docs/pictures.py                  all of them, in about a minute
+    python docs/pictures.py --only horizon   one
+    python docs/pictures.py --into X         into another folder
+    python docs/pictures.py --width 200      measured on fewer counters
+
+Lines come from the formulas in the code, points from real runs: so many counters that are
+fed nothing but zeros release their noise.  Lines are the same at every run, points are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ameles.core.guarantee import Intrusions
+from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.buffered import BufferedCounter
+from ameles.mechanisms.counters.choose import objective_of, points
+from ameles.mechanisms.counters.elders import EldersCounter, balanced_digits
+from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
+from ameles.mechanisms.counters.honaker import HonakerCounter
+from ameles.mechanisms.counters.k_ary import KAryCounter
+from ameles.mechanisms.counters.lower_bounds import packing_bound
+from ameles.mechanisms.counters.psum import covers
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.mechanisms.counters.simple_one import SimpleOneCounter
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
+from ameles.mechanisms.counters.two_level import TwoLevelCounter
+from ameles.noise import System, Tape, Zero
+from ameles.plot import (
+    Table,
+    covering_nodes,
+    error_against_epsilon,
+    error_against_horizon,
+    error_within_stream,
+    noise_matrices,
+)
+
+FOLDER = Path(__file__).parent / "pictures"
+WIDTH = 20_000
+CHUNK = 1 << 22  # numbers held at a time
+BETA = 0.05
+APPROXIMATE: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
+
+KINDS: dict[str, Callable[..., CounterRecipe]] = {
+    "Simple I": SimpleOneCounter,
+    "Simple II": SimpleTwoCounter,
+    "Two-level": TwoLevelCounter,
+    "Binary": BinaryCounter,
+    "Honaker": HonakerCounter,
+    "k-ary": KAryCounter,
+    "Elders": EldersCounter,
+    "Siblings": SiblingsCounter,
+}
+GAUSSIAN: dict[str, Callable[..., CounterRecipe]] = {
+    "Binary": GaussianBinaryCounter,
+    "Toeplitz": ToeplitzCounter,
+    "Buffered": BufferedCounter,
+}
+MEAN = "mean standard deviation"
+ALL = "all steps at once within, with 95%"
+HEADS = ("panel", "mechanism", "kind", "x", "y")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Makes the pictures of the docs.")
+    parser.add_argument("--only", choices=sorted(PICTURES), help="one picture instead of all")
+    parser.add_argument("--into", type=Path, default=FOLDER, help="the folder to write into")
+    parser.add_argument("--width", type=int, default=WIDTH, help="counters measured at once")
+    parser.add_argument("--longest", type=int, default=1 << 20, help="the longest stream shown")
+    options = parser.parse_args()
+    options.into.mkdir(parents=True, exist_ok=True)
+    for name, (compute, draw) in PICTURES.items():
+        if options.only in (None, name):
+            table = compute(options.width, options.longest)
+            table.write(options.into / f"{name}.csv")
+            draw(table, options.into / f"{name}.svg")
+            sys.stdout.write(
+                f"{name}: python docs/pictures.py --only {name} --width {options.width} "
+                f"--longest {options.longest}\n"
+            )
+    return 0
+
+
+def measured(recipe: CounterRecipe, steps: int) -> tuple[float, float, list[float]]:
+    """From zeros fed to all counters of the recipe: the root of the mean square error, what the
+    largest error of 95% of the counters stays within, and the deviation at each step."""
+    forgets = recipe.guarantee.intrusions is not Intrusions.NONE
+    run = recipe.start(System.direct() if forgets else System())
+    largest = np.zeros(recipe.columns, dtype=np.int64)
+    squares: list[float] = []
+    while len(squares) < steps:
+        count = min(steps - len(squares), max(1, CHUNK // recipe.columns))
+        errors = np.abs(run.feed(np.zeros((count, recipe.columns), dtype=np.int64)))
+        np.maximum(largest, errors.max(axis=0), out=largest)
+        squares += np.mean(errors.astype(np.float64) ** 2, axis=1).tolist()
+    within = float(np.quantile(largest, 1 - BETA, method="inverted_cdf"))
+    return math.sqrt(sum(squares) / steps), within, [math.sqrt(square) for square in squares]
+
+
+def horizon(width: int, longest: int) -> Table:
+    """Pure counters against T, with the packing bound."""
+    rows: list[tuple[str, str, str, float, float]] = []
+    lengths = [1 << power for power in range(4, 21, 2) if 1 << power <= longest]
+    for name, kind in KINDS.items():
+        for steps in lengths:
+            if name == "Simple I" and steps > 1 << 8:
+                continue  # beyond the picture: its error is 1.41 T
+            recipe = kind(epsilon=1, horizon=steps)
+            rows.append((MEAN, name, "theory", steps, objective_of(recipe, points(steps), "mean")))
+            rows.append((ALL, name, "theory", steps, recipe.error.bound_all(steps, BETA)))
+            if steps <= 1 << 12:
+                mean, within, _ = measured(kind(epsilon=1, horizon=steps, width=width), steps)
+                rows.append((MEAN, name, "measured", steps, mean))
+                rows.append((ALL, name, "measured", steps, within))
+    for steps in lengths:
+        least = packing_bound(horizon=steps, epsilon=1, beta=BETA)
+        rows.append((ALL, "no counter", "bound", steps, least))
+    return Table(HEADS, rows)
+
+
+def epsilon(width: int, longest: int) -> Table:
+    """Pure counters against epsilon, at T = 1024 or less."""
+    rows: list[tuple[str, str, str, float, float]] = []
+    steps = min(1 << 10, longest)
+    losses = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10")
+    for name in ("Binary", "k-ary", "Elders", "Siblings"):
+        for loss in losses:
+            recipe = KINDS[name](epsilon=loss, horizon=steps)
+            x = float(loss)
+            rows.append((MEAN, name, "theory", x, objective_of(recipe, points(steps), "mean")))
+            rows.append((ALL, name, "theory", x, recipe.error.bound_all(steps, BETA)))
+            if loss in losses[::3]:
+                wide = KINDS[name](epsilon=loss, horizon=steps, width=width)
+                mean, within, _ = measured(wide, steps)
+                rows.append((MEAN, name, "measured", x, mean))
+                rows.append((ALL, name, "measured", x, within))
+    for loss in losses:
+        least = packing_bound(horizon=steps, epsilon=float(loss), beta=BETA)
+        if least:  # zero has no place on a logarithmic axis
+            rows.append((ALL, "no counter", "bound", float(loss), least))
+    return Table(HEADS, rows)
+
+
+def gaussian(width: int, longest: int) -> Table:
+    """Counters with Gaussian noise against T, beside a pure one of the same epsilon."""
+    rows: list[tuple[str, str, str, float, float]] = []
+    sigma = GaussianBinaryCounter(horizon=1, **APPROXIMATE).error.std(1)
+    for steps in (1 << power for power in range(4, 21, 2)):
+        if steps > longest:
+            break
+        for name, kind in {**GAUSSIAN, "Siblings, pure": SiblingsCounter}.items():
+            if name == "Toeplitz" and steps > 1 << 16:
+                continue  # its limit
+            given = APPROXIMATE if name in GAUSSIAN else {"epsilon": 1}
+            recipe = kind(horizon=steps, **given)
+            y = objective_of(recipe, points(steps), "mean")
+            rows.append((MEAN, name, "theory", steps, y))
+            if steps <= 1 << 8:
+                mean, _, _ = measured(kind(horizon=steps, width=width, **given), steps)
+                rows.append((MEAN, name, "measured", steps, mean))
+        least = sigma * gaussian_lower_bound(steps)
+        rows.append((MEAN, "no Gaussian factorisation", "bound", steps, least))
+    return Table(HEADS, rows)
+
+
+def stream(width: int, longest: int) -> Table:
+    """The deviation at each step of a stream of 256."""
+    rows: list[tuple[str, str, int, float]] = []
+    steps = min(256, longest)
+    kinds: dict[str, Callable[..., CounterRecipe]] = {
+        "Binary": partial(BinaryCounter, epsilon=1),
+        "Toeplitz, delta 1e-6": partial(ToeplitzCounter, **APPROXIMATE),
+        "Siblings": partial(SiblingsCounter, epsilon=1),
+    }
+    for name, kind in kinds.items():
+        recipe = kind(horizon=steps)
+        rows += [(name, "theory", t, recipe.error.std(t)) for t in range(1, steps + 1)]
+        _, _, deviations = measured(kind(horizon=steps, width=width), steps)
+        rows += [(name, "measured", t, deviations[t - 1]) for t in range(8, steps + 1, 13)]
+    return Table(("mechanism", "kind", "t", "std"), rows)
+
+
+def tree(width: int, longest: int) -> Table:
+    """How the count of 11 of 13 steps is put together, by the binary counter and by Elders."""
+    steps, t = 13, 11
+    dyadic = [(level, 2**level) for level in range(steps.bit_length())]
+    intervals = tuple(
+        sorted(
+            ((k * size + 1, (k + 1) * size) for _, size in dyadic for k in range(steps // size)),
+            key=lambda pair: (pair[1], -pair[0]),
+        )
+    )
+    starts, used, end = covers(intervals, steps), {}, t
+    while end:
+        used[starts[end], end] = "added"
+        end = starts[end] - 1
+    rows = [("Binary, t = 11: 8 + 2 + 1", *row) for row in _nodes(2, steps, used)]
+    used, place = {}, 0
+    levels = EldersCounter(epsilon=1, horizon=steps, arity=3).levels
+    for level, digit in reversed(list(enumerate(balanced_digits(t, 3, levels)))):
+        size = 3**level
+        sign = 1 if digit > 0 else -1
+        for _ in range(abs(digit)):
+            ends = (place, place + sign * size)
+            used[min(ends) + 1, max(ends)] = "added" if digit > 0 else "subtracted"
+            place += sign * size
+    rows += [("Elders with k = 3, t = 11: 9 + 3 − 1", *row) for row in _nodes(3, steps, used)]
+    return Table(("panel", "level", "first", "last", "role"), rows)
+
+
+def _nodes(
+    k: int, steps: int, used: dict[tuple[int, int], str]
+) -> Iterator[tuple[int, int, int, str]]:
+    level = 0
+    while k**level <= steps:
+        for first in range(1, steps - k**level + 2, k**level):
+            last = first + k**level - 1
+            yield level, first, last, used.get((first, last), "unused")
+        level += 1
+
+
+def matrix(width: int, longest: int) -> Table:
+    """Which draw enters which release, from impulses on the tape of the real code."""
+    steps = 26
+    rows: list[tuple[str, int, int, float]] = []
+    recipes: dict[str, CounterRecipe] = {
+        "Binary": BinaryCounter(epsilon=1, horizon=steps),
+        "Elders, k = 3": EldersCounter(epsilon=1, horizon=steps, arity=3),
+        "Siblings, k = 3": SiblingsCounter(epsilon=1, horizon=steps, arity=3),
+    }
+    for name, recipe in recipes.items():
+        zeros = np.zeros(steps, dtype=np.int64)
+        tape = Tape(beyond=Zero())
+        recipe.start(tape).feed(zeros)
+        unit = getattr(recipe, "resolution", 1)  # an impulse that no rounding can touch
+        for draw in range(len(tape.draws)):
+            column = recipe.start(Tape([0] * draw + [unit])).feed(zeros) / unit
+            weights = enumerate(column.tolist(), start=1)
+            rows += [(name, t, draw + 1, weight) for t, weight in weights if weight]
+    return Table(("mechanism", "t", "draw", "weight"), rows)
+
+
+PICTURES: dict[str, tuple[Callable[[int, int], Table], Callable[[Table, Path], None]]] = {
+    "horizon": (horizon, error_against_horizon),
+    "epsilon": (epsilon, error_against_epsilon),
+    "gaussian": (gaussian, error_against_horizon),
+    "stream": (stream, error_within_stream),
+    "tree": (tree, covering_nodes),
+    "matrix": (matrix, noise_matrices),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

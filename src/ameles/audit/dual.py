@@ -1,0 +1,64 @@
+"""Dual vectors: from a solver's floats to whole numbers that prove a bound from below.
+
+Any whole vector proves something, since it is scaled to what it may be; one that is right
+proves all.  Most are a multiple of small whole numbers.  Where weights are fractions they are
+not, and the vector is computed anew from the draws at which it is tight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from ameles.audit.algebra import Floats, Whole, product, solve_or_refute, whole_array
+from ameles.audit.finding import Amount
+from ameles.audit.shift import Price
+
+# How close to its limit a draw must be to count as tight.
+NEAR = 1e-7
+
+
+def rounded_duals(dual: Floats) -> list[list[int]]:
+    """Whole vectors in nearly the direction of a float vector, coarse ones first."""
+    size = float(np.abs(dual).max(initial=0))
+    if not size:
+        return []
+    small = float(np.abs(dual[np.abs(dual) > 1e-6 * size]).min())
+    units = (small, small / 2, small / 12, small / 5040, size / 2**40)
+    return [[int(value) for value in np.rint(dual / unit)] for unit in units]
+
+
+def vertex_dual(matrix: Whole, dual: Floats, rates: Sequence[Fraction]) -> Iterator[list[int]]:
+    """The exact vector that is tight where a float vector is, if there is one."""
+    pull = matrix.T.astype(np.float64) @ dual
+    limits = np.array([float(rate) for rate in rates])
+    share = np.abs(pull) / limits
+    tight = [int(i) for i in np.flatnonzero(share >= (1 - NEAR) * share.max(initial=0))]
+    factor = math.lcm(*(rates[i].denominator for i in tight))
+    wanted = [int(rates[i] * factor) * (1 if pull[i] > 0 else -1) for i in tight]
+    solved, vector = solve_or_refute(matrix.T[tight], whole_array(wanted))
+    if solved:
+        common = math.lcm(*(y.denominator for y in vector))
+        yield [int(y * common) for y in vector]
+
+
+def bound_from_below(
+    price: Price,
+    matrix: Whole,
+    target: Whole,
+    rates: Sequence[Fraction],
+    duals: Iterable[Sequence[int]],
+    enough: Amount,
+) -> Amount:
+    """The best bound that these whole dual vectors prove; stops at one that is enough."""
+    best: Amount = Fraction(0)
+    for dual in duals:
+        y = whole_array(dual)
+        pull = [int(value) for value in product(matrix.T, y)]
+        best = max(best, price.below(pull, int(product(y, target)), rates))
+        if best >= enough:
+            break
+    return best

@@ -1,0 +1,98 @@
+"""Every tape in turn: the exact probability ratio of two programs, for what is not linear.
+
+Noise is small, wrapped and in base 2 (``ameles.noise.enumeration``), so all probabilities are
+fractions and the claim epsilon reads: no outcome is more than 2**epsilon times likelier.
+What a program shows should be wrapped too; where it compares instead, as at a threshold, the
+wrap itself adds a little to the ratio, less with a larger modulus.
+
+>>> from ameles.core.mechanism import Noise
+>>> def counted(noise: Noise, truth: int) -> int:
+...     return (truth + int(noise.laplace(Fraction(1), 1)[0])) % 5
+>>> found = enumerated_loss(lambda z: counted(z, 0), lambda z: counted(z, 1), epsilon=1, modulus=5)
+>>> found.verdict.value, found.ratio
+('certified', Fraction(11, 6))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ameles.audit.finding import Amount, Verdict, written
+from ameles.audit.observation import Auditable
+from ameles.core.loss import shown
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import Exact, exact, refuse
+from ameles.noise.enumeration import law_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enumerated:
+    """The largest ratio between the laws of two programs, and where it is."""
+
+    epsilon: Fraction
+    ratio: Amount
+    outcome: Hashable
+    modulus: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the ratio is at most 2**epsilon, decided in whole numbers.
+
+        Certified means: for these two programs and this noise.
+        """
+        if not isinstance(self.ratio, Fraction):
+            return Verdict.REFUTED
+        power, root = self.epsilon.numerator, self.epsilon.denominator
+        within = self.ratio.numerator**root <= 2**power * self.ratio.denominator**root
+        return Verdict.CERTIFIED if within else Verdict.REFUTED
+
+    @property
+    def loss(self) -> float:
+        """The logarithm of the ratio to the base 2, to compare with epsilon."""
+        return math.log2(self.ratio)
+
+    def __str__(self) -> str:
+        return (
+            f"claimed {shown(self.epsilon)}, largest ratio {written(self.ratio)} "
+            f"(epsilon {self.loss:.6g} in base 2, noise modulo {self.modulus}), "
+            f"{self.verdict.value}"
+        )
+
+
+def enumerated_loss(
+    program: Callable[[Noise], Hashable],
+    neighbour: Callable[[Noise], Hashable],
+    *,
+    epsilon: Exact,
+    modulus: int,
+) -> Enumerated:
+    """Compares what two programs give, over all tapes and in both directions."""
+    claimed = exact(epsilon, "epsilon")
+    if claimed < 0:
+        raise refuse("epsilon", "zero or more", epsilon)
+    one, other = law_of(program, modulus=modulus), law_of(neighbour, modulus=modulus)
+    worst: Amount = Fraction(0)
+    where: Hashable = None
+    for outcome in {**one, **other}:
+        p, q = one.get(outcome, Fraction(0)), other.get(outcome, Fraction(0))
+        ratio: Amount = max(p / q, q / p) if p and q else math.inf
+        if ratio > worst:
+            worst, where = ratio, outcome
+    return Enumerated(epsilon=claimed, ratio=worst, outcome=where, modulus=modulus)
+
+
+def wrapped_run(
+    recipe: Auditable, inputs: Sequence[int], *, modulus: int
+) -> Callable[[Noise], tuple[int, ...]]:
+    """The real code of a counter as a program whose releases are wrapped like the noise."""
+
+    def program(noise: Noise) -> tuple[int, ...]:
+        releases = np.asarray(recipe.start(noise).feed(list(inputs)))
+        return tuple(int(value) % modulus for value in releases.ravel())
+
+    return program

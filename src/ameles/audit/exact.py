@@ -1,0 +1,205 @@
+"""The exact privacy loss of a linear mechanism, computed from its real code.
+
+Impulses on the tape and in the data give the matrices; the cheapest shift of the noise that
+hides a change gives the loss of that change (catalogue 0.6); the worst neighbours give the
+loss of the mechanism.  Every bound is proved in whole numbers and fractions, whatever the
+solvers say.  At last the proof is played: with shifted noise the code must show, number by
+number, what it shows on the neighbour.
+
+>>> from ameles.mechanisms.counters.simple_one import SimpleOneCounter
+>>> print(exact_loss(SimpleOneCounter(epsilon=1, horizon=8)))
+SimpleOneCounter, 8 steps: claimed 1, exact 1, certified; worst: step 1 by 1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ameles.accounting.concentrated import zcdp_epsilon, zcdp_rho
+from ameles.audit import solver
+from ameles.audit.finding import Amount, Finding, Pair, View
+from ameles.audit.hiding import Hiding
+from ameles.audit.neighbours import Worst, worst_neighbours
+from ameles.audit.observation import (
+    PATTERNS,
+    Auditable,
+    Matrices,
+    NotLinear,
+    Observer,
+    matrices_of,
+    views_of,
+)
+from ameles.audit.shift import ConcentratedPrice, Price, PurePrice
+from ameles.core.exceptions import BadInput, HorizonReached
+from ameles.core.guarantee import Intrusions
+from ameles.core.loss import Approx, Concentrated, Loss
+from ameles.core.parameters import whole
+from ameles.noise import Zero
+
+MOST_STEPS = 1 << 12
+# The proof is played for the worst steps and for about so many others, evenly apart.
+MOST_PLAYED = 16
+
+
+def exact_loss(
+    recipe: Auditable,
+    *,
+    steps: int | None = None,
+    views: Iterable[View] | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> Finding:
+    """The loss of a recipe over ``steps`` steps, by default up to its horizon.
+
+    ``views`` says at which instants states are seen, each view on its own; by default what
+    the guarantee covers.  ``tick`` is called as the work goes on.
+    """
+    solver.require()
+    _refuse_what_cannot_be_seen(recipe, given=views is not None)
+    count, stepping, note = _length(recipe, steps)
+    wanted = list(views) if views is not None else views_of(recipe, recipe.start(Zero()), count)
+    try:
+        found = [_look(Observer(recipe, count, v, stepping=stepping), tick) for v in wanted]
+    except NotLinear as seen:
+        return Finding(
+            mechanism=type(recipe).__name__,
+            steps=count,
+            claimed=recipe.guarantee.loss,
+            lower=Fraction(0),
+            upper=math.inf,
+            worst=None,
+            how=str(seen),
+            linear=False,
+        )
+    lower = max(one.lower for one in found)
+    upper = max(one.upper for one in found)
+    # the view that proves the larger loss; if none is proved, the one with the largest bound
+    worst = max(found, key=lambda one: (one.upper, one.lower))
+    changes = tuple((step, by) for step, by in enumerate(worst.worst.changes, start=1) if by)
+    return Finding(
+        mechanism=type(recipe).__name__,
+        steps=count,
+        claimed=recipe.guarantee.loss,
+        lower=lower,
+        upper=upper,
+        worst=Pair(changes=changes, seen=worst.view),
+        how=note + worst.worst.how,
+    )
+
+
+def _refuse_what_cannot_be_seen(recipe: Auditable, *, given: bool) -> None:
+    width = getattr(recipe, "width", None)
+    if width is not None:
+        raise BadInput(
+            f"The audit takes a plain counter. Got one of width {width} instead.",
+            why="a vector of counters is the same counter for each key",
+            tip="the same recipe with width=None",
+        )
+    if recipe.guarantee.intrusions is Intrusions.ANNOUNCED and not given:
+        raise BadInput(
+            "Announced intrusions cannot be audited.",
+            why="the audit has no way to announce them to a run",
+            tip="views= with the instants at which the state is seen, unannounced",
+        )
+
+
+def _length(recipe: Auditable, steps: int | None) -> tuple[int, bool, str]:
+    """How many steps to audit, whether one by one, and a note if the horizon is no end."""
+    horizon = recipe.guarantee.horizon
+    if steps is None and horizon is None:
+        raise BadInput(
+            "A mechanism without a horizon is audited up to a number of steps.", tip="steps=16"
+        )
+    count = whole(steps if steps is not None else horizon or 1, "steps", low=1, high=MOST_STEPS)
+    if horizon is None or count < horizon:
+        return count, False, ""
+    # What is calibrated for a horizon must end there; if it does not, what it then shows counts.
+    beyond = count if count > horizon else 2 * horizon
+    for stepping in (False, True):
+        if _runs(recipe, beyond, stepping=stepping):
+            return beyond, stepping, f"it runs past its horizon of {horizon}; "
+    if count > horizon:
+        raise HorizonReached(
+            f"This mechanism ends after {horizon} steps and cannot be audited for {count}.",
+            tip=f"steps={horizon}",
+        )
+    return count, False, ""
+
+
+def _runs(recipe: Auditable, steps: int, *, stepping: bool) -> bool:
+    """Whether a run goes on for so many steps."""
+    run = recipe.start(Zero())
+    try:
+        if stepping:
+            for _ in range(steps):
+                run.step(0)
+        else:
+            run.feed([0] * steps)
+    except Exception:  # refused or broken: it ends here
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The worst neighbours under one view, in the currency of the claim."""
+
+    view: View
+    worst: Worst
+    lower: Amount
+    upper: Amount
+
+
+def _look(observer: Observer, tick: Callable[[], None]) -> _Seen:
+    matrices = matrices_of(observer)
+    guarantee = observer.recipe.guarantee
+    hiding = Hiding(matrices, _price(guarantee.loss, matrices))
+    contribution = guarantee.contribution
+    worst = worst_neighbours(
+        hiding, contributions=contribution.steps, bound=contribution.bound, tick=tick
+    )
+    _play(observer, hiding, worst)
+    lower, upper = _in_currency(guarantee.loss, hiding.price, worst)
+    return _Seen(observer.view, worst, lower, upper)
+
+
+def _price(loss: Loss, matrices: Matrices) -> Price:
+    gaussian = any(law == "gaussian" for law, _ in matrices.laws)
+    if isinstance(loss, Concentrated) or (isinstance(loss, Approx) and loss.delta and gaussian):
+        return ConcentratedPrice(matrices.laws)
+    return PurePrice(matrices.laws)
+
+
+def _in_currency(loss: Loss, price: Price, worst: Worst) -> tuple[Amount, Amount]:
+    """The bounds as the claim has them; with a delta, only an infinite loss refutes it."""
+    if not (isinstance(loss, Approx) and loss.delta):
+        return worst.lower, worst.upper
+    upper = worst.upper
+    if isinstance(price, ConcentratedPrice) and isinstance(upper, Fraction):
+        # there and back is rounded up twice, so the claim itself is asked first
+        enough = upper <= zcdp_rho(epsilon=loss.epsilon, delta=loss.delta)
+        upper = loss.epsilon if enough else zcdp_epsilon(rho=upper, delta=loss.delta)
+    return (math.inf if worst.lower == math.inf else Fraction(0)), upper
+
+
+def _play(observer: Observer, hiding: Hiding, worst: Worst) -> None:
+    """The proof on the real code: shifted noise shows what the neighbour would show."""
+    apart = -(-observer.steps // MOST_PLAYED)
+    watchers = [observer]
+    if observer.encoded:  # then what is decoded must agree too
+        watchers.append(Observer(observer.recipe, observer.steps, decoded=True))
+    for step, single in enumerate(worst.singles):
+        if single.shift is None or (step % apart and not worst.changes[step]):
+            continue
+        pattern = PATTERNS[step % 3]
+        noise = pattern.draws(observer.laws or [])
+        inputs = pattern.inputs(observer.steps)
+        shifted = list(noise)
+        for place, e in zip(hiding.draws, single.shift, strict=True):
+            shifted[place] += e
+        neighbour = [x + (s == step) for s, x in enumerate(inputs)]
+        for watcher in watchers:
+            if watcher.see(shifted, inputs) != watcher.see(noise, neighbour):
+                raise NotLinear("shifted noise does not show what the neighbour shows")

@@ -1,0 +1,153 @@
+"""The cheapest way to hide a change: a shift of the noise with the same effect.
+
+If M e = D for whole e, the mechanism shows on one input with noise z what it shows on the
+other with noise z + e.  So the loss is at most the price of e: sum |e_i| / b_i for Laplace
+draws of scale b_i, and rho = sum e_i^2 / (2 v_i) for Gaussian draws of variance v_i.
+
+From below: for any y, compare the mean of exp(<y, shown>) on both inputs.  It differs by the
+factor exp(<y, D>), and it is finite as long as |(M^T y)_i| < 1 / b_i; so no epsilon below
+<y, D> can be true.  For Gaussian draws, whose moments are at most those of the continuous
+law, the Donsker-Varadhan formula gives rho >= <y, D> - sum v_i (M^T y)_i^2 / 2.
+
+Both are exact for discrete noise, and both are checked in whole numbers and fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ameles.audit import solver
+from ameles.audit.algebra import Floats
+from ameles.audit.finding import Amount
+
+
+class Price(ABC):
+    """What shifting each draw costs."""
+
+    def __init__(self, laws: Sequence[tuple[str, Fraction]]) -> None:
+        self.laws = tuple(laws)
+
+    @property
+    @abstractmethod
+    def rates(self) -> list[Fraction | None]:
+        """What a shift by one costs for each draw; None where no shift has a finite price."""
+
+    @abstractmethod
+    def floor(self, *, rounded: bool, whole: bool) -> bool:
+        """Whether dual vectors bound the loss from below, where what is seen was ``rounded``
+        and inputs move it by ``whole`` numbers."""
+
+    @abstractmethod
+    def cost(self, shift: Sequence[int | Fraction], rates: Sequence[Fraction]) -> Fraction:
+        """The price of a shift."""
+
+    @abstractmethod
+    def below(self, pull: list[int], gain: int, rates: Sequence[Fraction]) -> Amount:
+        """The bound from below of a dual y with M^T y = pull and <y, D> = gain."""
+
+    @abstractmethod
+    def propose(self, matrix: Floats, target: Floats, rates: Floats) -> solver.Proposal | None:
+        """A cheapest real shift and a dual vector, in floats; None if there seems to be none."""
+
+    def times(self, bound: int) -> int:
+        """By what a price grows if the shift is this many times as long."""
+        return bound
+
+    def propose_whole(self, matrix: Floats, target: Floats, rates: Floats) -> Iterator[Floats]:
+        """Cheap shifts that are likely to be whole, in floats."""
+        costs = self.lengths(rates)
+        # a node is moved by 1 or not at all: with that much said the program is often whole
+        boxed = solver.cheapest(matrix, target, costs, longest=1)
+        if boxed is not None:
+            yield boxed.shift
+        found = solver.cheapest_whole(matrix, target, costs)
+        if found is not None:
+            yield found
+
+    def lengths(self, rates: Floats) -> Floats:
+        """What a shift costs if costs are to add up."""
+        lengths: Floats = rates / rates.max()
+        return lengths
+
+
+class PurePrice(Price):
+    """epsilon: the sum of |e_i| / b_i over Laplace draws; Gaussian draws hide nothing."""
+
+    @property
+    def rates(self) -> list[Fraction | None]:
+        return [1 / scale if law == "laplace" else None for law, scale in self.laws]
+
+    def floor(self, *, rounded: bool, whole: bool) -> bool:
+        # rounding keeps moments finite, and commutes with moving by whole numbers
+        return whole or not rounded
+
+    def cost(self, shift: Sequence[int | Fraction], rates: Sequence[Fraction]) -> Fraction:
+        paid = (abs(Fraction(e)) * rate for e, rate in zip(shift, rates, strict=True) if e)
+        return sum(paid, Fraction(0))
+
+    def below(self, pull: list[int], gain: int, rates: Sequence[Fraction]) -> Amount:
+        # y may be as long as its tightest draw allows
+        length = max((abs(p) / rate for p, rate in zip(pull, rates, strict=True)), default=0)
+        if length:
+            return Fraction(abs(gain)) / length
+        return math.inf if gain else Fraction(0)
+
+    def propose(self, matrix: Floats, target: Floats, rates: Floats) -> solver.Proposal | None:
+        return solver.cheapest(matrix, target, self.lengths(rates))
+
+
+class ConcentratedPrice(Price):
+    """rho: the sum of e_i^2 / (2 v_i); a Laplace draw has epsilon^2 / 2, so b_i^2 for v_i."""
+
+    @property
+    def rates(self) -> list[Fraction | None]:
+        return [
+            1 / (2 * (scale if law == "gaussian" else scale * scale)) for law, scale in self.laws
+        ]
+
+    def floor(self, *, rounded: bool, whole: bool) -> bool:
+        return not rounded and all(law == "gaussian" for law, _ in self.laws)
+
+    def cost(self, shift: Sequence[int | Fraction], rates: Sequence[Fraction]) -> Fraction:
+        paid = (e * e * rate for e, rate in zip(shift, rates, strict=True) if e)
+        return sum(paid, Fraction(0))
+
+    def below(self, pull: list[int], gain: int, rates: Sequence[Fraction]) -> Amount:
+        # the best multiple c of y: c gain - c^2 norm is largest at gain^2 / (4 norm)
+        norm = sum((p * p / (4 * rate) for p, rate in zip(pull, rates, strict=True)), Fraction(0))
+        if norm:
+            return Fraction(gain * gain) / (4 * norm)
+        return math.inf if gain else Fraction(0)
+
+    def propose(self, matrix: Floats, target: Floats, rates: Floats) -> solver.Proposal | None:
+        roots = self.lengths(rates)
+        scaled = matrix / roots
+        # the least-norm solution, and with it the dual: scaled.T @ dual = solution
+        solution, *_ = np.linalg.lstsq(scaled, target)
+        if np.abs(scaled @ solution - target).max(initial=0) > 1e-6 * (1 + np.abs(target).max()):
+            return None
+        dual, *_ = np.linalg.lstsq(scaled.T, solution)
+        return solver.Proposal(solution / roots, dual)
+
+    def times(self, bound: int) -> int:
+        return bound * bound
+
+    def lengths(self, rates: Floats) -> Floats:
+        roots: Floats = np.sqrt(rates / rates.max())
+        return roots
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """How well one change is hidden: bounds on its loss, and the whole shift that proves one."""
+
+    lower: Amount
+    upper: Amount
+    shift: tuple[int, ...] | None
+    how: str

@@ -1,0 +1,87 @@
+"""The solvers behind the audit: scipy, loaded when first asked for (the ``audit`` extra).
+
+They work in floats and only propose; nothing that they say is believed unchecked.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ameles.audit.algebra import Floats
+from ameles.core.exceptions import MissingExtra
+from ameles.noise.arrays import IntArray
+
+# So many seconds are spent on the search for one whole shift.
+PATIENCE = 1.0
+
+
+def require() -> None:
+    """Says how to install scipy, if it is missing."""
+    if find_spec("scipy") is None:
+        raise MissingExtra(
+            "The audit needs scipy, which is not installed.",
+            why="it solves a linear program for every pair of neighbours",
+            tip="pip install 'ameles[audit]'",
+        )
+
+
+def _load(module: str) -> Any:
+    require()
+    return importlib.import_module(f"scipy.{module}")
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A shift that should be cheapest, and a dual vector that should prove it."""
+
+    shift: Floats
+    dual: Floats
+
+
+def cheapest(
+    matrix: Floats, target: Floats, costs: Floats, *, longest: float | None = None
+) -> Proposal | None:
+    """Minimises sum(costs * |e|) under matrix @ e = target; None if it finds no such e.
+
+    ``longest`` is the most that any |e_i| may be.
+    """
+    optimize, sparse = _load("optimize"), _load("sparse")
+    both = sparse.csr_array(np.hstack([matrix, -matrix]))
+    found = optimize.linprog(
+        np.concatenate([costs, costs]),
+        A_eq=both,
+        b_eq=target,
+        bounds=(0, longest),
+        method="highs-ds",
+    )
+    if found.status != 0:
+        return None
+    parts = np.asarray(found.x, dtype=np.float64)
+    count = len(costs)
+    return Proposal(parts[:count] - parts[count:], np.asarray(found.eqlin.marginals))
+
+
+def cheapest_whole(matrix: Floats, target: Floats, costs: Floats) -> Floats | None:
+    """As ``cheapest``, among whole e only; None if it finds none in reasonable time."""
+    optimize = _load("optimize")
+    count = len(costs)
+    found = optimize.milp(
+        np.concatenate([costs, costs]),
+        constraints=optimize.LinearConstraint(np.hstack([matrix, -matrix]), target, target),
+        integrality=np.ones(2 * count),
+        options={"time_limit": PATIENCE},
+    )
+    if found.x is None:
+        return None
+    parts = np.asarray(found.x, dtype=np.float64)
+    return parts[:count] - parts[count:]
+
+
+def beta_quantile(level: float, a: IntArray, b: IntArray) -> Floats:
+    """The quantiles of Beta laws."""
+    return np.asarray(_load("stats").beta.ppf(level, a, b), dtype=np.float64)

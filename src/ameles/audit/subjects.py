@@ -1,0 +1,78 @@
+"""Mechanisms of the catalogue by name, with parameters to audit them at.
+
+A mechanism gets epsilon and the horizon, and a delta of 1e-6 where it knows one; where it can
+be asked for rho instead, both kinds are audited, rho at epsilon^2 / 2.  One without an end
+keeps none.
+
+>>> subjects(["SimpleTwoCounter"], epsilon="1/2", horizon=8)
+[SimpleTwoCounter(unit='event', width=None, contributions=1, bound=1,
+ epsilon=Fraction(1, 2), horizon=None)]
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from ameles.core.exceptions import BadInput
+from ameles.core.parameters import Exact, exact
+from ameles.mechanisms.catalogue import MECHANISMS
+from ameles.mechanisms.counters.recipe import CounterRecipe
+
+DELTA = Fraction(1, 10**6)
+
+
+def names() -> list[str]:
+    """The mechanisms that can be asked for."""
+    return [kind.__name__ for kind in MECHANISMS]
+
+
+def subjects(
+    wanted: Iterable[str] = (), *, epsilon: Exact = 1, horizon: int
+) -> list[CounterRecipe]:
+    """Recipes of the mechanisms with these names, or of all, in the catalogue's order."""
+    asked = set(wanted)
+    if unknown := sorted(asked - set(names())):
+        raise BadInput(
+            f"There is no mechanism called {', '.join(unknown)}.",
+            tip=f"one of {', '.join(names())}",
+        )
+    found: list[CounterRecipe] = []
+    for kind in MECHANISMS:
+        if not asked or kind.__name__ in asked:
+            found += variants(kind, epsilon=exact(epsilon, "epsilon"), horizon=horizon)
+    return found
+
+
+def variants(kind: type[CounterRecipe], *, epsilon: Fraction, horizon: int) -> list[CounterRecipe]:
+    """A mechanism in each of the currencies that it knows."""
+    parameters = inspect.signature(kind).parameters
+    needed = {name for name, each in parameters.items() if each.default is each.empty}
+    known: dict[str, Any] = {"horizon": horizon, "intervals": dyadic(horizon)}
+    given = {name: value for name, value in known.items() if name in needed}
+    if missing := sorted(needed - given.keys() - {"epsilon", "delta", "rho"}):
+        raise BadInput(
+            f"{kind.__name__} needs {', '.join(missing)}, which cannot be made up here.",
+            tip="ameles.audit.exact_loss with a recipe of your own",
+        )
+    currencies: list[dict[str, Any]] = [{"epsilon": epsilon, "delta": DELTA}]
+    if "delta" not in parameters:
+        currencies = [{"epsilon": epsilon}]
+    currencies.append({"rho": epsilon**2 / 2})
+    return [
+        kind(**given, **currency) for currency in currencies if currency.keys() <= parameters.keys()
+    ]
+
+
+def dyadic(horizon: int) -> tuple[tuple[int, int], ...]:
+    """The intervals of the binary counter: what a declared collection may look like.
+
+    >>> dyadic(4)
+    ((1, 1), (2, 2), (3, 3), (4, 4), (1, 2), (3, 4), (1, 4))
+    """
+    sizes = [1 << level for level in range(horizon.bit_length())]
+    return tuple(
+        (start + 1, start + size) for size in sizes for start in range(0, horizon - size + 1, size)
+    )

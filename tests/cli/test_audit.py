@@ -1,0 +1,120 @@
+"""The command ``ameles audit``: its table, its JSON, its exit codes, its progress."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from fractions import Fraction
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ameles.audit import Verdict, exact_loss
+from ameles.audit.subjects import names
+from ameles.cli import audit
+from ameles.cli.commands import app
+from ameles.core.exceptions import BadInput
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from tests.audit.mutants import CeilingOfTheLogarithm, TwiceTheDraw
+
+
+def ask(*arguments: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["audit", *arguments])
+
+
+def test_a_table_of_all_mechanisms() -> None:
+    ended = ask("--horizon", "3")
+    assert ended.exit_code == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    assert lines[0].split() == [*("mechanism", "T", "claimed", "exact", "verdict", "worst", "pair")]
+    for name in names():
+        assert any(
+            line.startswith(name) and ("certified" in line or "not linear" in line)
+            for line in lines
+        )
+    assert ended.stderr.endswith("none refuted.\n")
+
+
+def test_json_is_for_programs() -> None:
+    ended = ask("SimpleOneCounter", "--epsilon", "1/3", "--json")
+    (finding,) = json.loads(ended.stdout)
+    assert ended.stderr == ""
+    assert (finding["steps"], finding["exact"], finding["verdict"]) == (16, "1/3", "certified")
+
+
+def test_all_horizons_make_one_line_and_many_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "ALL_HORIZONS", range(1, 6))
+    ended = ask("SimpleTwoCounter", "--all")
+    assert ended.exit_code == 0
+    assert "1 to 5" in ended.stdout
+    assert "T = " in ended.stdout
+    assert ended.stderr == "5 audits, none refuted.\n"
+    found = json.loads(ask("SimpleTwoCounter", "--all", "--json").stdout)
+    assert [finding["steps"] for finding in found] == [1, 2, 3, 4, 5]
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def two(wanted: object, *, epsilon: str, horizon: int) -> list[CounterRecipe]:
+        return [
+            CeilingOfTheLogarithm(epsilon=epsilon, horizon=horizon),
+            TwiceTheDraw(epsilon=epsilon, horizon=horizon),
+        ]
+
+    monkeypatch.setattr(audit, "subjects", two)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_refuted_claim_is_the_exit_code() -> None:
+    ended = ask("--horizon", "4")
+    assert ended.exit_code == 1
+    assert "1.5" in ended.stdout
+    assert "refuted" in ended.stdout
+    assert "not certified: " in ended.stdout
+    assert "(TwiceTheDraw)" in ended.stdout
+    assert ended.stderr == "2 audits, 1 refuted.\n"
+    assert ask("--horizon", "4", "--json").exit_code == 1
+
+
+@pytest.mark.usefixtures("broken")
+def test_what_is_not_certified_is_not_refuted() -> None:
+    assert ask("--horizon", "3").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["Nope"], "no mechanism called Nope"),
+        (["--all", "--horizon", "4"], "--all takes every horizon"),
+        (["--horizon", "0"], "'horizon'"),
+        (["--epsilon", "much"], "'epsilon'"),
+    ],
+)
+def test_refusals(arguments: list[str], said: str) -> None:
+    ended = ask(*arguments)
+    assert isinstance(ended.exception, BadInput)
+    assert said in str(ended.exception)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("patience", [-1.0, 1e9])
+def test_progress_is_told_on_a_terminal_after_a_while(
+    patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "QUIET_SECONDS", patience)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with audit.Progress() as progress:
+        progress.says("SimpleOneCounter, 8 steps")
+        assert progress.shown is (patience < 0)
+
+
+def test_the_gravest_finding_is_shown() -> None:
+    recipe = CeilingOfTheLogarithm(epsilon=1, horizon=4)
+    findings = [exact_loss(recipe, steps=steps) for steps in (1, 4)]
+    assert findings[0].verdict is Verdict.CERTIFIED
+    assert max(findings, key=audit.gravity).exact == Fraction(3, 2)

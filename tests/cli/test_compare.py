@@ -1,0 +1,150 @@
+"""The comparison: what it shows, what it writes, what it refuses, and the bound beside it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ameles.cli.commands import app
+from ameles.cli.comparison import BETA, comparison
+from ameles.cli.numbers import whole_number
+from ameles.core.exceptions import BadInput
+from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.mechanisms.counters.choose import counter
+from ameles.plot import Table
+
+
+def ask(*arguments: str, **environment: str) -> Result:
+    return CliRunner().invoke(app, ["compare", *arguments], env=environment)
+
+
+def refusal(*arguments: str) -> str:
+    ended = ask(*arguments)
+    assert isinstance(ended.exception, BadInput), ended.output
+    assert ended.exception.exit_code == 2
+    assert ended.stdout == ""
+    return str(ended.exception)
+
+
+def report(*arguments: str) -> Any:
+    ended = ask(*arguments, "--json")
+    assert ended.exit_code == 0, ended.output
+    assert ended.stderr == ""
+    return json.loads(ended.stdout)
+
+
+def test_the_best_is_on_top_and_every_column_is_explained() -> None:
+    ended = ask("--horizon", "2^10", "--epsilon", "1")
+    assert ended.exit_code == 0
+    heads, _, best, *others = ended.stdout.splitlines()
+    assert heads.split() == [
+        *("mechanism", "mean", "worst", "last", "±95%", "memory", "÷", "best", "÷", "bound", "why")
+    ]
+    assert best.split()[:3] == ["SiblingsCounter", "11.1", "14.0"]
+    assert best.rstrip().endswith("noises of scale 3")
+    assert {line.split()[0] for line in others} >= {"BinaryCounter", "SimpleOneCounter"}
+    assert "all 1024 steps" in ended.stderr
+    for head in ("mean, worst", "last ±95%", "memory", "÷ bound"):
+        assert f"{head} " in ended.stderr
+
+
+def test_why_is_how_many_noises_of_what_scale() -> None:
+    found = comparison(epsilon=1, horizon=1024)
+    why = {line.mechanism: line.why for line in found.lines}
+    assert why["SimpleOneCounter"] == "like 1 noise of scale 1024"
+    # popcount is 5.0 on average over t = 1, ..., 1024, on 11 levels
+    assert why["BinaryCounter"] == "like 5.0 noises of scale 11"
+    assert why["SimpleTwoCounter"] == "like 512 noises of scale 1"
+
+
+def test_a_narrow_terminal_gets_the_reasons_below() -> None:
+    arguments = ("--horizon", "2^10", "--epsilon", "1")
+    ended = ask(*arguments, COLUMNS="80", FORCE_COLOR="1", NO_COLOR="1")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", ended.stdout)
+    assert max(map(len, plain.splitlines())) <= 80
+    assert "\nSimpleOneCounter: like 1 noise of scale 1024\n" in ended.stdout
+    assert "why" not in ended.stdout
+
+
+def test_json_has_recipes_that_can_be_started() -> None:
+    found = report("--horizon", "1024", "--epsilon", "0.5", "--width", "3")
+    best = recipe_from_json(json.dumps(found["mechanisms"][0]["recipe"]))
+    assert best == counter(epsilon="0.5", horizon=1024, width=3)
+    assert found["bound_on"] == "all steps with 95%"
+    assert found["steps"] == found["looked_at"] == 1024
+
+
+def test_other_questions() -> None:
+    endless = report("--unbounded", "--epsilon", "1")
+    assert endless["mechanisms"][0]["mechanism"].startswith("HybridCounter")
+    assert endless["looked_at"] < endless["steps"]
+    worst = report("--horizon", "2^8", "--epsilon", "1", "--optimise", "worst")["mechanisms"]
+    assert worst[0]["worst"] == min(line["worst"] for line in worst)
+    first = report("--horizon", "2^8", "--epsilon", "1", "--optimise", "1")["mechanisms"]
+    assert first[0]["recipe"] != worst[0]["recipe"]
+    assert first[0]["to_best"] == 1
+    thrice = report("--horizon", "2^8", "--epsilon", "1", "--contributions", "3")["mechanisms"]
+    once = report("--horizon", "2^8", "--epsilon", "1")["mechanisms"]
+    assert thrice[0]["mean"] > 2.9 * once[0]["mean"]
+
+
+def test_with_a_delta_the_bound_is_that_of_gaussian_noise() -> None:
+    found = report("--horizon", "2^10", "--epsilon", "1", "--delta", "1e-6")
+    assert found["bound_on"] == "mean"
+    # 4.531 sigma for (1, 1e-6) times 2.910, the nuclear norm over T
+    assert found["bound"] == pytest.approx(4.531 * 2.910, rel=1e-3)
+    assert "Gaussian" in ask("--horizon", "8", "--epsilon", "1", "--delta", "1e-6").stderr
+
+
+@pytest.mark.parametrize("contributions", [1, 2, 3, 7, 300])
+@pytest.mark.parametrize("epsilon", [0.1, 1, 3])
+def test_no_promise_is_below_the_bound(contributions: int, epsilon: float) -> None:
+    found = comparison(epsilon=epsilon, horizon=256, contributions=contributions)
+    k = round(2 * found.bound)
+    if k:  # k ones are ceil(k / m) units away from none, in each of T // k places
+        units = math.ceil(k / contributions)
+        assert 256 // k * (1 - BETA) * math.exp(-epsilon * units) > 1
+    assert all(line.to_bound is None or line.to_bound >= 1 for line in found.lines)
+
+
+def test_files(tmp_path: Path) -> None:
+    csv, picture = tmp_path / "table.csv", tmp_path / "table.svg"
+    ended = ask("--horizon", "16", "--epsilon", "1", "--csv", str(csv), "--plot", str(picture))
+    assert ended.exit_code == 0, ended.output
+    table = Table.read(csv)
+    assert "SiblingsCounter" in table.column("mechanism")
+    assert min(table.column("to_best")) == 1
+    assert picture.read_text(encoding="utf-8").startswith("<?xml")
+    assert f"Wrote {picture}." in ended.stderr
+    nowhere = str(tmp_path / "missing" / "table.csv")
+    late = ask("--horizon", "16", "--epsilon", "1", "--csv", nowhere)
+    assert "cannot be written: No such file or directory" in str(late.exception)
+
+
+def test_refusals() -> None:
+    assert "Exactly one of --horizon and --unbounded" in refusal("--epsilon", "1")
+    both = ("--epsilon", "1", "--horizon", "8", "--unbounded")
+    assert "Exactly one of --horizon and --unbounded" in refusal(*both)
+    asked = ("--epsilon", "1", "--horizon")
+    assert "such as 65536 or 2^16" in refusal(*asked, "2x")
+    assert "'horizon' parameter must be" in refusal(*asked, "0")
+    assert "'horizon' parameter must be" in refusal(*asked, "2^99")
+    assert "'mean', 'worst' or the number of a step" in refusal(*asked, "8", "--optimise", "best")
+    assert "'optimise' parameter must be" in refusal(*asked, "8", "--optimise", "9")
+    assert "'epsilon' parameter must be" in refusal("--epsilon", "0", "--horizon", "8")
+    assert "must end in .png or .svg" in refusal(*asked, "8", "--plot", "table.pdf")
+
+
+def test_numbers_as_people_write_them() -> None:
+    assert [whole_number(text, "n") for text in ("12", " 2^4 ", "2**4", "1_000", "0")] == [
+        *(12, 16, 16, 1000, 0)
+    ]
+    for text in ("", "-1", "1.5", "2^", "^2", "2^-1", "9" * 50, "1e6", "²"):
+        with pytest.raises(BadInput, match="whole number"):
+            whole_number(text, "n")
