@@ -127,7 +127,11 @@ def errors() -> str:
         for name in sorted(found[-1], key=lambda name: -found[-1][name].mean):
             ratios = (each[name].mean / each["BinaryCounter"].mean for each in found)
             means = (rounded(each[name].mean) for each in found)
-            yield f"`{name}`", *means, " / ".join(f"{ratio:.3g}" for ratio in ratios)
+            yield (
+                f"`{name}`",
+                *means,
+                " / ".join(f"{ratio:,.{3 if ratio < 1 else 1}f}" for ratio in ratios),
+            )
 
     horizons = {power: 1 << power for power in (10, 16, 20)}
     bounded = [

@@ -34,6 +34,7 @@ PLANTED_IN = {
     "extras": "ledger",
     "front-door": "core",
     "keys": "mechanisms",
+    "pictures": "plot",
     "terminal": "noise",
 }
 

@@ -1,0 +1,200 @@
+"""``ameles compare``: which counter has the smallest error, and by how much the others lose.
+
+Only public parameters enter: no data is read, nothing is spent.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console, JustifyMethod
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from ameles.cli.comparison import Comparison, Line, comparison
+from ameles.cli.numbers import whole_number
+from ameles.core.exceptions import BadInput
+from ameles.core.parameters import refuse
+from ameles.mechanisms.counters.choose import Objective
+from ameles.plot import Table as Values
+from ameles.plot import check_picture, side_by_side
+
+QUIET_SECONDS = 1.0
+PIPED_WIDTH = 140
+WIDE = 112  # columns that the table needs with its reasons
+HEADS = ("mechanism", "mean", "worst", "last ±95%", "memory", "÷ best", "÷ bound", "why")
+
+
+def compare(
+    epsilon: Annotated[str, typer.Option(help="The privacy loss.", metavar="NUMBER")],
+    horizon: Annotated[
+        str | None, typer.Option(help="How many steps: 65536 or 2^16.", metavar="STEPS")
+    ] = None,
+    delta: Annotated[
+        str,
+        typer.Option(help="Above zero, Gaussian noise is allowed, such as 1e-6.", metavar="NUMBER"),
+    ] = "0",
+    unbounded: Annotated[bool, typer.Option("--unbounded", help="A stream without end.")] = False,
+    contributions: Annotated[
+        str, typer.Option(help="How many steps one unit may change.", metavar="STEPS")
+    ] = "1",
+    width: Annotated[
+        str | None, typer.Option(help="How many counters advance together.", metavar="COUNT")
+    ] = None,
+    optimise: Annotated[
+        str, typer.Option(help="What is to be small.", metavar="mean|worst|STEP")
+    ] = "mean",
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the table: .png or .svg.", metavar="FILE")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write the table.", metavar="FILE")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Compare the counters that can give one guarantee.
+
+    Errors are computed from formulas: no data is read, nothing is drawn, nothing is spent.
+    """
+    if plot is not None:
+        check_picture(plot)  # before a second is spent on it
+    with _patience("computing the error of every counter"):
+        found = comparison(
+            epsilon=epsilon,
+            delta=delta,
+            horizon=_steps(horizon, unbounded),
+            width=None if width is None else whole_number(width, "width"),
+            contributions=whole_number(contributions, "contributions"),
+            optimise=_objective(optimise),
+        )
+    if as_json:
+        typer.echo(json.dumps(_report(found), indent=2))
+    else:
+        _show(found)
+    if csv is not None:
+        with _writing(csv):
+            values(found).write(csv)
+    if plot is not None:
+        with _writing(plot):
+            side_by_side(values(found), plot)
+
+
+def values(found: Comparison) -> Values:
+    """The table for files: what the picture is drawn from."""
+    heads = ("mechanism", "mean", "worst", "last_95", "memory", "to_best", "to_bound", "why")
+    rows = [
+        (
+            *(line.mechanism, line.mean, line.worst, line.last, line.memory, line.to_best),
+            *("" if line.to_bound is None else line.to_bound, line.why),
+        )
+        for line in found.lines
+    ]
+    return Values(heads, rows)
+
+
+def _steps(horizon: str | None, unbounded: bool) -> int | None:
+    if (horizon is None) != unbounded:
+        raise BadInput(
+            "Exactly one of --horizon and --unbounded must be given.",
+            why="a counter that knows its end needs less noise",
+            tip="--horizon 2^16",
+        )
+    return None if horizon is None else whole_number(horizon, "horizon")
+
+
+def _objective(text: str) -> Objective:
+    match text:
+        case "mean" | "worst":
+            return text
+    try:
+        return whole_number(text, "optimise")
+    except BadInput:
+        raise refuse("optimise", "'mean', 'worst' or the number of a step", text) from None
+
+
+def _report(found: Comparison) -> dict[str, object]:
+    lines = [{**asdict(line), "recipe": json.loads(line.recipe)} for line in found.lines]
+    return {
+        "steps": found.steps,
+        "looked_at": found.looked_at,
+        "bound": found.bound,
+        "bound_on": "mean" if found.gaussian else "all steps with 95%",
+        "mechanisms": lines,
+    }
+
+
+def _show(found: Comparison) -> None:
+    console = Console()  # without colour where NO_COLOR is set or nobody is watching
+    if not console.is_terminal:
+        console = Console(width=PIPED_WIDTH)  # a file has no right edge to wrap at
+    beside = console.width >= WIDE
+    console.print(_table(found, HEADS if beside else HEADS[:-1]))
+    if not beside:  # the reasons need their own lines
+        typer.echo("".join(f"\n{line.mechanism}: {line.why}" for line in found.lines))
+    for line in found.legend:
+        typer.echo(line, err=True)
+
+
+def _table(found: Comparison, heads: tuple[str, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for head in heads:
+        side: JustifyMethod = "left" if head in ("mechanism", "why") else "right"
+        table.add_column(head, justify=side, no_wrap=side == "right")
+    for place, line in enumerate(found.lines):
+        table.add_row(*_cells(line)[: len(heads)], style="bold" if place == 0 else None)
+    return table
+
+
+def _cells(line: Line) -> list[Text]:
+    numbers = (line.mean, line.worst, line.last)
+    over = "-" if line.to_bound is None else _brief(line.to_bound)
+    ratios = (str(line.memory), _brief(line.to_best), over)
+    # As Text, since brackets in a plain string would be read as markup.
+    return [Text(cell) for cell in (line.mechanism, *map(_brief, numbers), *ratios, line.why)]
+
+
+def _brief(number: float) -> str:
+    """Three or four digits, whatever the size.
+
+    >>> _brief(20.7), _brief(1.0), _brief(92681.9), _brief(1.48e12)
+    ('20.7', '1.00', '92,682', '1.48e+12')
+    """
+    if number >= 1e9:
+        return f"{number:.3g}"
+    digits = 2 if number < 10 else 1 if number < 1000 else 0
+    return f"{number:,.{digits}f}"
+
+
+@contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise BadInput(
+            f"The file '{file}' cannot be written: {problem.strerror or problem}.",
+            tip="a folder that exists and that you may write to",
+        ) from problem
+    typer.echo(f"Wrote {file}.", err=True)
+
+
+@contextmanager
+def _patience(text: str) -> Iterator[None]:
+    """A word on standard error, where somebody is watching, once a second has passed."""
+    status = Status(text, console=Console(stderr=True))
+    timer = threading.Timer(QUIET_SECONDS, status.start)
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        status.stop()

@@ -1,0 +1,147 @@
+"""What ``ameles compare`` shows: every counter's errors, and the bound that none can beat.
+
+Pure guarantees are held against the packing bound.  It speaks of all steps at once, so what
+is compared with it is the counter's own promise for all steps at once, with 95%.  With a
+delta that bound is void; then the mean error is held against what any factorisation with
+Gaussian noise must have, which Laplace noise may undercut.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ameles.accounting.concentrated import zcdp_rho
+from ameles.core.loss import Pure
+from ameles.core.parameters import Exact, exact
+from ameles.mechanisms import laplace_sum
+from ameles.mechanisms.counters.choose import POINTS, REFERENCE, Objective, Row, compare
+from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
+from ameles.mechanisms.counters.lower_bounds import packing_bound
+
+BETA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One counter; errors are of one key, in counts."""
+
+    mechanism: str
+    mean: float  # standard deviation, root of the mean variance
+    worst: float  # standard deviation
+    last: float  # at the last step, 95% of the errors are within
+    memory: int  # integers per counter
+    to_best: float
+    to_bound: float | None  # None: the bound is zero
+    why: str
+    recipe: str  # JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All counters for one guarantee, the best first."""
+
+    steps: int
+    gaussian: bool
+    bound: float
+    lines: tuple[Line, ...]
+
+    @property
+    def looked_at(self) -> int:
+        """At how many steps means and maxima were taken."""
+        return min(self.steps, POINTS)
+
+    @property
+    def legend(self) -> list[str]:
+        """What the columns mean."""
+        some = f"{self.looked_at} of {self.steps} steps, spread evenly"
+        every = f"all {self.steps} steps"
+        spread = every if self.looked_at == self.steps else some
+        if self.gaussian:
+            least = (
+                f"{self.bound:.3g}, the least mean of any factorisation with Gaussian noise that "
+                "is calibrated through zCDP; Laplace noise may be below"
+            )
+            over = f"mean over {least}"
+        else:
+            over = (
+                "what holds at all steps together with 95%, over the least that any counter "
+                f"of this epsilon can promise so, {self.bound:g}"
+            )
+        return [
+            f"mean, worst  standard deviation of one count, over {spread}",
+            "last ±95%    at the last step 19 of 20 errors are within",
+            "memory       integers per counter, with up to 1024 of noise drawn ahead",
+            f"÷ bound      {over}",
+        ]
+
+
+def comparison(
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    horizon: int | None,
+    width: int | None = None,
+    contributions: int = 1,
+    optimise: Objective = "mean",
+) -> Comparison:
+    """Every counter that can give this guarantee, beside the bound."""
+    rows = compare(
+        epsilon=epsilon,
+        delta=delta,
+        horizon=horizon,
+        width=width,
+        contributions=contributions,
+        optimise=optimise,
+    )
+    steps = REFERENCE if horizon is None else horizon
+    failing = exact(delta, "delta")
+    if failing:
+        bound = _gaussian_bound(exact(epsilon, "epsilon"), failing, steps)
+    else:
+        bound = _pure_bound(exact(epsilon, "epsilon"), steps, contributions)
+    gaussian = failing > 0
+    lines = tuple(_line(row, steps, bound, gaussian=gaussian) for row in rows)
+    return Comparison(steps, gaussian, bound, lines)
+
+
+def _pure_bound(epsilon: Fraction, steps: int, contributions: int) -> float:
+    """The packing bound, where a unit may change several steps.
+
+    Packing needs k ones, which cost ceil(k / m) units: with k a multiple of m this is the
+    bound for one contribution at horizon T // m, in groups of m.
+    """
+    tries = {1, min(contributions, steps)}
+    return max(m * packing_bound(horizon=steps // m, epsilon=epsilon, beta=BETA) for m in tries)
+
+
+def _gaussian_bound(epsilon: Fraction, delta: Fraction, steps: int) -> float:
+    """For one contribution; more contributions only need more noise."""
+    return gaussian_lower_bound(steps) / math.sqrt(2 * zcdp_rho(epsilon=epsilon, delta=delta))
+
+
+def _line(row: Row, steps: int, bound: float, *, gaussian: bool) -> Line:
+    held = row.mean if gaussian else row.recipe.error.bound_all(steps, BETA)
+    return Line(
+        mechanism=row.name,
+        mean=row.mean,
+        worst=row.worst,
+        last=row.last,
+        memory=math.ceil(row.recipe.memory / row.recipe.columns),
+        to_best=row.ratio,
+        to_bound=held / bound if bound else None,
+        why=_why(row),
+        recipe=row.recipe.to_json(),
+    )
+
+
+def _why(row: Row) -> str:
+    """What makes the error as large as it is: how many noises, of what scale."""
+    scale = getattr(row.recipe, "scale", None)
+    several = hasattr(row.recipe, "inside")  # scales of more than one kind
+    if scale is None or several or not isinstance(row.recipe.loss, Pure):
+        return row.why
+    count = (row.objective / laplace_sum.std(1, scale)) ** 2
+    noises = "1 noise" if round(count, 1) == 1 else f"{count:,.{1 if count < 100 else 0}f} noises"
+    return f"like {noises} of scale {float(scale):g}"
