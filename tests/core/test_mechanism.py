@@ -7,7 +7,7 @@ also be shown to fail.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -104,7 +104,7 @@ class NoisyRun:
         self.t += 1
         return x + int(self.noise.laplace(1 / self.recipe.epsilon, 1)[0])
 
-    def feed(self, xs: Sequence[int]) -> Sequence[int]:
+    def feed(self, xs: Iterable[int]) -> Sequence[int]:
         return [self.step(x) for x in xs]
 
     def snapshot(self) -> bytes:

@@ -98,3 +98,20 @@ def test_refusals_count_only_if_all_refuse() -> None:
     assert "ToeplitzCounter" not in names
     with pytest.raises(BadInput, match="epsilon"):
         compare(epsilon=-1, horizon=10)
+
+
+@pytest.mark.parametrize(
+    ("name", "worst"),
+    [
+        ("BinaryCounter", 96.2),
+        ("HonakerCounter", 71.3),
+        ("TwoLevelCounter", 63.9),
+        ("KAryCounter", 43.8),
+        ("EldersCounter", 34.4),
+        ("SiblingsCounter", 26.2),
+    ],
+)
+def test_the_worst_step_is_found_among_many(name: str, worst: float) -> None:
+    # the frontier's worst standard deviations at T = 2^16, which no sample of steps hits
+    rows = {row.name: row for row in compare(epsilon="1/100", horizon=2**16)}
+    assert rows[name].worst == pytest.approx(100 * worst, rel=0.005)

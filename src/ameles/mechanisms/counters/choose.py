@@ -198,11 +198,30 @@ def _best_of(build: Callable[..., CounterRecipe], steps: int, optimise: Objectiv
     return min(recipes, key=lambda recipe: objective_of(recipe, spread, optimise))
 
 
+def worst_of(recipe: CounterRecipe, steps: int, at: list[int]) -> float:
+    """The largest deviation of a step, from the worst of ``at`` on by changing digits.
+
+    A tree's error depends on the digits of t, so changing one digit after the other, as long
+    as the error grows, leads from a bad step to the worst.
+    """
+    base = max(getattr(recipe, "arity", None) or getattr(recipe, "block", None) or 2, 2)
+    error = recipe.error
+    worst = max(at, key=error.std)
+    sizes = [base**level for level in range(1 + int(math.log(max(steps, 2), base)))]
+    shifts = [d * size for size in sizes for d in range(1 - min(base, 64), min(base, 64))]
+    while True:
+        tried = [worst + shift for shift in shifts if 1 <= worst + shift <= steps]
+        better = max(tried, key=error.std, default=worst)
+        if error.std(better) <= error.std(worst):
+            return error.std(worst)
+        worst = better
+
+
 def _measured(recipe: CounterRecipe, steps: int, optimise: Objective) -> Row:
     at = points(steps)
     deviations = [recipe.error.std(t) for t in at]
     mean = math.sqrt(math.fsum(d * d for d in deviations) / len(at))
-    worst = max(deviations)
+    worst = worst_of(recipe, steps, at)
     single = recipe.error.std(optimise) if isinstance(optimise, int) else 0.0
     chosen = {"mean": mean, "worst": worst}.get(str(optimise), single)
     return Row(recipe, mean, worst, recipe.error.bound(steps, 0.05), chosen, 1.0)

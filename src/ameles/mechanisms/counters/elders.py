@@ -1,7 +1,8 @@
 """Elders counter: a k-ary tree that subtracts the young from their elder.
 
-Theorem      as for all summed counters: with L R = A exactly, prefix sums plus L z are epsilon-DP
-             for z of scale (largest column of R in L1) / epsilon; here L has entries 0, 1, -1
+Theorem      Andersson-Pagh-Steiner-Torkamani 2025, "Count on Your Elders"; as for all summed
+             counters: with L R = A exactly, prefix sums plus L z are epsilon-DP for z of scale
+             (largest column of R in L1) / epsilon; here L has entries 0, 1, -1
 Neighbours   streams that differ in up to ``contributions`` steps, by at most ``bound`` each
 Noise        discrete Laplace, scale h / epsilon for each block of an h-level k-ary tree, k odd
 Error        as many noises as the absolute balanced digits of t add up to

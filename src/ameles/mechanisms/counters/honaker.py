@@ -192,6 +192,11 @@ class HonakerError(LaplaceError):
     arity: int
     levels: int
 
+    @property
+    def rounding(self) -> float:
+        """A twelfth: weighted noise is no whole number, and is rounded to the nearest."""
+        return 1 / 12
+
     def law(self, t: int) -> LaplaceMixture:
         digits = digits_of(t, self.arity)
         return LaplaceMixture(self._parts(digits))

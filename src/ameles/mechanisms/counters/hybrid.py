@@ -192,6 +192,11 @@ class HybridError(LaplaceError):
 
     recipe: HybridCounter
 
+    @property
+    def rounding(self) -> float:
+        """A twelfth where the counter inside rounds; its last steps, which it does not, are few."""
+        return 1 / 12 if self.recipe.resolution > 1 else 0.0
+
     def law(self, t: int) -> LaplaceMixture:
         return self.between(0, t)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 from ameles.mechanisms.laplace_mixture import LaplaceMixture
@@ -9,6 +10,11 @@ from ameles.mechanisms.laplace_mixture import LaplaceMixture
 
 class LaplaceError(ABC):
     """Deviations and bounds from the law of each step's noise."""
+
+    @property
+    def rounding(self) -> float:
+        """The variance that rounding to whole counts adds; zero where noise is whole already."""
+        return 0.0
 
     @abstractmethod
     def law(self, t: int) -> LaplaceMixture:
@@ -24,7 +30,7 @@ class LaplaceError(ABC):
 
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
-        return self.law(t).std
+        return math.sqrt(self.law(t).std ** 2 + self.rounding)
 
     def bound(self, t: int, beta: float) -> float:
         """The error at step ``t`` is at most this with probability at least 1 - beta."""

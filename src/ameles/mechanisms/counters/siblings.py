@@ -8,7 +8,7 @@ Neighbours   streams that differ in up to ``contributions`` steps, by at most ``
 Noise        discrete Laplace, scale H / epsilon on every node of an H-level k-ary tree
              without root, drawn when the path enters the node's group of siblings
 Error        0.30 of the binary tree's mean standard deviation at T = 2^20
-Memory       H k integers per counter and up to 1024 noise values taken ahead
+Memory       H (k + 1) integers per counter and up to 1024 noise values taken ahead
 
 A count of t is the sum of the nodes left of the path to leaf t, one group of siblings a level.
 A node equals the sum of its children, so (its noise) - (the sum of theirs) has no data in it:
@@ -114,9 +114,8 @@ class SiblingsCounter(SummedCounter):
 
     @property
     def memory(self) -> int:
-        """The running noises of all groups on the path, what is fixed within one, the exact sum,
-        and the noise taken ahead."""
-        return self.columns * (sum(self.sizes) + self.levels + 3 + 1 + self.ahead) + 1
+        """The running sums of all groups on the path, the exact sum, and the noise taken ahead."""
+        return self.columns * (sum(self.sizes) + self.levels + 1 + self.ahead) + 1
 
     def process(self, noise: Noise, state: IntArray | None) -> Process:
         return SiblingsProcess(noise, self.scale, self.sizes, self.columns, state)
@@ -126,7 +125,8 @@ class SiblingsProcess:
     """The groups of siblings along the path to leaf t, each as the running sums of its noises.
 
     Within a group of leaves only the lowest digit d moves, and the noise is P_0[d] plus a line
-    in d over 2**SHIFT: where the path's upper nodes stand, and what their residuals pull.
+    in d over 2**SHIFT: the sums left of the path above, and what the residuals pull.  It is
+    added to the whole group as it is entered, so most steps have their noise ready.
     """
 
     def __init__(
@@ -142,58 +142,59 @@ class SiblingsProcess:
         self._sizes = sizes
         self._columns = columns
         self._weights = integer_weights(sizes[0], len(sizes))
-        self._compiled = columns >= WORTH_COMPILING and kernels.available()
+        self._settle = settle
+        if columns >= WORTH_COMPILING and kernels.available():
+            self._settle = kernels.compiled(siblings_kernel.settle)
         self._t = 0
-        self._ends = np.cumsum([size + 1 for size in sizes])
-        self._rows = np.zeros((int(self._ends[-1]), columns), dtype=np.int64)
-        self._groups = np.split(self._rows, self._ends[:-1])
+        self._starts = np.cumsum([0, *(size + 1 for size in sizes)])
+        self._rows = np.zeros((int(self._starts[-1]), columns), dtype=np.int64)
         if state is not None:
             self._t = int(state[0])
-            rows = state[1:].reshape(-1, columns)
-            for group, part in zip(self._groups, np.split(rows, np.cumsum(sizes)), strict=False):
-                group[1:] = part
-        self._line = np.empty(columns, dtype=np.int64)  # at the next step
-        self._slope = np.empty(columns, dtype=np.int64)
-        self._settle(self._t, 1)
+            self._rows[:] = state[1:].reshape(-1, columns)
+        self._groups = np.split(self._rows, self._starts[1:-1])
 
     def state(self) -> IntArray:
-        rows = np.concatenate([group[1:] for group in self._groups])
-        return np.concatenate([np.array([self._t]), rows.reshape(-1)])
+        return np.concatenate([np.array([self._t]), self._rows.reshape(-1)])
 
     def take(self, n: int) -> IntArray:
+        k = self._sizes[0]
+        if n == 1:
+            self._step()
+            place = self._t % k
+            return self._rows[place : place + 1]
         released = np.empty((n, self._columns), dtype=np.int64)
         # wide counters go step by step, in place: their groups are most of the memory
         block = TOGETHER // self._columns
-        if min(n, block) < self._sizes[0]:
+        if min(n, block) < k:
             for row in released:
-                self._step(row)
+                self._step()
+                row[:] = self._rows[self._t % k]
         else:
             for start in range(0, n, block):
                 part = released[start : start + block]
                 part[:] = self._leaves(len(part))
         return released
 
-    def _step(self, released: IntArray) -> None:
-        """The noise of one step."""
-        entered = self._entered(self._t + 1)
+    def _step(self) -> None:
+        """Enters what has to be entered for the next step."""
+        self._t += 1
+        entered = self._entered()
         for level in range(entered):
             self._enter(level)
-        self._t += 1
         if entered:
-            self._settle(self._t, 0)
-        leaf = self._groups[0][self._t % self._sizes[0]]
-        if self._compiled:
-            kernels.compiled(siblings_kernel.release)(self._line, self._slope, leaf, released)
-        else:
-            np.right_shift(self._line, SHIFT, out=released)
-            released += leaf
-            self._line += self._slope
+            node = self._t // self._sizes[0]
+            digits = np.empty(len(self._sizes) - 1, dtype=np.int64)
+            for level, size in enumerate(self._sizes[1:]):
+                node, digits[level] = divmod(node, size)
+            lefts, totals = self._starts[1:-1] + digits, self._starts[1:-1] - 1
+            pulls, slopes = self._weights[:, 1:] @ digits, self._weights[:, 0]
+            self._settle(self._rows, self._sizes[0], lefts, totals, pulls, slopes)
 
-    def _entered(self, t: int) -> int:
-        """How many levels, from the leaves up, have their path enter a new group at step t."""
+    def _entered(self) -> int:
+        """How many levels, from the leaves up, have the path enter a new group at this step."""
+        t, level = self._t, 0
         if t == 1:
             return len(self._sizes)
-        level = 0
         while t % self._sizes[0] == 0:
             t //= self._sizes[0]
             level += 1
@@ -203,6 +204,7 @@ class SiblingsProcess:
         """Draws a group, a part at a time, each added while it is in the cache."""
         sums, width = self._groups[level].reshape(-1), self._columns
         count = self._sizes[level] * width
+        sums[:width] = 0
         for start in range(0, count, TOGETHER):
             drawn = self._noise.laplace(self._scale, min(TOGETHER, count - start))
             for at in range(0, len(drawn), width):
@@ -210,49 +212,38 @@ class SiblingsProcess:
                 before, end = start + at, start + at + len(part)
                 np.add(sums[before:end], part, out=sums[before + width : end + width])
 
-    def _settle(self, t: int, ahead: int) -> None:
-        """The line ``ahead`` of step t, and its slope, from the levels above the leaves."""
-        node, digit = divmod(t, self._sizes[0])
-        digits = np.empty(len(self._sizes) - 1, dtype=np.int64)
-        for level, size in enumerate(self._sizes[1:]):
-            node, digits[level] = divmod(node, size)
-        lefts, children = self._ends[:-1] + digits, self._ends[:-1] - 1
-        pulls, weights = self._weights[:, 1:] @ digits, self._weights[:, 0]
-        fixed = (self._rows, lefts, children, pulls, weights, digit + ahead)
-        if self._compiled:
-            kernels.compiled(siblings_kernel.settle)(*fixed, self._line, self._slope)
-        else:
-            settle(*fixed, self._line, self._slope)
-
     def _leaves(self, n: int) -> IntArray:
         """The noise of many steps, whole groups of leaves at once."""
         k = self._sizes[0]
         first, last = self._t // k, (self._t + n) // k
         groups = self._drawn(n)
-        line = np.full((last - first + 1, self._columns), HALF)
-        slope = np.zeros((last - first + 1, self._columns), dtype=np.int64)
-        node, rows, levels = np.arange(first, last + 1), np.arange(last - first + 1), []
+        node = np.arange(first, last + 1)
+        row = node - first
+        line = np.full((len(node), self._columns), HALF)
+        slope = np.zeros((len(node), self._columns), dtype=np.int64)
+        levels = []
         for below, group, size in zip(groups, groups[1:], self._sizes[1:], strict=False):
+            total = below[row, -1]
             node, digit = np.divmod(node, size)
             row = node - node[0]
-            levels.append((digit, group[row, digit], group[row, digit + 1], below[rows, -1]))
-            rows = row
+            levels.append((digit, group[row, digit], group[row, digit + 1] - total))
         digits = np.array([digit for digit, *_ in levels])
-        for weights, (_, left, right, children) in zip(self._weights, levels, strict=True):
-            residual = right - left - children
+        for weights, (_, left, residual) in zip(self._weights, levels, strict=True):
+            residual -= left
             slope += weights[0] * residual
             line += (weights[1:] @ digits)[:, None] * residual
             line += left << SHIFT
-        released = slope[:, None] * np.arange(k)[:, None]
-        released += line[:, None]
-        released >>= SHIFT
-        released += groups[0][:, :k]
-        for group, fresh in zip(self._groups, groups, strict=True):
-            group[:] = fresh[-1]
+        leaves = groups[0][:, :k]
+        fresh = int(self._t > 0)  # the present group has its line already
+        moved = slope[fresh:, None] * np.arange(k)[:, None]
+        moved += line[fresh:, None]
+        moved >>= SHIFT
+        leaves[fresh:] += moved
+        for group, all_groups in zip(self._groups, groups, strict=True):
+            group[:] = all_groups[-1]
         start = self._t + 1 - first * k
         self._t += n
-        self._settle(self._t, 1)
-        return released.reshape(-1, self._columns)[start : start + n]
+        return leaves.reshape(-1, self._columns)[start : start + n]
 
     def _drawn(self, n: int) -> list[IntArray]:
         """Per level the groups of the next ``n`` steps, the present one first if there is one."""
@@ -261,9 +252,9 @@ class SiblingsProcess:
             at = self._entries(level, n)
             demands.add(at, np.full(len(at), size))
         drawn, starts = demands.draw(self._noise, self._scale, self._columns)
+        present = int(self._t > 0)
         groups = []
         for group, size, where in zip(self._groups, self._sizes, starts, strict=True):
-            present = self._t > 0
             sums = np.zeros((present + len(where), size + 1, self._columns), dtype=np.int64)
             sums[:present] = group
             fresh = drawn[where[:, None] + np.arange(size)]
@@ -282,25 +273,26 @@ class SiblingsProcess:
 
 def settle(
     rows: IntArray,
+    leaves: int,
     lefts: IntArray,
-    children: IntArray,
+    totals: IntArray,
     pulls: IntArray,
-    weights: IntArray,
-    digit: int,
-    line: IntArray,
-    slope: IntArray,
-) -> None:
+    slopes: IntArray,
+) -> int:
     """What the compiled loop of this name does, with numpy alone."""
-    line[:] = HALF
-    slope[:] = 0
-    for left, below, pull, weight in zip(lefts, children, pulls, weights, strict=True):
+    line = np.full(rows.shape[1], HALF)
+    slope = np.zeros_like(line)
+    for left, total, pull, steep in zip(lefts, totals, pulls, slopes, strict=True):
         residual = rows[left + 1] - rows[left]
-        residual -= rows[below]
-        slope += weight * residual
+        residual -= rows[total]
+        slope += steep * residual
         residual *= pull
         line += residual
         line += rows[left] << SHIFT
-    line += digit * slope
+    for row in rows[:leaves]:
+        row += line >> SHIFT
+        line += slope
+    return line.size
 
 
 @lru_cache(maxsize=256)

@@ -109,6 +109,11 @@ class SiblingsError(LaplaceError):
         """The size of a group below the top."""
         return self.sizes[0]
 
+    @property
+    def rounding(self) -> float:
+        """A twelfth: weighted noise is no whole number, and is rounded to the nearest."""
+        return 1 / 12
+
     def law(self, t: int) -> LaplaceMixture:
         # the row of weights, with equal ones counted
         digits, weights = self._weights(t)

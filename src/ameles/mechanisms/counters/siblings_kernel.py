@@ -1,10 +1,12 @@
-"""Compiled loops for wide Siblings counters, if numba is installed (the ``fast`` extra).
+"""A compiled loop for wide Siblings counters, if numba is installed (the ``fast`` extra).
 
-They are plain Python until numba compiles them.  They do in one pass over the counters what
-numpy does in several, with the same integer operations, so the numbers are the same.
+It is plain Python until numba compiles it.  It does in one pass over the counters what numpy
+does in many, with the same integer operations, so the numbers are the same.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from ameles.noise.arrays import IntArray
 
@@ -12,41 +14,40 @@ from ameles.noise.arrays import IntArray
 SHIFT = 12
 HALF = 1 << SHIFT - 1
 
-# This many counters at a time, whose line and slope stay in the fastest cache.
-AT_A_TIME = 1024
+# This many counters at a time: their part of a group stays in the cache.
+AT_A_TIME = 512
 
 
 def settle(
     rows: IntArray,
+    leaves: int,
     lefts: IntArray,
-    children: IntArray,
+    totals: IntArray,
     pulls: IntArray,
-    weights: IntArray,
-    digit: int,
-    line: IntArray,
-    slope: IntArray,
+    slopes: IntArray,
 ) -> int:
-    """What is fixed within a group of leaves, from the levels above it."""
-    for start in range(0, line.size, AT_A_TIME):
-        stop = min(start + AT_A_TIME, line.size)
-        for i in range(start, stop):
-            line[i] = HALF
-            slope[i] = 0
+    """Adds to the first ``leaves`` rows what the levels above add at each of these steps.
+
+    A level's node has its sums in the rows ``left`` and ``left + 1``, and the total of its
+    children in the row ``total``; its residual pulls by ``pull``, and ``slope`` more a step.
+    """
+    columns: int = rows.shape[1]
+    line = np.empty(AT_A_TIME, dtype=np.int64)
+    slope = np.empty(AT_A_TIME, dtype=np.int64)
+    for start in range(0, columns, AT_A_TIME):
+        part = rows[:, start : start + AT_A_TIME]
+        line[:] = HALF
+        slope[:] = 0
         for level in range(lefts.size):
-            left, right, below = rows[lefts[level]], rows[lefts[level] + 1], rows[children[level]]
-            pull, weight = pulls[level], weights[level]
-            for i in range(start, stop):
-                residual = right[i] - left[i] - below[i]
-                slope[i] += weight * residual
+            left, right = part[lefts[level]], part[lefts[level] + 1]
+            total, pull, steep = part[totals[level]], pulls[level], slopes[level]
+            for i in range(left.size):
+                residual = right[i] - left[i] - total[i]
                 line[i] += pull * residual + (left[i] << SHIFT)
-        for i in range(start, stop):
-            line[i] += digit * slope[i]
-    return line.size
-
-
-def release(line: IntArray, slope: IntArray, leaf: IntArray, out: IntArray) -> int:
-    """The noise of a step; then the line goes one step up its slope."""
-    for i in range(out.size):
-        out[i] = (line[i] >> SHIFT) + leaf[i]
-        line[i] += slope[i]
-    return out.size
+                slope[i] += steep * residual
+        for leaf in range(leaves):
+            row = part[leaf]
+            for i in range(row.size):
+                row[i] += line[i] >> SHIFT
+                line[i] += slope[i]
+    return columns
