@@ -50,7 +50,7 @@ def test_the_best_is_on_top_and_every_column_is_explained() -> None:
     assert best.rstrip().endswith("noises of scale 3")
     assert {line.split()[0] for line in others} >= {"BinaryCounter", "SimpleOneCounter"}
     assert "all 1024 steps" in ended.stderr
-    for head in ("mean, worst", "last ±95%", "memory", "÷ bound"):
+    for head in ("mean ", "worst ", "last ±95%", "memory", "÷ bound"):
         assert f"{head} " in ended.stderr
 
 

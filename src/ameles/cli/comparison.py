@@ -70,7 +70,8 @@ class Comparison:
                 f"of this epsilon can promise so, {self.bound:g}"
             )
         return [
-            f"mean, worst  standard deviation of one count, over {spread}",
+            f"mean         standard deviation of one count, over {spread}",
+            "worst        the largest that any step was found to have",
             "last ±95%    at the last step 19 of 20 errors are within",
             "memory       integers per counter, with up to 1024 of noise drawn ahead",
             f"÷ bound      {over}",

@@ -47,7 +47,7 @@ Objective: TypeAlias = Literal["mean", "worst"] | int
 
 # Without a horizon, counters are compared over this many steps.
 REFERENCE = 1 << 20
-# Means and maxima over longer streams are taken at this many steps, spread evenly.
+# Means over longer streams are taken at this many steps, spread evenly; maxima start from these.
 POINTS = 1024
 ARITIES = (3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 29, 33, 41)
 
