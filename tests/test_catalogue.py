@@ -11,7 +11,7 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.core.mechanism import Noise
-from ameles.mechanisms.catalogue import MECHANISMS
+from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.counters.simple_one import IndependentError, SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
@@ -39,7 +39,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("mechanism", COUNTERS, ids=lambda kind: kind.__name__)
 def test_every_check_on_every_mechanism(
     mechanism: Callable[..., CounterRecipe],
     variant: str,
@@ -48,7 +48,7 @@ def test_every_check_on_every_mechanism(
     check(checks.build(mechanism, **VARIANTS[variant]))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("mechanism", COUNTERS, ids=lambda kind: kind.__name__)
 def test_bounds_hold_on_every_mechanism(mechanism: Callable[..., CounterRecipe]) -> None:
     checks.bounds_hold(
         lambda width: checks.build(mechanism, epsilon=0.5, horizon=16, width=width),
@@ -57,7 +57,7 @@ def test_bounds_hold_on_every_mechanism(mechanism: Callable[..., CounterRecipe])
 
 
 def test_names_in_the_catalogue_are_unique() -> None:
-    names = [kind.__name__ for kind in MECHANISMS]
+    names = [kind.__name__ for kind in COUNTERS]
     assert len(set(names)) == len(names)
 
 

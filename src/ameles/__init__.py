@@ -26,6 +26,12 @@ from ameles.core.guarantee import (
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.release import Release
 from ameles.ledger import Ledger
+from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.halted import HALTED
+from ameles.mechanisms.continual.monitor import WindowMonitor
+from ameles.mechanisms.continual.monotone import continual_monotone
+from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
+from ameles.mechanisms.continual.transformation import Continual, continual
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.choose import compare, counter
@@ -44,45 +50,72 @@ from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.counters.views import interval_total, monotone
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
+from ameles.mechanisms.pan_private.density import Density
+from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters
+from ameles.mechanisms.pan_private.incidence import Incidence
+from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
+from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
 __all__ = [
     "EVENT",
+    "HALTED",
     "USER",
     "AmelesError",
     "Approx",
     "BadInput",
     "BinaryCounter",
+    "BucketDensity",
     "BudgetExceeded",
     "BufferedCounter",
     "Concentrated",
+    "Continual",
     "Contribution",
+    "CroppedMean",
+    "Density",
     "EldersCounter",
+    "ExactDistinct",
     "GaussianBinaryCounter",
     "Grid",
     "Guarantee",
+    "HeavyHitters",
     "HonakerCounter",
     "HorizonReached",
     "HybridCounter",
+    "Incidence",
     "Intrusions",
     "KAryCounter",
     "Ledger",
     "MissingExtra",
+    "ModularIncidence",
     "Neighbours",
+    "NoisyDistinct",
     "Norm",
     "PSumCounter",
+    "PanPrivateCounter",
+    "PanPrivateTreeCounter",
     "PlanError",
     "Pure",
     "Release",
+    "ResidueFraction",
+    "SampledDensity",
     "SegmentedCounter",
     "SiblingsCounter",
     "SimpleOneCounter",
     "SimpleTwoCounter",
+    "SparseVector",
     "StoreRefused",
     "ToeplitzCounter",
     "TreeCounter",
     "TwoLevelCounter",
     "Unit",
+    "WindowMonitor",
+    "above_threshold",
     "compare",
+    "continual",
+    "continual_monotone",
     "counter",
     "interval_total",
     "monotone",

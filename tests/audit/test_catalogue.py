@@ -10,7 +10,7 @@ from ameles.audit import Verdict, exact_loss
 from ameles.audit.subjects import subjects, variants
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
-from ameles.mechanisms.catalogue import MECHANISMS
+from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.encoded import EncodedCounter
 from ameles.mechanisms.counters.hybrid import INSIDE, HybridCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
@@ -27,7 +27,7 @@ def expected(recipe: CounterRecipe) -> Verdict:
 
 
 @pytest.mark.parametrize("horizon", HORIZONS)
-@pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: str(kind.__name__))
+@pytest.mark.parametrize("kind", COUNTERS, ids=lambda kind: str(kind.__name__))
 def test_the_claim_is_certified(kind: type[CounterRecipe], horizon: int) -> None:
     for recipe in subjects([kind.__name__], epsilon="1/3", horizon=horizon):
         if horizon > 16 and recipe.intrusions is Intrusions.ONE:
@@ -57,7 +57,7 @@ def test_the_hybrid_with_any_counter_inside(inside: str) -> None:
 
 
 @pytest.mark.parametrize(("contributions", "bound"), [(2, 1), (3, 5), (20, 2)])
-@pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: str(kind.__name__))
+@pytest.mark.parametrize("kind", COUNTERS, ids=lambda kind: str(kind.__name__))
 def test_the_claim_about_several_steps_is_certified(
     kind: type[CounterRecipe], contributions: int, bound: int
 ) -> None:

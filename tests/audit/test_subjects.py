@@ -11,7 +11,7 @@ from ameles.audit.subjects import dyadic, names, subjects, variants
 from ameles.core.exceptions import BadInput
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.parameters import Epsilon
-from ameles.mechanisms.catalogue import MECHANISMS
+from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 
@@ -19,7 +19,7 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 @pytest.mark.parametrize("horizon", [1, 2, 7, 64])
 def test_every_mechanism_can_be_audited_by_name(horizon: int) -> None:
     found = subjects(epsilon="1/2", horizon=horizon)
-    assert {type(recipe).__name__ for recipe in found} == {kind.__name__ for kind in MECHANISMS}
+    assert {type(recipe).__name__ for recipe in found} == {kind.__name__ for kind in COUNTERS}
     assert all(recipe.width is None for recipe in found)
 
 

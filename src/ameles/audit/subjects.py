@@ -18,7 +18,7 @@ from typing import Any
 
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import Exact, exact
-from ameles.mechanisms.catalogue import MECHANISMS
+from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.recipe import CounterRecipe
 
 DELTA = Fraction(1, 10**6)
@@ -26,7 +26,7 @@ DELTA = Fraction(1, 10**6)
 
 def names() -> list[str]:
     """The mechanisms that can be asked for."""
-    return [kind.__name__ for kind in MECHANISMS]
+    return [kind.__name__ for kind in COUNTERS]
 
 
 def subjects(
@@ -40,7 +40,7 @@ def subjects(
             tip=f"one of {', '.join(names())}",
         )
     found: list[CounterRecipe] = []
-    for kind in MECHANISMS:
+    for kind in COUNTERS:
         if not asked or kind.__name__ in asked:
             found += variants(kind, epsilon=exact(epsilon, "epsilon"), horizon=horizon)
     return found

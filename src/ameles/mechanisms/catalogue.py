@@ -1,4 +1,4 @@
-"""The list of all mechanisms: every generic check runs on each, and JSON is read through it.
+"""The lists of all mechanisms: generic checks run on each, and JSON is read through them.
 
 >>> recipe_from_json(SimpleTwoCounter(epsilon=0.5).to_json()) == SimpleTwoCounter(epsilon=0.5)
 True
@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from ameles.core import recipe
 from ameles.core.recipe import Recipe
+from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.monitor import WindowMonitor
+from ameles.mechanisms.continual.sparse_vector import SparseVector
+from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.elders import EldersCounter
@@ -24,8 +28,16 @@ from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
+from ameles.mechanisms.pan_private.density import Density
+from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters
+from ameles.mechanisms.pan_private.incidence import Incidence
+from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
+from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
-MECHANISMS: tuple[type[CounterRecipe], ...] = (
+COUNTERS: tuple[type[CounterRecipe], ...] = (
     SimpleOneCounter,
     SimpleTwoCounter,
     PSumCounter,
@@ -41,7 +53,27 @@ MECHANISMS: tuple[type[CounterRecipe], ...] = (
     ToeplitzCounter,
     BufferedCounter,
     SegmentedCounter,
+    PanPrivateCounter,
+    PanPrivateTreeCounter,
 )
+
+OTHERS: tuple[type[Recipe], ...] = (
+    Density,
+    SampledDensity,
+    BucketDensity,
+    CroppedMean,
+    HeavyHitters,
+    Incidence,
+    ModularIncidence,
+    ResidueFraction,
+    SparseVector,
+    WindowMonitor,
+    Continual,
+    ExactDistinct,
+    NoisyDistinct,
+)
+
+MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)
 
 
 def recipe_from_json(text: str) -> Recipe:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.catalogue import MECHANISMS
+from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
@@ -17,9 +17,9 @@ from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.noise import Zero
 from tests.checks import build
 
-EACH = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda kind: kind.__name__)
+EACH = pytest.mark.parametrize("mechanism", COUNTERS, ids=lambda kind: kind.__name__)
 Kind = Callable[..., CounterRecipe]
-PURE = [kind for kind in MECHANISMS if not issubclass(kind, GaussianCounter)]
+PURE = [kind for kind in COUNTERS if not issubclass(kind, GaussianCounter)]
 
 
 @EACH

@@ -1,0 +1,1 @@
+"""From one-shot to continual: sparse vector, monitors, the transformation, and its limits."""

@@ -1,0 +1,243 @@
+"""Distinct users as estimators: how many of a universe have occurred, with or without noise.
+
+Theorem      pan-private density (catalogue 23): a user's bit is a fair coin, and is drawn anew
+             with probability 1/2 + gamma of a 1 at every occurrence; whoever sees the bits
+             once loses epsilon.  Exact: the bits tell who occurred, so the state is secret
+Neighbours   a user present or absent, or some occurrences of one user become another's
+Noise        in the bits, gamma = (1 - exp(-epsilon)) / 2 or tanh(epsilon / 2) / 2
+Error        answers within sqrt(n ln(2 / beta) / 2) units of gamma * distinct (Hoeffding)
+Memory       one bit a user, a byte each
+
+An answer is the number of ones, above half of the users where bits have noise: then one unit
+is worth 1 / gamma users, and the grid is that of the bits themselves, without rounding.  A user
+moves one bit; a substitution moves two.
+
+>>> from ameles.core.guarantee import Neighbours
+>>> recipe = NoisyDistinct(users=10_000, epsilon=1, neighbours=Neighbours.USER_PRESENCE)
+>>> recipe.sensitivity, round(recipe.users_of(316), 1)
+(1, 999.8)
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.error import Error
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
+from ameles.core.loss import Pure
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import Epsilon, Whole, refuse
+from ameles.core.recipe import Recipe
+from ameles.mechanisms.continual.estimator import Exactly
+from ameles.mechanisms.continual.integers import integer
+from ameles.mechanisms.continual.relation import Relation
+from ameles.mechanisms.pan_private.density import Density, DensityRun
+from ameles.mechanisms.pan_private.estimate import Estimate
+from ameles.mechanisms.pan_private.user_table import UserRun
+from ameles.mechanisms.snapshot import State, pack, unpack
+
+RELATIONS = (Neighbours.USER_PRESENCE, Neighbours.USER_SUBSTITUTION)
+
+
+def _promise(epsilon: Fraction, neighbours: Neighbours, intrusions: Intrusions) -> Guarantee:
+    # A user may occur at any step; what counts is how many users' bits differ.
+    moved = 1 if neighbours is Neighbours.USER_PRESENCE else 2
+    return Guarantee(
+        loss=Pure(epsilon),
+        unit=USER,
+        neighbours=neighbours,
+        contribution=Contribution(steps=2**40, bound=moved, norm=Norm.L1),
+        horizon=None,
+        intrusions=intrusions,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactDistinct(Recipe):
+    """How many of ``users`` have occurred, exactly; the state is secret."""
+
+    users: Whole = Whole(1, 2**32)
+    neighbours: Relation = Relation(Neighbours.USER_PRESENCE)
+
+    def __post_init__(self) -> None:
+        _check(self.neighbours)
+
+    @property
+    def sensitivity(self) -> int:
+        """One: of a user who vanishes and one who appears, each moves the count the other way."""
+        return 1
+
+    @property
+    def state_guarantee(self) -> Guarantee:
+        """Nothing is revealed, because nothing is seized."""
+        return _promise(Fraction(0), self.neighbours, Intrusions.NONE)
+
+    @property
+    def answer_error(self) -> Error:
+        """None."""
+        return Exactly()
+
+    def start(self, noise: Noise) -> ExactDistinctRun:
+        """A new run; nobody has occurred."""
+        return ExactDistinctRun(self, os.urandom(16), np.zeros(self.users, dtype=np.uint8))
+
+    def resume(self, snapshot: bytes, noise: Noise) -> ExactDistinctRun:
+        """The run that this snapshot was taken of."""
+        state = unpack(snapshot, self.fingerprint)
+        return ExactDistinctRun(self, state.run, _bits(state, self.users))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyDistinct(Recipe):
+    """How many of ``users`` have occurred, from bits that may be seized once."""
+
+    users: Whole = Whole(1, 2**32)
+    epsilon: Epsilon = Epsilon()
+    neighbours: Relation = Relation()
+
+    def __post_init__(self) -> None:
+        _check(self.neighbours)
+
+    @property
+    def sensitivity(self) -> int:
+        """One bit for a user's presence, two for a substitution."""
+        return 1 if self.neighbours is Neighbours.USER_PRESENCE else 2
+
+    @property
+    def gamma(self) -> float:
+        """How much a user who occurred adds to an answer, on average."""
+        return self.table.gamma
+
+    @property
+    def highest(self) -> int:
+        """What the answers tend to when everyone has occurred, rounded up."""
+        return math.ceil(self.gamma * self.users)
+
+    @property
+    def state_guarantee(self) -> Guarantee:
+        """Epsilon to whoever sees the bits once."""
+        return _promise(self.epsilon, self.neighbours, Intrusions.ONE)
+
+    @property
+    def answer_error(self) -> Error:
+        """The deviation of independent bits, and half a bit for an odd number of users."""
+        return BitsError(self.users)
+
+    def users_of(self, value: float) -> float:
+        """How many users a published value, or an error of one, stands for."""
+        return value / self.gamma
+
+    @property
+    def table(self) -> Density:
+        """The density whose table this is; its own output, at its own loss, is never asked."""
+        return Density(
+            users=self.users,
+            neighbours=self.neighbours,
+            epsilon_state=self.epsilon,
+            epsilon_output=self.epsilon,
+        )
+
+    def start(self, noise: Noise) -> NoisyDistinctRun:
+        """A new run; every bit is a fair coin."""
+        return NoisyDistinctRun(self, self.table.start(noise))
+
+    def resume(self, snapshot: bytes, noise: Noise) -> NoisyDistinctRun:
+        """The run that this snapshot was taken of."""
+        return NoisyDistinctRun(self, self.table.resume(snapshot, noise))
+
+
+class ExactDistinctRun:
+    """A bit for each user, set when the user occurs."""
+
+    def __init__(self, recipe: Recipe, run: bytes, bits: NDArray[np.uint8]) -> None:
+        self._recipe = recipe
+        self._run = run
+        self._seen = bits
+
+    def __repr__(self) -> str:
+        return f"<run of {type(self._recipe).__name__}>"
+
+    def add(self, x: object) -> None:
+        """An occurrence of user ``x``, counted from 0; None: a step without one."""
+        if x is not None:
+            self._occur(_user(x, self._seen.size))
+
+    def answer(self) -> int:
+        """How many bits are set."""
+        return int(self._seen.sum(dtype=np.int64))
+
+    def snapshot(self) -> bytes:
+        """The complete state."""
+        words = np.zeros(-(-self._seen.size // 8), dtype=np.int64)
+        words.view(np.uint8)[: self._seen.size] = self._seen
+        return pack(State(self._run, 0, (words,)), self._recipe.fingerprint)
+
+    def _occur(self, user: int) -> None:
+        self._seen[user] = 1
+
+
+class NoisyDistinctRun:
+    """The table of a density, asked for its sum instead of for a release."""
+
+    def __init__(self, recipe: NoisyDistinct, table: UserRun[Estimate]) -> None:
+        self._recipe = recipe
+        self._table = table
+
+    def __repr__(self) -> str:
+        return f"<run of {type(self._recipe).__name__}>"
+
+    def add(self, x: object) -> None:
+        """Occurrences of a user, counted from 0, or of an array of users; None: of nobody."""
+        if x is not None:
+            self._table.add(x)
+
+    def answer(self) -> int:
+        """How many bits are set above half."""
+        if not isinstance(self._table, DensityRun):  # what its recipe starts is declared wider
+            raise TypeError
+        return self._table.ones() - self._recipe.users // 2
+
+    def snapshot(self) -> bytes:
+        """The complete state."""
+        return self._table.snapshot()
+
+
+@dataclass(frozen=True, slots=True)
+class BitsError:
+    """Hoeffding's bound on the sum of independent bits."""
+
+    users: int
+
+    def bound(self, t: int, beta: float) -> float:
+        if not 0 < beta < 1:
+            raise refuse("beta", "a probability above 0 and below 1", beta)
+        return math.sqrt(self.users * math.log(2 / beta) / 2) + self.users % 2 / 2
+
+    def bound_all(self, steps: int, beta: float) -> float:
+        return self.bound(steps, beta / steps)
+
+
+def _check(neighbours: Neighbours) -> None:
+    if neighbours not in RELATIONS:
+        raise refuse("neighbours", "user-presence or user-substitution", neighbours.value)
+
+
+def _user(x: object, users: int) -> int:
+    user = integer(x, "user")
+    if not 0 <= user < users:
+        raise BadInput(
+            f"A user must be a whole number from 0 to {users - 1}. Got another instead.",
+            why="the table has one bit for each user of a universe that is public",
+        )
+    return user
+
+
+def _bits(state: State, users: int) -> NDArray[np.uint8]:
+    return state.parts[0].view(np.uint8)[:users].copy()

@@ -1,0 +1,102 @@
+"""One-shot estimators that can be made continual: what the transformation asks of them.
+
+An estimator takes inputs into its state and can tell, at any time, a whole number: its answer
+in units of a grid.  ``answer`` draws nothing, keeps nothing and publishes nothing.
+
+Sensitivity, as the transformation needs it (catalogue 14): for neighbouring inputs, and for
+any two runs on them that show the same state where it is seized, the answers differ by at
+most rho at *every* step.
+
+Real answers are rounded to the grid with halves upwards.  That moves with its argument: two
+values at most Delta apart are at most ceil(Delta / grid) units apart after it.  (Python's own
+``round`` is not so: it takes 0.5 to 0 and 1.5 to 2.)
+
+>>> on_grid(Fraction(3, 8), Fraction(1, 4)), on_grid(Fraction(-3, 8), Fraction(1, 4))
+(2, -1)
+>>> grid_units(Fraction(3, 8), Fraction(1, 4))
+2
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, Protocol, runtime_checkable
+
+from ameles.core.error import Error
+from ameles.core.guarantee import Guarantee
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import Parameter, refuse
+from ameles.core.recipe import Recipe
+
+
+class EstimatorRun(Protocol):
+    """A started estimator."""
+
+    def add(self, x: Any) -> None:
+        """Takes an input into the state; the input does not outlive the call."""
+        ...
+
+    def answer(self) -> int:
+        """The estimate from the state as it is, in units of the grid: exact, so secret."""
+        ...
+
+    def snapshot(self) -> bytes:
+        """The complete state, of a size that does not depend on the inputs."""
+        ...
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """A recipe whose runs answer."""
+
+    @property
+    def state_guarantee(self) -> Guarantee:
+        """What seizing the state reveals, and about whom.
+
+        Where the state is secret, nothing: Pure(0) with no intrusions.
+        """
+        ...
+
+    @property
+    def answer_error(self) -> Error:
+        """How far the answers are from the truth, in units of the grid."""
+        ...
+
+    def start(self, noise: Noise) -> EstimatorRun: ...
+    def resume(self, snapshot: bytes, noise: Noise) -> EstimatorRun: ...
+
+
+class Algorithm(Parameter[Estimator, Estimator]):
+    """An estimator as a parameter: a recipe, so that the whole goes into the ledger."""
+
+    def check(self, value: Estimator) -> Estimator:
+        if not isinstance(value, Recipe) or not isinstance(value, Estimator):
+            raise refuse(
+                self.name,
+                "a recipe whose runs have add(x), answer() and snapshot()",
+                type(value).__name__,
+            )
+        return value
+
+
+class Exactly:
+    """The error of answers that are the truth."""
+
+    def bound(self, t: int, beta: float) -> float:
+        """None."""
+        return 0.0
+
+    def bound_all(self, steps: int, beta: float) -> float:
+        """None."""
+        return 0.0
+
+
+def on_grid(value: Fraction, grid: Fraction) -> int:
+    """The nearest multiple of the grid, in units of it; halves go up."""
+    return math.floor(value / grid + Fraction(1, 2))
+
+
+def grid_units(distance: Fraction, grid: Fraction) -> int:
+    """How many units two values can be apart on the grid that are this far apart: rounded up."""
+    return math.ceil(distance / grid)

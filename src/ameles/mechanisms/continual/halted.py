@@ -1,0 +1,22 @@
+"""What is published instead of a value once a run has used up what it may publish.
+
+>>> HALTED
+HALTED
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+
+class Halted(Enum):
+    """What is published once the changes are used up."""
+
+    HALTED = "halted"
+
+    def __repr__(self) -> str:
+        return "HALTED"
+
+
+HALTED: Final = Halted.HALTED

@@ -1,0 +1,210 @@
+"""Window monitor: "the count of the last w steps reaches h", at most c times, then it halts.
+
+Theorem      sparse vector (catalogue 42) on the stream's own windows.  One unit changes at most
+             ``contributions`` steps by ``bound``, of which a window holds min(contributions, w):
+             every window's count changes by at most bound * min(contributions, w)
+Neighbours   streams that differ in up to ``contributions`` steps by at most ``bound`` each;
+             monotone: one unit's events, each counting zero or more, added or removed
+Noise        discrete Laplace, of a threshold drawn once for the stream's life and of each window
+Error        that of sparse vector, on the count of a window
+Memory       the last w inputs, exact: the state is secret
+
+A window that stays above is above at every step, and each time is one of the c.  After the
+last one every step publishes "halted", and the inputs kept are overwritten.
+
+>>> from ameles.noise import Zero
+>>> recipe = WindowMonitor(epsilon=1, window=2, threshold=5, aboves=2)
+>>> run = recipe.start(Zero())
+>>> [str(run.step(x)) for x in [3, 1, 4, 0, 5, 9]]
+['below', 'below', 'above', 'below', 'above', 'halted']
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import (
+    EVENT,
+    Contribution,
+    Guarantee,
+    Intrusions,
+    Neighbours,
+    Norm,
+    Protects,
+    Unit,
+)
+from ameles.core.loss import Pure
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import (
+    Bound,
+    Contributions,
+    Epsilon,
+    Number,
+    OptionalHorizon,
+    Switch,
+    Whole,
+)
+from ameles.core.recipe import Recipe
+from ameles.mechanisms.continual.integers import integer
+from ameles.mechanisms.continual.reply import Reply
+from ameles.mechanisms.continual.sparse_vector import (
+    SparseVector,
+    SparseVectorRun,
+    above_threshold,
+)
+from ameles.mechanisms.continual.threshold_error import ThresholdError
+from ameles.mechanisms.counters.recipe import EVENTS
+from ameles.mechanisms.snapshot import State, pack, unpack
+
+# The inputs of a window lie in memory; a longer one is a counter with an alert on it.
+LONGEST = 1 << 24
+LARGEST = 1 << 62
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowMonitor(Recipe):
+    """Tells when the count of the last ``window`` steps reaches ``threshold``.
+
+    ``answering`` is the share of epsilon that pays for the window's noisy count at each alert.
+    ``monotone`` promises that one unit's events count zero or more, and halves the noise.
+    """
+
+    epsilon: Epsilon = Epsilon()
+    window: Whole = Whole(1, LONGEST)
+    threshold: Whole = Whole(-(2**62), 2**62)
+    aboves: Whole = Whole(1, 2**40)
+    answering: Number = Number(0, "0.999", 0)
+    monotone: Switch = Switch(False)
+    unit: Protects = Protects(EVENT.tag)
+    contributions: Contributions = Contributions()
+    bound: Bound = Bound()
+    horizon: OptionalHorizon = OptionalHorizon()
+
+    def __post_init__(self) -> None:
+        if EVENTS * self.bound + 64 * self.comparison.query_scale >= 1 << 62:
+            raise BadInput(
+                "These parameters need noise or counts that do not fit into 64 bits.",
+                why=f"2**40 events of size {self.bound} and their noise could reach 2**63",
+                tip="a larger epsilon, fewer aboves or a smaller bound",
+            )
+
+    @property
+    def sensitivity(self) -> int:
+        """How much one unit may change the count of a window."""
+        return self.bound * min(self.contributions, self.window)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Some steps changed or, where everything counts zero or more, a unit came or went."""
+        return Neighbours.ADD_REMOVE if self.monotone else Neighbours.STEP
+
+    @property
+    def comparison(self) -> SparseVector:
+        """The sparse vector that the windows' counts are asked."""
+        return above_threshold(
+            epsilon=self.epsilon,
+            aboves=self.aboves,
+            neighbours=self.neighbours,
+            threshold=self.threshold,
+            sensitivity=self.sensitivity,
+            monotone=self.monotone,
+            answering=self.answering,
+            unit=self.unit,
+            horizon=self.horizon,
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Epsilon for the stream's whole life."""
+        return Guarantee(
+            loss=Pure(self.epsilon),
+            unit=Unit.tagged(self.unit),
+            neighbours=self.neighbours,
+            contribution=Contribution(steps=self.contributions, bound=self.bound, norm=Norm.L1),
+            horizon=self.horizon,
+            intrusions=Intrusions.NONE,
+        )
+
+    @property
+    def error(self) -> ThresholdError:
+        """How far on the wrong side of the threshold a window may be."""
+        return self.comparison.error
+
+    @property
+    def memory(self) -> int:
+        """The 64-bit integers that a run holds."""
+        return self.window + self.comparison.memory
+
+    def start(self, noise: Noise) -> WindowMonitorRun:
+        """A new run; the threshold's noise is drawn here, for the stream's life."""
+        return WindowMonitorRun(self, State(os.urandom(16), 0, ()), noise)
+
+    def resume(self, snapshot: bytes, noise: Noise) -> WindowMonitorRun:
+        """The run that this snapshot was taken of."""
+        return WindowMonitorRun(self, unpack(snapshot, self.fingerprint), noise)
+
+
+class WindowMonitorRun:
+    """A run: one count a step."""
+
+    def __init__(self, recipe: WindowMonitor, state: State, noise: Noise) -> None:
+        self._recipe = recipe
+        self._id = state.run
+        if state.parts:
+            self._inputs = state.parts[0]
+        else:
+            self._inputs = np.zeros(recipe.window, dtype=np.int64)
+        # the count of the window is exact in Python's integers
+        self._count = int(self._inputs.sum(dtype=object))
+        asked = State(state.run, state.step, state.parts[1:])
+        self._asked = SparseVectorRun(recipe.comparison, asked, noise)
+
+    def __repr__(self) -> str:
+        return f"<run of {type(self._recipe).__name__} at step {self.t}>"
+
+    @property
+    def id(self) -> str:
+        """What tells this run from every other."""
+        return self._id.hex()
+
+    @property
+    def t(self) -> int:
+        """How many steps were taken."""
+        return self._asked.t
+
+    def step(self, x: object) -> Reply:
+        """One step's count; whether the window that ends with it reaches the threshold."""
+        value = integer(x, "count")
+        self._asked.check_room(1)
+        return self._step(value)
+
+    def feed(self, xs: Iterable[object]) -> list[Reply]:
+        """Many steps; refused whole if one of them is refused."""
+        values = [integer(x, "count") for x in xs]
+        self._asked.check_room(len(values))
+        return [self._step(value) for value in values]
+
+    def snapshot(self) -> bytes:
+        """The complete state, with the last inputs; secret."""
+        parts = self._inputs, *self._asked.parts()
+        return pack(State(self._id, self.t, parts), self._recipe.fingerprint)
+
+    def _step(self, value: int) -> Reply:
+        if self._asked.halted:
+            return self._asked.step(0)
+        # Clamped, not wrapped: a wrap would move a comparison by 2**64 where clamping moves two
+        # neighbours no further apart.
+        value = max(-LARGEST, min(LARGEST, value))
+        place = self.t % self._recipe.window
+        self._count += value - int(self._inputs[place])
+        self._inputs[place] = value
+        reply = self._asked.step(self._count)
+        if self._asked.halted:
+            self._inputs[:] = 0
+            self._count = 0
+        return reply

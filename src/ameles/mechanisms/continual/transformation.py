@@ -1,0 +1,298 @@
+"""From one-shot to continual: an estimator that publishes at every step, at a fixed loss.
+
+Theorem      Dwork-Naor-Pitassi-Rothblum 2010, Fig 2, corrected (catalogue 14): the loss is
+             epsilon_0 + 2.5 epsilon, epsilon_0 that of seizing the algorithm's state once.
+             Threshold: the L intervals that cover all steps but the seized one shift by rho,
+             epsilon.  Comparisons: 2 rho for each of k + 1 updates (the last is the halt), rho for
+             the seized step, epsilon (2k + 3) / (2k + 2).  Values: rho for each of k, as the halt
+             publishes none, epsilon k / (2k + 2)
+Neighbours   the algorithm's, where its answers differ by at most ``sensitivity`` (rho) at each step
+Noise        discrete Laplace: rho L / epsilon on the threshold, L = ceil(log2 T), for each interval
+             of a dyadic tree without root; 2 rho (k + 1) / epsilon on comparisons and values
+Error        the jump d, twice the allowances of comparison and threshold and once that of a value,
+             and the algorithm's own error (``transformation_error``)
+Memory       the algorithm's state, the last value, the number of updates, L threshold noises
+
+It publishes its last value until the algorithm's answer has moved away from it, ``changes``
+times at the most; from the next time on it publishes "halted", at every step.  The state may be
+seized once if the algorithm's may: nothing of an answer, and no noise of a step or of an ended
+interval, is left when the step is over.  Values are whole numbers, in units of the
+algorithm's grid: answers are rounded to it, and the sensitivity in units is rounded up.
+The number of steps taken is in the state: steps are those of a public clock.
+
+>>> from ameles.mechanisms.continual.distinct import ExactDistinct
+>>> from ameles.noise import Zero
+>>> recipe = continual(ExactDistinct(users=9), horizon=8, epsilon=100, changes=2, jump=1,
+...                    sensitivity=1)
+>>> run = recipe.start(Zero())
+>>> [run.step(user) for user in [3, 3, 4, 5, 6, 7, 8]]
+[0, 0, 2, 2, 4, 4, HALTED]
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ameles.core.exceptions import BadInput, HorizonReached
+from ameles.core.guarantee import Guarantee, Intrusions
+from ameles.core.loss import Pure
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
+from ameles.core.recipe import Recipe
+from ameles.mechanisms.continual.estimator import Algorithm, Estimator, EstimatorRun, grid_units
+from ameles.mechanisms.continual.halted import HALTED, Halted
+from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
+from ameles.mechanisms.snapshot import State, pack, unpack
+from ameles.noise.arrays import IntArray
+from ameles.noise.sampler import wrapped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Continual(Recipe):
+    """An estimator made continual; ``continual`` chooses the threshold.
+
+    ``jump``, ``sensitivity`` and ``threshold`` are in units of the algorithm's grid.  ``epsilon``
+    is that of the theorem: the loss is 2.5 times it and what the algorithm's state reveals.
+    """
+
+    algorithm: Algorithm = Algorithm()
+    epsilon: Epsilon = Epsilon()
+    # With one step there is no interval, so no noise on the threshold (catalogue 14, erratum vi).
+    horizon: Whole = Whole(2, 2**40)
+    changes: Whole = Whole(0, 2**32)
+    jump: Whole = Whole(0, 2**60)
+    sensitivity: Whole = Whole(1, 2**40)
+    threshold: Whole = Whole(0, 2**61)
+
+    def __post_init__(self) -> None:
+        state = self.algorithm.state_guarantee
+        if not isinstance(state.loss, Pure):
+            raise BadInput(
+                "The state of an algorithm that is made continual must have a pure loss.",
+                why=f"its loss is {state.loss}, and the theorem adds 2.5 epsilon to a pure one",
+            )
+        if state.horizon is not None and state.horizon < self.horizon:
+            raise refuse("horizon", f"at most the algorithm's own, {state.horizon}", self.horizon)
+        if 64 * max(self.decision_scale, self.levels * self.threshold_scale) >= 1 << 61:
+            raise BadInput(
+                "These parameters need noise that does not fit into 64 bits.",
+                why="its scale is the sensitivity times the number of changes over epsilon",
+                tip="a larger epsilon, fewer changes or a coarser grid",
+            )
+
+    @property
+    def levels(self) -> int:
+        """How many intervals of the threshold's noise are open at a time."""
+        return (self.horizon - 1).bit_length()
+
+    @property
+    def threshold_scale(self) -> Fraction:
+        """The scale of the noise of one interval of the threshold."""
+        return self.sensitivity * self.levels / self.epsilon
+
+    @property
+    def decision_scale(self) -> Fraction:
+        """The scale of the noise on each comparison and on each new value."""
+        return 2 * self.sensitivity * (self.changes + 1) / self.epsilon
+
+    @property
+    def intrusions(self) -> Intrusions:
+        """One, if the algorithm's state may be seized at all."""
+        secret = self.algorithm.state_guarantee.intrusions is Intrusions.NONE
+        return Intrusions.NONE if secret else Intrusions.ONE
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The algorithm's promise about its state, with the cost of publishing added."""
+        state = self.algorithm.state_guarantee
+        # A secret state costs nothing; the sensitivity alone carries the proof (erratum vii).
+        seized = state.loss.epsilon if isinstance(state.loss, Pure) else Fraction(0)
+        steps = min(state.contribution.steps, self.horizon)
+        return Guarantee(
+            loss=Pure(seized + Fraction(5, 2) * self.epsilon),
+            unit=state.unit,
+            neighbours=state.neighbours,
+            contribution=replace(state.contribution, steps=steps),
+            horizon=self.horizon,
+            intrusions=self.intrusions,
+        )
+
+    @property
+    def scales(self) -> Scales:
+        """The noises, for the error."""
+        return Scales(self.threshold_scale, self.decision_scale, self.levels, self.changes)
+
+    @property
+    def error(self) -> ContinualError:
+        """The distance from the truth while the answers jump at most ``changes`` times."""
+        answers = self.algorithm.answer_error
+        return ContinualError(answers, self.scales, self.threshold, self.jump)
+
+    def start(self, noise: Noise) -> ContinualRun:
+        """A new run, with an identity of its own."""
+        self._check_noise(noise)
+        return ContinualRun(self, State(os.urandom(16), 0, ()), noise)
+
+    def resume(self, snapshot: bytes, noise: Noise) -> ContinualRun:
+        """The run that this snapshot was taken of."""
+        self._check_noise(noise)
+        return ContinualRun(self, unpack(snapshot, self.fingerprint), noise)
+
+    def _check_noise(self, noise: Noise) -> None:
+        if self.intrusions is not Intrusions.NONE and not noise.forgetful:
+            raise BadInput(
+                "Continual must draw straight from the operating system.",
+                why="its state may be seized, and a keystream in memory tells its future noise",
+                tip="start(System.direct())",
+            )
+
+
+class ContinualRun:
+    """A run: ``add`` on arrival, ``release`` at the tick; ``step`` is both."""
+
+    def __init__(self, recipe: Continual, state: State, noise: Noise) -> None:
+        self._recipe = recipe
+        self._noise = noise
+        self._id = state.run
+        self._t = state.step
+        self._inner: EstimatorRun
+        if state.parts:
+            # the last value and the number of updates; the noise of the open intervals
+            self._public, self._open, length, padded = state.parts
+            inner = padded.astype("<i8").tobytes()[: int(length[0])]
+            self._inner = recipe.algorithm.resume(inner, noise)
+        else:
+            self._public = np.zeros(2, dtype=np.int64)
+            self._open = np.zeros(recipe.levels, dtype=np.int64)
+            self._inner = recipe.algorithm.start(noise)
+
+    def __repr__(self) -> str:
+        return f"<run of {type(self._recipe).__name__} at step {self.t}>"
+
+    @property
+    def id(self) -> str:
+        """What tells this run from every other."""
+        return self._id.hex()
+
+    @property
+    def t(self) -> int:
+        """How many steps were released."""
+        return self._t
+
+    @property
+    def halted(self) -> bool:
+        """Whether the changes are used up: public, since it was published."""
+        return int(self._public[1]) > self._recipe.changes
+
+    def add(self, x: Any) -> None:
+        """Takes an input into the algorithm's state; after a halt nothing is taken."""
+        self._check_room(1)
+        if not self.halted:
+            self._inner.add(x)
+
+    def release(self) -> int | Halted:
+        """Closes the step: the value to publish."""
+        self._check_room(1)
+        released: int | Halted = HALTED
+        if not self.halted:
+            self._open_intervals()
+            released = self._decide(self._inner.answer())
+            self._close_intervals()
+        self._t += 1
+        return released
+
+    def step(self, x: Any) -> int | Halted:
+        """One step: ``add``, then ``release``."""
+        self.add(x)
+        return self.release()
+
+    def feed(self, xs: Iterable[Any]) -> list[int | Halted]:
+        """Many steps; an input that the algorithm refuses ends the call, the steps before taken."""
+        inputs = list(xs)
+        self._check_room(len(inputs))
+        return [self.step(x) for x in inputs]
+
+    def snapshot(self) -> bytes:
+        """The complete state; secret, unless the guarantee covers intrusions."""
+        inner = self._inner.snapshot()
+        padded = np.frombuffer(inner + bytes(-len(inner) % 8), "<i8").astype(np.int64)
+        length = np.array([len(inner)], dtype=np.int64)
+        parts: tuple[IntArray, ...] = (self._public, self._open, length, padded)
+        return pack(State(self._id, self._t, parts), self._recipe.fingerprint)
+
+    def _decide(self, answer: int) -> int | Halted:
+        recipe = self._recipe
+        # Compared with the published value.  The answer at the last update would be the figure's
+        # other reading, and a second exact look at the algorithm's state (erratum i).
+        last, updates = (int(value) for value in self._public)
+        moved = abs(last - answer + self._draw(recipe.decision_scale))
+        if moved <= recipe.threshold + int(self._open.sum()):
+            return last
+        self._public[1] += 1
+        if updates == recipe.changes:
+            self._public[0] = 0
+            self._open[:] = 0
+            return HALTED
+        self._public[0] = wrapped(answer + self._draw(recipe.decision_scale))
+        return int(self._public[0])
+
+    def _open_intervals(self) -> None:
+        for level in range(self._recipe.levels):
+            if self._t % (1 << level) == 0:
+                self._open[level] = self._draw(self._recipe.threshold_scale)
+
+    def _close_intervals(self) -> None:
+        for level in range(self._recipe.levels):
+            if (self._t + 1) % (1 << level) == 0 or self._t + 1 == self._recipe.horizon:
+                self._open[level] = 0
+
+    def _draw(self, scale: Fraction) -> int:
+        return int(self._noise.laplace(scale, 1)[0])
+
+    def _check_room(self, count: int) -> None:
+        horizon = self._recipe.horizon
+        if self._t + count > horizon:
+            raise HorizonReached(
+                f"This run has {horizon} steps and has taken {self._t}; {count} more do not fit.",
+                why="its noise was calibrated for its horizon",
+                tip="a new run, with its own budget",
+            )
+
+
+def continual(
+    algorithm: Estimator,
+    *,
+    horizon: int,
+    epsilon: Exact,
+    changes: int,
+    jump: Exact,
+    sensitivity: Exact,
+    grid: Exact = 1,
+    beta: float = 0.05,
+) -> Continual:
+    """The estimator made continual, with the threshold that its error bound at beta needs.
+
+    ``jump`` and ``sensitivity`` are in the scale of what is estimated, ``grid`` is what one unit
+    of an answer is worth there; both are rounded up to whole units.  The bound holds if the
+    answers move by more than ``jump`` from one update to the next at most ``changes`` times.
+    """
+    unit = exact(grid, "grid")
+    if unit <= 0:
+        raise refuse("grid", "above 0", grid)
+    recipe = Continual(
+        algorithm=algorithm,
+        epsilon=epsilon,
+        horizon=horizon,
+        changes=changes,
+        jump=grid_units(exact(jump, "jump"), unit),
+        sensitivity=grid_units(exact(sensitivity, "sensitivity"), unit),
+        threshold=0,
+    )
+    allowed = recipe.scales.allowances(recipe.horizon, beta)
+    return replace(recipe, threshold=recipe.jump + allowed.total)

@@ -1,0 +1,123 @@
+"""Estimates from a table of noisy entries: the value, its standard error, its interval.
+
+Theorem      a sum of independent terms with ranges r_i, and of discrete Laplace variables Z_j
+             with weights w_j, is within m of its mean but for a probability beta, where
+               m = min over h > 0 of (sum r_i^2 h^2 / 8 + sum K(w_j h) + ln(2 / beta)) / h
+             (Hoeffding's lemma and Chernoff's bound), K(h) = ln E exp(h Z) =
+             -ln(1 - (sinh(h / 2) / sinh(1 / 2b))^2) for scale b
+
+The standard error is an upper bound over all streams, so it depends on public numbers alone.
+
+>>> error = EstimateError(unit=0.01, variance=25.0, spread=100.0, weights=(1.0,), scale=Fraction(2))
+>>> round(error.std(1), 4), round(error.bound(1, 0.05), 4)
+(0.0573, 0.1669)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from ameles.core.parameters import refuse
+from ameles.mechanisms import laplace_sum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A released statistic.  It is unbiased, so it may lie outside of what is possible;
+    ``low`` to ``high`` is cut to it and covers the truth with probability ``confidence``."""
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    confidence: float
+
+
+def check_beta(beta: object) -> None:
+    """Refuses what is not the probability of a miss."""
+    if not isinstance(beta, float) or not 0 < beta < 1:
+        raise refuse("beta", "a probability above 0 and below 1, such as 0.05", beta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateError:
+    """The error of ``unit`` times (a sum over the table plus weighted Laplace noise)."""
+
+    unit: float
+    variance: float  # of the sum over the table, at most
+    spread: float  # the squared ranges of its independent terms, summed
+    weights: tuple[float, ...]  # of the output's Laplace variables
+    scale: Fraction  # theirs
+
+    def std(self, t: int) -> float:
+        """The standard deviation, at most, of any release."""
+        noise = laplace_sum.std(1, self.scale) ** 2 * math.fsum(w * w for w in self.weights)
+        return self.unit * math.sqrt(self.variance + noise)
+
+    def bound(self, t: int, beta: float) -> float:
+        """One release is this close to the truth with probability at least 1 - beta."""
+        check_beta(beta)
+        return self.unit * _deviation(self, math.log(2 / beta))
+
+    def bound_all(self, steps: int, beta: float) -> float:
+        """So are this many releases at once."""
+        return self.bound(1, beta / steps)
+
+    def estimate(self, value: float, beta: float, *, top: float = 1.0) -> Estimate:
+        """The estimate with its interval, cut to what is possible: 0 to ``top``."""
+        reach = self.bound(1, beta)
+        return Estimate(
+            value=value,
+            standard_error=self.std(1),
+            low=min(max(value - reach, 0.0), top),
+            high=min(max(value + reach, 0.0), top),
+            confidence=1 - beta,
+        )
+
+    def exponent(self, h: float) -> float:
+        """The logarithm of the moment generating function of the table's sum, at most."""
+        return self.spread * h * h / 8
+
+
+@lru_cache(maxsize=256)
+def _deviation(error: EstimateError, level: float) -> float:
+    """The theorem's m, in units of the sum; what is remembered is public."""
+    edge = math.sinh(1 / (2 * float(error.scale)))
+    heaviest = max(abs(w) for w in error.weights)
+
+    def reach(h: float) -> float:
+        noise = math.fsum(-math.log1p(-((math.sinh(w * h / 2) / edge) ** 2)) for w in error.weights)
+        return (error.exponent(h) + noise + level) / h
+
+    # The numerator is convex, so the quotient falls and then rises: narrow down on log h.
+    # Any h gives a bound that holds, so that the best one need not be exact.
+    high = math.log((1 - 1e-9) / (heaviest * float(error.scale)))
+    low = high - 60.0
+    for _ in range(50):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if reach(math.exp(left)) < reach(math.exp(right)) else (left, high)
+    return reach(math.exp((low + high) / 2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChanceError(EstimateError):
+    """Where each of ``count`` terms is a coin of one of the two ``chances``: sharper than
+    ranges, if both are small."""
+
+    count: int
+    chances: tuple[float, float]
+
+    def exponent(self, h: float) -> float:
+        return self.count * max(
+            _coin(sign * h, chance) for sign in (1, -1) for chance in self.chances
+        )
+
+
+def _coin(h: float, chance: float) -> float:
+    """The logarithm of E exp(h (X - chance)) for a coin X."""
+    if h > 500:  # exp would overflow; ln(1 - p + p exp(h)) <= h
+        return h * (1 - chance)
+    return math.log1p(chance * math.expm1(h)) - h * chance

@@ -1,0 +1,214 @@
+"""Density in little memory: bits for a public random sample of users, or for hashed buckets.
+
+Theorem      catalogue 29: who has a bit, or which one, is drawn before the stream and says nothing
+             about it, so a user's loss is that of ``Density``.  A sample of m users is as dense
+             as the universe up to an error of order 1 / (2 sqrt(m)).  In m buckets, D users hit
+             1 - (1 - 1/m)^D of them on average, which is inverted
+Neighbours   USER_PRESENCE or USER_SUBSTITUTION, as for the density
+Noise        as for the density, with m in the place of the number of users
+Error        the density's for m users, and that of the sample (Hoeffding's bound holds without
+             replacement) or of the buckets (whose hits are negatively associated)
+Memory       nine bytes per sampled user (who, and the bit); one byte per bucket
+
+What is kept is a bit of the data-independent sample, never sampled data, so it is pan-private.
+The hash mixes the user with 128 random bits; that it behaves as a random function concerns
+the estimate alone.
+
+>>> from ameles.noise import System
+>>> recipe = SampledDensity(users=10**12, sample=20_000, neighbours="user-presence",
+...                         epsilon_state=1, epsilon_output=1)
+>>> run = recipe.start(System.direct())
+>>> run.add([3, 10**12 - 1])
+>>> run.release(beta=1e-9).value < recipe.error.bound(1, 1e-9)
+True
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ameles.core.exceptions import BadInput
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import Whole
+from ameles.mechanisms.pan_private.density import Density, DensityRun
+from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
+from ameles.mechanisms.pan_private.user_table import UserRun
+from ameles.mechanisms.snapshot import State
+from ameles.noise.arrays import IntArray, Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reduced(Density):
+    """A density whose entries stand for more users than there are entries."""
+
+    def error_over(self, tables: int) -> EstimateError:
+        """The bits' error, and that of which users have them.
+
+        The second is a mean over the entries of independent parts of range 1, or of parts that
+        vary less than independent ones; here in units of the noisy number.
+        """
+        error = super().error_over(tables)
+        each = 1 / (error.unit * self.entries)
+        return replace(
+            error,
+            variance=error.variance + self.entries * each**2 / 4,
+            spread=error.spread + self.entries * each**2,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledDensity(_Reduced):
+    """The fraction of users who have appeared, estimated from ``sample`` of them."""
+
+    sample: Whole = Whole(1, 1 << 30)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 2 * self.sample > self.users:
+            raise BadInput(
+                f"A sample must be at most half of the users. Got {self.sample} of {self.users}.",
+                why="the list of who is in it takes more memory than a bit for everyone",
+                tip="Density, without a sample",
+            )
+
+    @property
+    def entries(self) -> int:
+        """One for each sampled user."""
+        return self.sample
+
+    @property
+    def memory(self) -> int:
+        """The bits, and who has them."""
+        return super().memory + 8 * self.sample
+
+    def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+        return _SampledRun(self, state, noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketDensity(_Reduced):
+    """The fraction of users who have appeared, estimated from the ``buckets`` that they hit."""
+
+    buckets: Whole = Whole(2, 1 << 30)
+
+    @property
+    def entries(self) -> int:
+        """One for each bucket."""
+        return self.buckets
+
+    @property
+    def memory(self) -> int:
+        """The bits, and the hash."""
+        return super().memory + 16
+
+    def fraction(self, hit: float) -> float:
+        """The fraction of users who hit this fraction of the buckets: infinite from 1 on."""
+        if hit >= 1:
+            return math.inf
+        return math.log1p(-hit) / math.log1p(-1 / self.buckets) / self.users
+
+    def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+        return _BucketRun(self, state, noise)
+
+
+class _SampledRun(DensityRun):
+    _recipe: SampledDensity
+
+    def __init__(self, recipe: SampledDensity, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state, noise)
+        self._sample: IntArray = np.zeros(recipe.sample, dtype=np.int64)
+
+    def open(self) -> None:
+        super().open()
+        self._sample[:] = distinct(self._noise, self._recipe.users, self._recipe.sample)
+
+    def _fold(self, users: IntArray, sign: int) -> None:
+        users.sort()  # their order does not matter, and neighbours are found near each other
+        place = np.searchsorted(self._sample, users)
+        np.minimum(place, self._sample.size - 1, out=place)
+        kept = place[self._sample[place] == users]
+        super()._fold(kept, sign)
+        place.fill(0)
+        kept.fill(0)
+
+    def _parts(self) -> tuple[IntArray, ...]:
+        return (*super()._parts(), self._sample)
+
+
+class _BucketRun(DensityRun):
+    _recipe: BucketDensity
+
+    def __init__(self, recipe: BucketDensity, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state, noise)
+        self._key: IntArray = np.zeros(2, dtype=np.int64)
+
+    def open(self) -> None:
+        super().open()
+        # Two draws below 2^63 and their two highest bits: all 128 of them.
+        self._key[:] = self._noise.uniform(1 << 63, 2) - (self._noise.uniform(2, 2) << 63)
+
+    def _fold(self, users: IntArray, sign: int) -> None:
+        bucket = buckets(users, self._key, self._recipe.buckets)
+        super()._fold(bucket, sign)
+        bucket.fill(0)
+
+    def _given(self, error: EstimateError, fraction: float, beta: float) -> Estimate:
+        hit = error.estimate(fraction, beta)
+        recipe = self._recipe
+        value = min(recipe.fraction(fraction), 1.0)
+        # How fast the inverse grows at the estimate: the standard error to first order.
+        slope = recipe.buckets / (max(1 - fraction, 1 / recipe.buckets) * recipe.users)
+        return Estimate(
+            value=value,
+            standard_error=hit.standard_error * slope,
+            low=min(recipe.fraction(hit.low), 1.0),
+            high=min(recipe.fraction(hit.high), 1.0),
+            confidence=hit.confidence,
+        )
+
+    def _parts(self) -> tuple[IntArray, ...]:
+        return (*super()._parts(), self._key)
+
+
+def distinct(noise: Noise, users: int, count: int) -> IntArray:
+    """A uniformly random set of ``count`` users, in order.
+
+    As many are drawn as are missing until none is: users are alike to every round, so the set
+    is uniform given its size, and in the end its size is given.  A round that brings nothing
+    new (noise without randomness brings no other) leaves the rest to ``_others``.
+    """
+    found: IntArray = np.empty(0, dtype=np.int64)
+    while found.size < count:
+        grown = np.union1d(found, noise.uniform(users, count - found.size))
+        if grown.size == found.size:
+            return np.union1d(found, _others(noise, users, found, count - found.size))
+        found = grown
+    return found
+
+
+def _others(noise: Noise, users: int, found: IntArray, count: int) -> IntArray:
+    """A uniformly random set of users not ``found``, by Floyd's algorithm on their ranks."""
+    room = users - found.size
+    chosen: set[int] = set()
+    for last in range(room - count, room):
+        rank = int(noise.uniform(last + 1, 1)[0])
+        chosen.add(last if rank in chosen else rank)
+    ranks: IntArray = np.array(sorted(chosen), dtype=np.int64)
+    return ranks + np.searchsorted(found - np.arange(found.size), ranks, side="right")
+
+
+def buckets(users: IntArray, key: IntArray, count: int) -> IntArray:
+    """The bucket of each user: two rounds of a 64-bit mixer (splitmix64), each with its key."""
+    mixed: Words = users.view(np.uint64) ^ key.view(np.uint64)[0]
+    for word in (key.view(np.uint64)[1], key.view(np.uint64)[0]):
+        mixed ^= mixed >> np.uint64(30)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(27)
+        mixed *= np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+        mixed += word
+    # The highest 32 bits times the count: buckets differ in weight by at most count / 2^32.
+    return ((mixed >> np.uint64(32)) * np.uint64(count) >> np.uint64(32)).astype(np.int64)

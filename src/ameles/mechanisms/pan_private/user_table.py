@@ -1,0 +1,262 @@
+"""What statistics of users share: a table with one noisy entry a user, and its runs.
+
+Between two calls a run holds the table and how many releases and announced intrusions there
+were: nothing of what arrived, not even how much.  Entries are overwritten in place, copies
+of the arrived indices are wiped before the call ends.
+
+A user may occur any number of times, so a unit's contribution is counted in entries of the
+table: one if a user is present or absent, two if some occurrences become another's.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from ameles.core.exceptions import BadInput, HorizonReached
+from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
+from ameles.core.loss import Pure
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import Epsilon, Parameter, Whole, refuse
+from ameles.core.recipe import Recipe
+from ameles.mechanisms.pan_private.entries import CHUNK, indices
+from ameles.mechanisms.pan_private.estimate import EstimateError, check_beta
+from ameles.mechanisms.snapshot import State, pack, unpack
+from ameles.noise.arrays import IntArray
+
+RELATIONS = (Neighbours.USER_PRESENCE, Neighbours.USER_SUBSTITUTION)
+# A table of more entries does not fit into memory; a sample or buckets do.
+LARGEST_TABLE = 1 << 32
+
+Out = TypeVar("Out")
+
+
+class UserRelation(Parameter[Neighbours | str, Neighbours]):
+    """Which streams are neighbours: never a default, since biases and noise depend on it."""
+
+    def check(self, value: Neighbours | str) -> Neighbours:
+        for relation in RELATIONS:
+            if value in (relation, relation.value):
+                return relation
+        raise refuse(
+            self.name,
+            "Neighbours.USER_PRESENCE (a user is there or not) or "
+            "Neighbours.USER_SUBSTITUTION (some of a user's occurrences become another's)",
+            value,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserRecipe(Recipe, ABC, Generic[Out]):
+    """A statistic over users 0 to ``users`` - 1, of whom a table keeps one entry each.
+
+    ``epsilon_state`` is lost to whoever sees the table once, ``epsilon_output`` with each of
+    the ``releases``.
+    """
+
+    users: Whole = Whole(1, 1 << 62)
+    neighbours: UserRelation = UserRelation()
+    epsilon_state: Epsilon = Epsilon()
+    epsilon_output: Epsilon = Epsilon()
+    releases: Whole = Whole(1, 1 << 20, 1)
+
+    def __post_init__(self) -> None:
+        if self.entries > LARGEST_TABLE:
+            raise refuse("users", f"at most {LARGEST_TABLE}, one entry of memory each", self.users)
+
+    @property
+    def entries(self) -> int:
+        """How many entries the table has: one for each user, where nothing else is said."""
+        return self.users
+
+    @property
+    def moved(self) -> int:
+        """How many users' entries differ between neighbours."""
+        return 1 if self.relation is Neighbours.USER_PRESENCE else 2
+
+    @property
+    def relation(self) -> Neighbours:
+        """The neighbouring relation, as the member that it is."""
+        return self.neighbours
+
+    @property
+    def seizures(self) -> int:
+        """How many different tables an intruder may see: all but the last by announcement."""
+        return 1
+
+    @property
+    def seizure_loss(self) -> Fraction:
+        """The loss to whoever sees the table once."""
+        return self.epsilon_state
+
+    @property
+    def release_loss(self) -> Fraction:
+        """The loss with each release."""
+        return self.epsilon_output
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise about one user, to an intruder who also sees every release."""
+        return Guarantee(
+            loss=Pure(self.seizures * self.epsilon_state + self.releases * self.epsilon_output),
+            unit=USER,
+            neighbours=self.neighbours,
+            contribution=Contribution(steps=self.releases, bound=self.moved, norm=Norm.L1),
+            horizon=self.releases,
+            intrusions=Intrusions.ONE if self.seizures == 1 else Intrusions.ANNOUNCED,
+        )
+
+    @property
+    @abstractmethod
+    def error(self) -> EstimateError:
+        """The error of a release, where no intrusion was announced."""
+
+    @property
+    @abstractmethod
+    def memory(self) -> int:
+        """How many bytes the state has."""
+
+    def start(self, noise: Noise) -> UserRun[Out]:
+        """A new run, with an identity of its own."""
+        self._check_noise(noise)
+        run = self._run(State(os.urandom(16), 0, ()), noise)
+        run.open()
+        return run
+
+    def resume(self, snapshot: bytes, noise: Noise) -> UserRun[Out]:
+        """The run that this snapshot was taken of."""
+        self._check_noise(noise)
+        state = unpack(snapshot, self.fingerprint)
+        run = self._run(state, noise)
+        run.restore(state.parts)
+        return run
+
+    @abstractmethod
+    def _run(self, state: State, noise: Noise) -> UserRun[Out]:
+        """A run with empty tables."""
+
+    def _check_noise(self, noise: Noise) -> None:
+        if not noise.forgetful:
+            raise BadInput(
+                f"{type(self).__name__} must draw straight from the operating system.",
+                why="its state may be seized, and a keystream in memory tells its future noise",
+                tip="start(System.direct())",
+            )
+
+
+class UserRun(ABC, Generic[Out]):
+    """A run: ``add`` on arrival, ``release`` as often as declared."""
+
+    def __init__(self, recipe: UserRecipe[Out], state: State, noise: Noise) -> None:
+        self._recipe = recipe
+        self._noise = noise
+        self._id = state.run
+        self._t = state.step
+        self._announced = 0
+
+    def __repr__(self) -> str:
+        return f"<run of {type(self._recipe).__name__} after {self.t} releases>"
+
+    @property
+    def id(self) -> str:
+        """What tells this run from every other."""
+        return self._id.hex()
+
+    @property
+    def t(self) -> int:
+        """How many releases there were."""
+        return self._t
+
+    def add(self, users: object) -> None:
+        """Folds occurrences into the table, as if one after another."""
+        self._take(users, 1)
+
+    def release(self, *, beta: float = 0.05) -> Out:
+        """The statistic, with fresh noise, and an interval that misses with probability beta."""
+        if self._t == self._recipe.releases:
+            raise HorizonReached(
+                f"This run was declared for {self._recipe.releases} releases and has given them.",
+                why="each release costs epsilon_output of its own",
+                tip="a new run with a larger 'releases' and its own budget",
+            )
+        check_beta(beta)  # before any noise is drawn
+        released = self._close(beta)
+        self._t += 1
+        return released
+
+    def step(self, x: object) -> Out:
+        """``add``, then ``release``."""
+        self.add(x)
+        return self.release()
+
+    def feed(self, xs: Iterable[object]) -> list[Out]:
+        """A step for each array of users."""
+        return [self.step(x) for x in xs]
+
+    def intruded(self) -> None:
+        """Announces that the state was seen, before anything is added to it again.
+
+        The table that was seen says no more about anyone; what comes is folded into fresh
+        noise.  After the last intrusion that the recipe was declared for nothing may be added.
+        """
+        if self._announced == self._recipe.seizures:
+            raise BadInput(
+                f"This run was declared for {self._recipe.seizures} intrusions and has met them.",
+                why="each costs epsilon_state of its own; the state does not change any more",
+                tip="a new run, with its own budget",
+            )
+        self._announced += 1
+        if self._announced < self._recipe.seizures:
+            self._refresh()
+
+    def snapshot(self) -> bytes:
+        """The complete state, which the guarantee covers: of fixed size."""
+        head = np.array([self._announced], dtype=np.int64)
+        return pack(State(self._id, self._t, (head, *self._parts())), self._recipe.fingerprint)
+
+    def restore(self, parts: tuple[IntArray, ...]) -> None:
+        """Takes over the state of a snapshot."""
+        head, *rest = parts
+        self._announced = int(head[0])
+        for mine, given in zip(self._parts(), rest, strict=True):
+            mine[:] = given
+
+    def _take(self, users: object, sign: int) -> None:
+        found = indices(users, self._recipe.users)
+        try:
+            if self._announced == self._recipe.seizures:
+                raise BadInput(
+                    "This run has met all of its declared intrusions: nothing can be added.",
+                    why="who sees the state again would see what was added",
+                    tip="a new run, with its own budget",
+                )
+            for start in range(0, found.size, CHUNK):
+                self._fold(found[start : start + CHUNK], sign)
+        finally:
+            found.fill(0)
+
+    def _refresh(self) -> None:
+        """Makes the table one that nobody has seen."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def open(self) -> None:
+        """Draws the first table."""
+
+    @abstractmethod
+    def _fold(self, users: IntArray, sign: int) -> None:
+        """Folds some occurrences into the table; ``users`` is wiped afterwards."""
+
+    @abstractmethod
+    def _close(self, beta: float) -> Out:
+        """The release."""
+
+    @abstractmethod
+    def _parts(self) -> tuple[IntArray, ...]:
+        """The arrays that are the state, as 64-bit integers: the arrays themselves."""
