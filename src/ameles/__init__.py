@@ -53,8 +53,9 @@ from ameles.mechanisms.counters.views import interval_total, monotone
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
-from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters
-from ameles.mechanisms.pan_private.incidence import Incidence
+from ameles.mechanisms.pan_private.estimate import Estimate
+from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters, heavy_hitters
+from ameles.mechanisms.pan_private.incidence import Incidence, incidence
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
@@ -76,6 +77,7 @@ __all__ = [
     "CroppedMean",
     "Density",
     "EldersCounter",
+    "Estimate",
     "ExactDistinct",
     "GaussianBinaryCounter",
     "Grid",
@@ -117,6 +119,8 @@ __all__ = [
     "continual",
     "continual_monotone",
     "counter",
+    "heavy_hitters",
+    "incidence",
     "interval_total",
     "monotone",
     "user_window",
