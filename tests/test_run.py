@@ -115,7 +115,7 @@ def test_set_up_happens_once_and_from_the_hashes(copy: Copy, uv: bool) -> None:
     assert done[1].endswith("--require-hashes -r requirements.lock")
     assert done[2].endswith("--no-deps --no-build-isolation -e .")
     second = copy.run("test")
-    assert second.stdout == "ran -m pytest\n"
+    assert second.stdout == "ran -m pytest -n auto -q\n"
     assert second.stderr == ""
     assert not copy.log()
 
