@@ -18,22 +18,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
-from ameles.core.parameters import Epsilon, Horizon
 from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.mechanisms.counters.summed import Process, SummedCounter
+from ameles.mechanisms.counters.pure import PureTreeCounter
+from ameles.mechanisms.counters.summed import Process
 from ameles.mechanisms.counters.tape_order import Demands
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 from ameles.noise.arrays import IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class DigitCounter(SummedCounter):
+class DigitCounter(PureTreeCounter):
     """A counter that is given by how many blocks of a level make one of the next."""
-
-    epsilon: Epsilon = Epsilon()
-    horizon: Horizon = Horizon()
 
     @property
     @abstractmethod
@@ -41,24 +37,9 @@ class DigitCounter(SummedCounter):
         """For each level but the top one, how many of its blocks make one of the next."""
 
     @property
-    def loss(self) -> Pure:
-        """Pure: epsilon for all releases together."""
-        return Pure(self.epsilon)
-
-    @property
-    def steps(self) -> int:
-        """The horizon."""
-        return self.horizon
-
-    @property
     def levels(self) -> int:
         """How many blocks an item is in."""
         return len(self.arities) + 1
-
-    @property
-    def scale(self) -> Fraction:
-        """The scale of each block's noise: what one unit changes in all blocks, over epsilon."""
-        return self.contributions * self.bound * self.levels / Fraction(self.loss.epsilon)
 
     @property
     def error(self) -> DigitError:

@@ -27,22 +27,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
-from ameles.core.parameters import Epsilon, Horizon, OptionalWhole, refuse
+from ameles.core.parameters import OptionalWhole, refuse
 from ameles.mechanisms.counters.arity import best_arity, digit_total
 from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.mechanisms.counters.summed import Process, SummedCounter
+from ameles.mechanisms.counters.pure import PureTreeCounter
+from ameles.mechanisms.counters.summed import Process
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 from ameles.noise.arrays import IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class EldersCounter(SummedCounter):
+class EldersCounter(PureTreeCounter):
     """Counts from noisy blocks, added and subtracted."""
 
-    epsilon: Epsilon = Epsilon()
-    horizon: Horizon = Horizon()
     arity: OptionalWhole = OptionalWhole(3, 1 << 16)
 
     def __post_init__(self) -> None:
@@ -53,16 +51,6 @@ class EldersCounter(SummedCounter):
         super().__post_init__()
 
     @property
-    def loss(self) -> Pure:
-        """Pure: epsilon for all releases together."""
-        return Pure(self.epsilon)
-
-    @property
-    def steps(self) -> int:
-        """The horizon."""
-        return self.horizon
-
-    @property
     def half(self) -> int:
         """The largest digit."""
         return (self.arity or 3) // 2
@@ -71,11 +59,6 @@ class EldersCounter(SummedCounter):
     def levels(self) -> int:
         """How many blocks an item is in."""
         return balanced_levels(self.horizon, self.arity or 3)
-
-    @property
-    def scale(self) -> Fraction:
-        """The scale of each block's noise."""
-        return self.contributions * self.bound * self.levels / Fraction(self.loss.epsilon)
 
     @property
     def error(self) -> EldersError:

@@ -28,24 +28,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.exceptions import BadInput
-from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
-from ameles.core.parameters import Epsilon, Horizon, Whole
+from ameles.core.parameters import Whole
 from ameles.mechanisms.counters.arity import digits_of
 from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.siblings import LARGEST_SCALE
 from ameles.mechanisms.counters.siblings_kernel import HALF, SHIFT
-from ameles.mechanisms.counters.summed import Process, SummedCounter
+from ameles.mechanisms.counters.summed import Process
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 from ameles.noise.arrays import IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class HonakerCounter(SummedCounter):
+class HonakerCounter(PureTreeCounter):
     """Counts from blocks that their own parts have made more accurate."""
 
-    epsilon: Epsilon = Epsilon()
-    horizon: Horizon = Horizon()
     arity: Whole = Whole(2, 1 << 16, 2)
 
     def __post_init__(self) -> None:
@@ -57,16 +55,6 @@ class HonakerCounter(SummedCounter):
             )
 
     @property
-    def loss(self) -> Pure:
-        """Pure: epsilon for all releases together."""
-        return Pure(self.epsilon)
-
-    @property
-    def steps(self) -> int:
-        """The horizon."""
-        return self.horizon
-
-    @property
     def levels(self) -> int:
         """How many blocks an item is in."""
         return len(digits_of(self.horizon, self.arity))
@@ -75,11 +63,6 @@ class HonakerCounter(SummedCounter):
     def resolution(self) -> int:
         """Weights are multiples of one over this."""
         return 1 << SHIFT
-
-    @property
-    def scale(self) -> Fraction:
-        """The scale of each block's noise."""
-        return self.contributions * self.bound * self.levels / Fraction(self.loss.epsilon)
 
     @property
     def error(self) -> HonakerError:

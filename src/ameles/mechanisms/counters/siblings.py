@@ -35,14 +35,14 @@ from functools import lru_cache
 import numpy as np
 
 from ameles.core.exceptions import BadInput
-from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
-from ameles.core.parameters import Epsilon, Horizon, OptionalWhole
+from ameles.core.parameters import OptionalWhole
 from ameles.mechanisms.counters import siblings_kernel
 from ameles.mechanisms.counters.arity import best_arity, digits_of
+from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.siblings_error import SiblingsError, mean_variance, weight_matrix
 from ameles.mechanisms.counters.siblings_kernel import HALF, SHIFT
-from ameles.mechanisms.counters.summed import Process, SummedCounter
+from ameles.mechanisms.counters.summed import Process
 from ameles.mechanisms.counters.tape_order import Demands
 from ameles.noise import kernels
 from ameles.noise.arrays import IntArray
@@ -53,11 +53,9 @@ TOGETHER = 1 << 16  # numbers worked on at a time: they stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)
-class SiblingsCounter(SummedCounter):
+class SiblingsCounter(PureTreeCounter):
     """Counts from a k-ary tree by least squares over the siblings of the path."""
 
-    epsilon: Epsilon = Epsilon()
-    horizon: Horizon = Horizon()
     arity: OptionalWhole = OptionalWhole(2, 1 << 16)
 
     def __post_init__(self) -> None:
@@ -69,16 +67,6 @@ class SiblingsCounter(SummedCounter):
                 "These parameters need noise that does not fit into 64 bits with its weights.",
                 tip="a larger epsilon, or a smaller bound",
             )
-
-    @property
-    def loss(self) -> Pure:
-        """Pure: epsilon for all releases together."""
-        return Pure(self.epsilon)
-
-    @property
-    def steps(self) -> int:
-        """The horizon."""
-        return self.horizon
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -101,11 +89,6 @@ class SiblingsCounter(SummedCounter):
     def resolution(self) -> int:
         """Weights are multiples of one over this."""
         return 1 << SHIFT
-
-    @property
-    def scale(self) -> Fraction:
-        """The scale of each node's noise."""
-        return self.contributions * self.bound * self.levels / Fraction(self.loss.epsilon)
 
     @property
     def error(self) -> SiblingsError:

@@ -242,8 +242,12 @@ class UserRun(ABC, Generic[Out]):
             found.fill(0)
 
     def _refresh(self) -> None:
-        """Makes the table one that nobody has seen."""
-        raise NotImplementedError
+        """Makes the table one that nobody has seen; where that cannot be, it is refused."""
+        raise BadInput(
+            "This table cannot be made fresh: it allows one intrusion.",
+            why="a user who comes before and after a second look would be seen twice",
+            tip="ModularIncidence or Density, which allow several",
+        )
 
     @abstractmethod
     def open(self) -> None:
