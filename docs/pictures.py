@@ -1,12 +1,13 @@
 """Makes every picture of the docs again, each with the CSV that it is drawn from.
 
-    python docs/pictures.py                  all of them, in about a minute
+    python docs/pictures.py                  all of them, in about three minutes
     python docs/pictures.py --only horizon   one
     python docs/pictures.py --into X         into another folder
     python docs/pictures.py --width 200      measured on fewer counters
 
 Lines come from the formulas in the code, points from real runs: so many counters that are
 fed nothing but zeros release their noise.  Lines are the same at every run, points are not.
+The picture of users is measured on a hundredth of the runs, whose users come evenly.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,9 @@ from typing import Any
 import numpy as np
 
 from ameles.core.guarantee import Intrusions
+from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.halted import HALTED, Halted
+from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.choose import objective_of, points
@@ -30,7 +36,11 @@ from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
-from ameles.mechanisms.counters.lower_bounds import packing_bound
+from ameles.mechanisms.counters.lower_bounds import (
+    intrusion_bound,
+    packing_bound,
+    varying_bound,
+)
 from ameles.mechanisms.counters.psum import covers
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.siblings import SiblingsCounter
@@ -38,6 +48,9 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.modular import ResidueFraction
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.noise import System, Tape, Zero
 from ameles.plot import (
     Table,
@@ -47,6 +60,7 @@ from ameles.plot import (
     error_within_stream,
     noise_matrices,
 )
+from ameles.plot.canvas import BLUE, GREEN, INK, PALE, RED, Pen, canvas, log_axis, pens
 
 FOLDER = Path(__file__).parent / "pictures"
 WIDTH = 20_000
@@ -71,7 +85,18 @@ GAUSSIAN: dict[str, Callable[..., CounterRecipe]] = {
 }
 MEAN = "mean standard deviation"
 ALL = "all steps at once within, with 95%"
+LAST = "the last step within, with 95%"
 HEADS = ("panel", "mechanism", "kind", "x", "y")
+# Of the picture of users: how many there are, and how many runs are measured.
+USERS = 10**6
+RUNS = 100
+PENS = {
+    "Pan-private tree": Pen(GREEN, "-.", "D"),
+    "Pan-private, seized once": Pen(GREEN, "-.", "D"),
+    "odd users": Pen(RED, "-", "s"),
+    "distinct users": Pen(BLUE, "-", "o"),
+    "distinct users, seized once": Pen(GREEN, "-.", "D"),
+}
 
 
 def main() -> int:
@@ -79,7 +104,7 @@ def main() -> int:
     parser.add_argument("--only", choices=sorted(PICTURES), help="one picture instead of all")
     parser.add_argument("--into", type=Path, default=FOLDER, help="the folder to write into")
     parser.add_argument("--width", type=int, default=WIDTH, help="counters measured at once")
-    parser.add_argument("--longest", type=int, default=1 << 20, help="the longest stream shown")
+    parser.add_argument("--longest", type=int, default=1 << 22, help="the longest stream shown")
     options = parser.parse_args()
     options.into.mkdir(parents=True, exist_ok=True)
     for name, (compute, draw) in PICTURES.items():
@@ -106,8 +131,11 @@ def measured(recipe: CounterRecipe, steps: int) -> tuple[float, float, list[floa
         errors = np.abs(run.feed(np.zeros((count, recipe.columns), dtype=np.int64)))
         np.maximum(largest, errors.max(axis=0), out=largest)
         squares += np.mean(errors.astype(np.float64) ** 2, axis=1).tolist()
-    within = float(np.quantile(largest, 1 - BETA, method="inverted_cdf"))
-    return math.sqrt(sum(squares) / steps), within, [math.sqrt(square) for square in squares]
+    return (
+        math.sqrt(sum(squares) / steps),
+        quantile(largest),
+        [math.sqrt(square) for square in squares],
+    )
 
 
 def horizon(width: int, longest: int) -> Table:
@@ -253,6 +281,184 @@ def matrix(width: int, longest: int) -> Table:
     return Table(("mechanism", "t", "draw", "weight"), rows)
 
 
+def packing(width: int, longest: int) -> Table:
+    """All steps at once: counters of every generation above the bound of log T."""
+    rows: list[tuple[str, str, str, float, float]] = []
+    lengths = [1 << power for power in range(4, 21, 2) if 1 << power <= longest]
+    kinds: dict[str, Callable[..., CounterRecipe]] = {
+        "Simple II": SimpleTwoCounter,
+        "Binary": BinaryCounter,
+        "Pan-private tree": PanPrivateTreeCounter,
+        "Siblings": SiblingsCounter,
+    }
+    for name, kind in kinds.items():
+        for steps in lengths:
+            promised = kind(epsilon=1, horizon=steps).error.bound_all(steps, BETA)
+            rows.append((ALL, name, "theory", steps, promised))
+            if steps <= 1 << 10:
+                _, within, _ = measured(kind(epsilon=1, horizon=steps, width=width), steps)
+                rows.append((ALL, name, "measured", steps, within))
+    for steps in doubled(16, lengths[-1]):
+        least = packing_bound(horizon=steps, epsilon=1, beta=BETA)
+        rows.append((ALL, "no counter", "bound", steps, least))
+    return Table(HEADS, rows)
+
+
+def intrusions(width: int, longest: int) -> Table:
+    """The last step: a counter that may be seized at every step, and one that may be once."""
+    rows: list[tuple[str, str, str, float, float]] = []
+    lengths = [1 << power for power in range(4, 21, 2) if 1 << power <= longest]
+    kinds: dict[str, Callable[..., CounterRecipe]] = {
+        "Simple II, seized at every step": SimpleTwoCounter,
+        "Pan-private, seized once": PanPrivateCounter,
+    }
+    for name, kind in kinds.items():
+        for steps in lengths:
+            promised = kind(epsilon=1, horizon=steps).error.bound(steps, BETA)
+            rows.append((LAST, name, "theory", steps, promised))
+            if steps <= 1 << 10:
+                run = kind(epsilon=1, horizon=steps, width=width).start(System.direct())
+                errors = np.abs(run.feed(np.zeros((steps, width), dtype=np.int64))[-1])
+                rows.append((LAST, name, "measured", steps, quantile(errors)))
+    for steps in doubled(16, lengths[-1]):
+        least = intrusion_bound(intrusions=steps, epsilon=1, beta=BETA)
+        rows.append((LAST, "no counter that may be seized at every step", "bound", steps, least))
+    return Table(HEADS, rows)
+
+
+def varying(width: int, longest: int) -> Table:
+    """Users at a loss of 1: how many are odd, which nobody can tell for long, and how many came."""
+    rows: list[tuple[str, str, str, float, float]] = []
+    measures: dict[str, Callable[[int], Measure]] = {
+        "odd users": odd,
+        "distinct users": distinct,
+        "distinct users, seized once": seizable,
+    }
+    lengths = [1 << power for power in range(4, 23, 2) if 1 << power <= longest]
+    for steps in lengths:
+        for name, measure in measures.items():
+            promised, largest_error = measure(steps)
+            rows.append((ALL, name, "theory", steps, promised))
+            if steps <= (1 << 6 if measure is odd else 1 << 8):
+                errors = [largest_error() for _ in range(max(1, width * RUNS // WIDTH))]
+                rows.append((ALL, name, "measured", steps, quantile(errors)))
+    for steps in doubled(16, lengths[-1]):
+        least = varying_bound(changes=steps, jump=USERS, users=USERS, epsilon=1, beta=BETA)
+        rows.append((ALL, "nobody can tell how many are odd", "bound", steps, least))
+    return Table(HEADS, rows)
+
+
+# What is promised for all steps, and the largest error of a run.
+Measure = tuple[float, Callable[[], float]]
+
+
+def odd(steps: int) -> Measure:
+    """How many users occurred an odd number of times: a release at each step, each paid for, or
+    one half of the users at every step, whoever came."""
+    recipe = ResidueFraction(
+        users=USERS,
+        modulus=2,
+        residues=(1,),
+        neighbours="user-presence",
+        epsilon_state="1/2",
+        epsilon_output=Fraction(1, 2 * steps),
+        releases=min(steps, 1 << 20),  # the most; the half is better long before
+    )
+
+    def largest_error() -> float:
+        nobody: list[list[int]] = [[]] * steps
+        return max(abs(told.value) for told in recipe.start(System.direct()).feed(nobody)) * USERS
+
+    return min(recipe.error.bound_all(steps, BETA), 0.5) * USERS, largest_error
+
+
+def distinct(steps: int) -> Measure:
+    """How many users occurred: the transformation of an exact count."""
+    recipe = continual_monotone(
+        ExactDistinct(users=USERS),
+        highest=USERS,
+        horizon=steps,
+        epsilon="2/5",
+        sensitivity=1,
+        beta=BETA,
+    )
+    promised = recipe.error.bound_all(steps, BETA)
+    return promised, lambda: apart(recipe.start(System()).feed(come(steps)))
+
+
+def seizable(steps: int) -> Measure:
+    """The same from bits that may be seized, which takes half of the loss."""
+    bits = NoisyDistinct(users=USERS, epsilon="1/2", neighbours="user-presence")
+    recipe = continual_monotone(
+        bits, highest=bits.highest, horizon=steps, epsilon="1/5", sensitivity=1, beta=BETA
+    )
+    promised = bits.users_of(recipe.error.bound_all(steps, BETA))
+
+    def largest_error() -> float:
+        return apart(recipe.start(System.direct()).feed(come(steps)), worth=bits.users_of(1))
+
+    return promised, largest_error
+
+
+def come(steps: int) -> list[Any]:
+    """All users, the same number at each step."""
+    return np.array_split(np.arange(USERS), steps)
+
+
+def apart(told: Sequence[int | Halted], worth: float = 1) -> float:
+    """How far at most the releases are from how many have come; a halt tells nothing."""
+    truth = np.cumsum([len(users) for users in come(len(told))])
+    return max(
+        float(USERS) if value is HALTED else abs(value * worth - true)
+        for value, true in zip(told, truth, strict=True)
+    )
+
+
+def doubled(first: int, last: int) -> Iterator[int]:
+    """first, twice as much, ..., last."""
+    while first <= last:
+        yield first
+        first *= 2
+
+
+def quantile(errors: Sequence[float] | np.ndarray[Any, np.dtype[np.int64]]) -> float:
+    """What 95% of the errors are within."""
+    return float(np.quantile(errors, 1 - BETA, method="inverted_cdf"))
+
+
+def limit(table: Table, file: Path, counted: str) -> None:
+    """What is promised and what was measured, above what nobody can reach."""
+    with canvas(file, 7.4, 3.8) as figure:
+        ax = figure.subplots()
+        bound = table.where(kind="bound")
+        floor = min(bound.column("y")) / 4
+        ax.fill_between(bound.column("x"), floor, bound.column("y"), color=PALE, linewidth=0)
+        ax.plot(bound.column("x"), bound.column("y"), color=INK, linewidth=1)
+        region = textwrap.fill(bound.column("mechanism")[0], 18)
+        ax.text(0.95, 0.05, region, transform=ax.transAxes, ha="right")
+        for name in table.where(kind="theory").values("mechanism"):
+            pen = PENS.get(name) or pens([name])[name]
+            promised = table.where(mechanism=name, kind="theory")
+            points = table.where(mechanism=name, kind="measured")
+            style = {"color": pen.colour, "markersize": 4.5}
+            ax.plot(promised.column("x"), promised.column("y"), pen.dashes, linewidth=1.4, **style)
+            ax.plot(points.column("x"), points.column("y"), pen.marker, **style)
+            ax.plot([], [], linestyle=pen.dashes, marker=pen.marker, label=name, **style)
+        ax.set_title(table.values("panel")[0])
+        ax.set_xlabel("steps of the stream, T; lines are promised, points measured")
+        ax.set_ylabel(f"error, {counted}")
+        ax.set_xscale("log", base=2)
+        ax.set_yscale("log")
+        ax.set_ylim(bottom=floor)
+        log_axis(ax.yaxis)
+        log_axis(ax.xaxis, [float(1 << power) for power in range(4, 23, 4)])
+        ax.set_xlim(bound.column("x")[0] / 1.3, bound.column("x")[-1] * 1.3)
+        ax.xaxis.set_major_formatter(lambda x, _: f"$2^{{{round(x).bit_length() - 1}}}$")
+        ax.grid(visible=True, which="major")
+        ax.tick_params(which="minor", color=PALE)
+        figure.legend(loc="outside right center")
+
+
 PICTURES: dict[str, tuple[Callable[[int, int], Table], Callable[[Table, Path], None]]] = {
     "horizon": (horizon, error_against_horizon),
     "epsilon": (epsilon, error_against_epsilon),
@@ -260,6 +466,9 @@ PICTURES: dict[str, tuple[Callable[[int, int], Table], Callable[[Table, Path], N
     "stream": (stream, error_within_stream),
     "tree": (tree, covering_nodes),
     "matrix": (matrix, noise_matrices),
+    "packing": (packing, partial(limit, counted="counts")),
+    "intrusions": (intrusions, partial(limit, counted="counts")),
+    "varying": (varying, partial(limit, counted="users")),
 }
 
 if __name__ == "__main__":

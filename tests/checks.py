@@ -1,4 +1,4 @@
-"""The checks that every mechanism must pass; ``test_catalogue`` runs them on each.
+"""The checks that every counter must pass; ``test_catalogue`` runs them on each.
 
 They are functions that raise, so that the same test file can run them on broken mechanisms
 and see them caught.

@@ -1,4 +1,7 @@
-"""Every generic check on every mechanism, and for every check a mechanism that it rejects."""
+"""Every generic check on every counter, and for every check a counter that it rejects.
+
+What holds for all other mechanisms, too, is in ``test_recipes``.
+"""
 
 from __future__ import annotations
 

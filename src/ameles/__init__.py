@@ -29,6 +29,7 @@ from ameles.ledger import Ledger
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.halted import HALTED
 from ameles.mechanisms.continual.monitor import WindowMonitor
+from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
 from ameles.mechanisms.continual.transformation import Continual, continual
@@ -37,6 +38,7 @@ from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.choose import compare, counter
 from ameles.mechanisms.counters.elders import EldersCounter
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
@@ -53,6 +55,7 @@ from ameles.mechanisms.counters.views import interval_total, monotone
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
+from ameles.mechanisms.pan_private.dynamic import DynamicDensity
 from ameles.mechanisms.pan_private.estimate import Estimate
 from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters, heavy_hitters
 from ameles.mechanisms.pan_private.incidence import Incidence, incidence
@@ -76,10 +79,12 @@ __all__ = [
     "Contribution",
     "CroppedMean",
     "Density",
+    "DynamicDensity",
     "EldersCounter",
     "Estimate",
     "ExactDistinct",
     "GaussianBinaryCounter",
+    "GaussianStepsCounter",
     "Grid",
     "Guarantee",
     "HeavyHitters",
@@ -114,6 +119,7 @@ __all__ = [
     "TwoLevelCounter",
     "Unit",
     "WindowMonitor",
+    "WindowMonitors",
     "above_threshold",
     "compare",
     "continual",

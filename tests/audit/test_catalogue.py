@@ -27,10 +27,10 @@ def expected(recipe: CounterRecipe) -> Verdict:
     return Verdict.NOT_LINEAR if rounds else Verdict.CERTIFIED
 
 
-# With one intrusion there is a view for each instant, which takes minutes at longer horizons;
-# tests/mechanisms/pan_private has their worst instants, and ameles audit --all does them all.
+# Where the state may be seized there are views for each instant, and four kinds of recipe;
+# tests/mechanisms/pan_private has longer horizons, and ameles audit --all does them all.
 SEIZED = (PanPrivateCounter, PanPrivateTreeCounter)
-PAIRS = [(kind, T) for kind in COUNTERS for T in HORIZONS if T <= 16 or kind not in SEIZED]
+PAIRS = [(kind, T) for kind in COUNTERS for T in HORIZONS if T in (1, 2, 5) or kind not in SEIZED]
 
 
 @pytest.mark.parametrize(("kind", "horizon"), PAIRS, ids=str)
@@ -65,7 +65,7 @@ def test_the_hybrid_with_any_counter_inside(inside: str) -> None:
 def test_the_claim_about_several_steps_is_certified(
     kind: type[CounterRecipe], contributions: int, bound: int
 ) -> None:
-    for horizon in (1, 4, 7):
+    for horizon in (1, 4) if kind in SEIZED else (1, 4, 7):
         for plain in variants(kind, epsilon=Fraction(1), horizon=horizon):
             changed = plain.to_dict() | {"contributions": contributions, "bound": bound}
             recipe = kind.from_dict({k: changed[k] for k in changed.keys() - {"recipe", "version"}})

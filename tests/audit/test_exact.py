@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +21,7 @@ from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.tree import TreeCounter
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 from tests.audit.pan_private import PanPrivateFigure
@@ -31,6 +31,12 @@ from tests.audit.weighted import (
     WeightedCounter,
     WeightedRun,
     unit,
+)
+
+BUSY = tuple(
+    instant
+    for step in range(7)
+    for instant in (Instant(step), Instant(step, between=True), Instant(step, added=True))
 )
 
 
@@ -81,6 +87,8 @@ def test_every_state_of_simple_two_together() -> None:
     assert finding.exact == Fraction(1, 3)
     assert finding.worst is not None
     assert len(finding.worst.seen) == 15  # 8 between steps, 7 with an input added
+    both = exact_loss(SimpleTwoCounter(epsilon="1/3"), steps=7, views=[BUSY])
+    assert both.exact == Fraction(1, 3)
 
 
 @pytest.mark.parametrize(("steps", "loss"), [(1, "1/8"), (3, "3/8"), (8, "1")])
@@ -263,14 +271,21 @@ class Announced(SimpleOneCounter):
         return Intrusions.ANNOUNCED
 
 
-def test_announced_intrusions_are_refused_unless_instants_are_given() -> None:
-    with pytest.raises(BadInput, match="Announced"):
+def test_a_run_that_cannot_be_told_is_no_proof_against_announced_intrusions() -> None:
+    with pytest.raises(BadInput, match="cannot be announced to this run"):
         exact_loss(Announced(epsilon=1, horizon=2))
     assert exact_loss(Announced(epsilon=1, horizon=2), views=[()]).exact == 1
 
 
-def test_scipy_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy", None)
+def test_what_is_covered_is_part_of_the_finding() -> None:
+    finding = exact_loss(PanPrivateCounter(epsilon=1, intrusions="announced"), steps=2)
+    assert (finding.intrusions, finding.horizon) == (Intrusions.ANNOUNCED, None)
+    assert finding.verdict is Verdict.CERTIFIED
+    other = exact_loss(SimpleOneCounter(epsilon=1, horizon=3), steps=2)
+    assert (other.intrusions, other.horizon, other.steps) == (Intrusions.NONE, 3, 2)
+
+
+def test_scipy_is_asked_for_before_anything_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'ameles\[audit\]'"):
         exact_loss(SimpleOneCounter(epsilon=1, horizon=4))

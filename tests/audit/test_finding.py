@@ -60,14 +60,16 @@ def test_findings_are_json() -> None:
     assert plain == {
         "mechanism": "Some",
         "steps": 3,
+        "horizon": None,
         "claimed": {"currency": "pure", "epsilon": "1"},
+        "intrusions": "none",
         "lower": "1/3",
         "upper": "inf",
         "exact": None,
         "verdict": "not certified",
         "worst": {
             "changes": [{"step": 2, "by": -1}, {"step": 3, "by": 4}],
-            "seen": [{"step": 2, "added": True}],
+            "seen": [{"step": 2, "within": "added", "announced": None}],
         },
         "how": "somehow",
     }

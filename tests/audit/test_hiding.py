@@ -1,16 +1,13 @@
-"""Shifts and duals: each bound is what its proof says, and bad proposals prove nothing."""
+"""Hiding one change: the cheapest whole shift, what it costs, and what no shift can hide."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
-from ameles.audit import solver
 from ameles.audit.algebra import whole_array
-from ameles.audit.dual import bound_from_below, rounded_duals, vertex_dual
 from ameles.audit.hiding import FRACTIONAL, LEAK, OPEN, SOLVED, UNIQUE, Hiding
 from ameles.audit.observation import Matrices
 from ameles.audit.shift import ConcentratedPrice, Price, PurePrice
@@ -97,50 +94,3 @@ def test_gaussian_draws_share_a_change() -> None:
     assert (odd.lower, odd.upper) == (Fraction(1, 4), Fraction(1, 2))
     none = hiding([[1, 1], [1, 1]], [[1], [0]], law="gaussian").single(0)
     assert none.lower == math.inf
-
-
-def test_laplace_draws_bound_rho_from_above_only() -> None:
-    laws = (("laplace", Fraction(2)), ("gaussian", Fraction(3)))
-    price = ConcentratedPrice(laws)
-    assert price.rates == [Fraction(1, 8), Fraction(1, 6)]
-    assert not price.floor(rounded=False, whole=True)
-
-
-def test_rounding_leaves_bounds_from_below_where_their_proof_allows() -> None:
-    laplace, gaussian = (("laplace", Fraction(2)),), (("gaussian", Fraction(2)),)
-    assert PurePrice(laplace).floor(rounded=True, whole=True)
-    assert not PurePrice(laplace).floor(rounded=True, whole=False)
-    assert ConcentratedPrice(gaussian).floor(rounded=False, whole=False)
-    assert not ConcentratedPrice(gaussian).floor(rounded=True, whole=True)
-
-
-def test_a_wrong_dual_proves_less_and_never_more() -> None:
-    matrix, target = whole_array([[1, 0], [1, 1]]), whole_array([1, 0])
-    price = PurePrice([("laplace", Fraction(1))] * 2)
-    rates = [Fraction(1)] * 2
-    for dual in ([2, -1], [1, 0], [-7, 3], [0, 1], [0, 0]):
-        assert bound_from_below(price, matrix, target, rates, [dual], math.inf) <= 2
-    assert bound_from_below(price, matrix, target, rates, [[2, -1]], math.inf) == 2
-
-
-def test_rounded_duals_go_from_coarse_to_fine() -> None:
-    assert rounded_duals(np.zeros(3)) == []
-    assert rounded_duals(np.array([0.5, -1.0, 0.0]))[0] == [1, -2, 0]
-    assert rounded_duals(np.array([1 / 3, 1 / 2]))[1] == [2, 3]
-
-
-def test_an_exact_dual_is_computed_from_where_it_is_tight() -> None:
-    # weights of thirds and sevenths: the dual has a denominator that no rounding hits
-    matrix = whole_array([[4093, 4096], [4096, 1]])
-    rates = [Fraction(1, 3), Fraction(1, 7)]
-    dual = np.linalg.solve(matrix.T.astype(float), [1 / 3, 1 / 7])
-    (vector,) = vertex_dual(matrix, dual, rates)
-    pull = [sum(y * int(m) for y, m in zip(vector, column, strict=True)) for column in matrix.T]
-    assert pull[0] * 3 == pull[1] * 7
-
-
-def test_solvers_say_when_they_find_nothing() -> None:
-    matrix, costs = np.array([[2.0]]), np.ones(1)
-    assert solver.cheapest(np.zeros((1, 1)), np.ones(1), costs) is None
-    assert solver.cheapest(matrix, np.array([6.0]), costs, longest=1) is None
-    assert solver.cheapest_whole(matrix, np.ones(1), costs) is None

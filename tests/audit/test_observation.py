@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from ameles.audit import Instant, Verdict, exact_loss
-from ameles.audit.observation import NotLinear, Observer, matrices_of, views_of
+from ameles.audit.observation import NotLinear, Observer, matrices_of
+from ameles.core.exceptions import BadInput
 from ameles.core.mechanism import Noise
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.noise import Tape, Zero
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.noise import Tape
 from ameles.noise.arrays import IntArray
-from tests.audit.pan_private import PanPrivateFigure
 from tests.audit.weighted import RoundedCounter, WeightedCounter, unit
 
 
@@ -44,20 +45,37 @@ def test_states_are_seen_where_asked() -> None:
     assert observer.see([5, 7], [1, 1]) == [0, 0, 6, 1, 6, 14, 14, 0]
 
 
+def test_an_event_may_come_after_the_intruder() -> None:
+    recipe = SimpleTwoCounter(epsilon=1)
+    observer = Observer(recipe, 2, (Instant(1, between=True),))
+    # release; state after an event that counts nothing; release with the step's own event
+    assert observer.see([5, 7, 100], [1, 2]) == [6, 13, 1, 115]
+
+
+def test_announcements_are_made_between_what_is_seen() -> None:
+    recipe = PanPrivateCounter(epsilon=1, horizon=2, intrusions="announced")
+    # noises: counter; tree of two levels at step 1; at the announcement; tree at step 2
+    draws, inputs = [100, 1, 2, 1000, 3, 4], [10, 20]
+    # position, depth, counter, two open noises: before and after the announcement
+    before, after = [1, 2, 110, 0, 2], [0, 2, 1110, 0, 0]
+    at_once = Observer(recipe, 2, (Instant(1, announced=0), Instant(1)))
+    assert at_once.see(draws, inputs) == [113, *before, *after, 1137]
+    late = Observer(recipe, 2, (Instant(0, announced=1), Instant(1)))
+    start = [0, 2, 100, 0, 0]
+    assert late.see(draws, inputs) == [*start, 113, *after, 1137]
+    within = Observer(recipe, 2, (Instant(1, added=True, announced=0),))
+    assert within.see(draws, inputs) == [113, 1, 2, 130, 0, 2, 1137]
+
+
+def test_instants_that_never_come_are_refused() -> None:
+    with pytest.raises(BadInput, match="In 2 steps there is no instant after step 3"):
+        Observer(SimpleTwoCounter(epsilon=1), 2, (Instant(3),))
+
+
 def test_fractions_are_seen_whole() -> None:
     matrices = matrices_of(Observer(RoundedCounter(epsilon=1, horizon=1), 1))
     assert matrices.noise.tolist() == [[3, 5]]
     assert matrices.data.tolist() == [[8]]
-
-
-def test_what_a_promise_covers() -> None:
-    none = BinaryCounter(epsilon=1, horizon=2)
-    one = PanPrivateFigure(epsilon=1, horizon=2)
-    every = SimpleTwoCounter(epsilon=1)
-    assert views_of(none, none.start(Zero()), 2) == [()]
-    instants = [Instant(0), Instant(0, True), Instant(1), Instant(1, True), Instant(2)]
-    assert views_of(one, one.start(Zero()), 2) == [(instant,) for instant in instants]
-    assert views_of(every, every.start(Zero()), 2) == [tuple(instants)]
 
 
 @dataclass(frozen=True, kw_only=True)

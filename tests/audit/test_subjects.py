@@ -13,7 +13,10 @@ from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.parameters import Epsilon
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 7, 64])
@@ -63,6 +66,19 @@ def test_a_delta_goes_with_epsilon(horizon: int) -> None:
     approx, concentrated = variants(GaussianBinaryCounter, epsilon=Fraction(1), horizon=horizon)
     assert approx.loss == Approx(1, "1e-6")
     assert concentrated.loss == Concentrated("1/2")
+
+
+@pytest.mark.parametrize("kind", [PanPrivateCounter, PanPrivateTreeCounter])
+def test_each_kind_of_intrusion_is_audited_with_and_without_an_end(
+    kind: type[CounterRecipe],
+) -> None:
+    found = variants(kind, epsilon=Fraction(1), horizon=8)
+    assert [(each.intrusions.value, each.guarantee.horizon) for each in found] == [
+        ("one", 8),
+        ("one", None),
+        ("announced", 8),
+        ("announced", None),
+    ]
 
 
 def test_dyadic_intervals_end_within_the_horizon() -> None:

@@ -27,13 +27,44 @@ def test_a_table_of_all_mechanisms() -> None:
     ended = ask("--horizon", "3")
     assert ended.exit_code == 0, ended.stderr
     lines = ended.stdout.splitlines()
-    assert lines[0].split() == [*("mechanism", "T", "claimed", "exact", "verdict", "worst", "pair")]
+    heads = ("mechanism", "T", "intrusions", "claimed", "exact", "verdict", "worst", "pair")
+    assert lines[0].split() == [*heads]
     for name in names():
         assert any(
             line.startswith(name) and ("certified" in line or "not linear" in line)
             for line in lines
         )
     assert ended.stderr.endswith("none refuted.\n")
+
+
+def test_counters_with_private_state_are_audited_for_every_intrusion() -> None:
+    ended = ask("PanPrivateCounter", "PanPrivateTreeCounter", "--horizon", "2")
+    assert ended.exit_code == 0, ended.stderr
+    lines = [line.split() for line in ended.stdout.splitlines()[2:]]
+    shown = [(line[0], " ".join(line[1:-5]).partition(" epsilon")[0]) for line in lines]
+    ways = ["2 one", "2, no end one", "2 announced", "2, no end announced"]
+    assert [name for name, _ in shown] == ["PanPrivateCounter"] * 4 + ["PanPrivateTreeCounter"] * 4
+    assert [way for _, way in shown] == ways * 2
+    assert all("certified" in line for line in lines)
+    assert "state seen" in ended.stdout
+
+
+def test_json_says_against_what_and_when_the_state_was_seen() -> None:
+    found = json.loads(ask("PanPrivateTreeCounter", "--horizon", "2", "--json").stdout)
+    assert [(one["intrusions"], one["horizon"]) for one in found] == [
+        *(("one", 2), ("one", None), ("announced", 2), ("announced", None))
+    ]
+    for one in found:
+        assert one["exact"] == "1"
+        assert one["worst"]["seen"]
+
+
+def test_a_narrow_terminal_gets_the_worst_pairs_below() -> None:
+    narrow = CliRunner(env={"COLUMNS": "80"})
+    ended = narrow.invoke(app, ["audit", "PanPrivateCounter", "--horizon", "2"])
+    assert max(map(len, ended.stdout.splitlines()[:6])) <= 80
+    assert "worst pair" not in ended.stdout
+    assert "\nPanPrivateCounter: step 2 by 1; state seen with an input added" in ended.stdout
 
 
 def test_json_is_for_programs() -> None:

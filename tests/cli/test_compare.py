@@ -102,6 +102,53 @@ def test_with_a_delta_the_bound_is_that_of_gaussian_noise() -> None:
     assert "Gaussian" in ask("--horizon", "8", "--epsilon", "1", "--delta", "1e-6").stderr
 
 
+@pytest.mark.parametrize(
+    ("intrusions", "best"),
+    [
+        ("none", "SiblingsCounter"),
+        ("one", "PanPrivateTreeCounter"),
+        ("announced", "PanPrivateTreeCounter"),
+        ("every", "SimpleTwoCounter"),
+    ],
+)
+def test_intrusions(intrusions: str, best: str) -> None:
+    arguments = ("--horizon", "2^10", "--epsilon", "1", "--intrusions", intrusions)
+    found = report(*arguments)
+    assert found["intrusions"] == intrusions
+    assert found["mechanisms"][0]["mechanism"] == best
+    recipe = recipe_from_json(json.dumps(found["mechanisms"][0]["recipe"]))
+    assert recipe == counter(epsilon=1, horizon=1024, intrusions=intrusions)
+    said = ask(*arguments).stderr
+    assert ("before any intrusion was announced" in said) is (intrusions == "announced")
+
+
+def test_against_intrusions_everywhere_the_bound_is_that_of_their_number() -> None:
+    # Thm 4.3: of the order of sqrt(n), and the random walk is within a factor of three of it
+    for horizon in (2**10, 2**16):
+        found = comparison(epsilon=1, horizon=horizon, intrusions="every")
+        assert found.bound > 0.7 * math.sqrt(horizon)
+        assert found.lines[0].to_bound is not None
+        assert 1 <= found.lines[0].to_bound < 3
+    short = comparison(epsilon=1, horizon=2, intrusions="every")
+    assert all(line.to_bound is None or line.to_bound >= 1 for line in short.lines)
+
+
+def test_gaussian_noise_is_not_offered_against_intrusions() -> None:
+    with_delta = comparison(epsilon=1, delta="1e-6", horizon=1024, intrusions="one")
+    without = comparison(epsilon=1, horizon=1024, intrusions="one")
+    assert with_delta == without
+    assert not with_delta.gaussian
+
+
+def test_without_an_end_no_single_scale_is_named() -> None:
+    found = comparison(epsilon=1, horizon=None, intrusions="one")
+    why = {line.mechanism: line.why for line in found.lines}
+    assert why["PanPrivateTreeCounter"] == "the smallest error"
+    assert "noises of scale" not in why["PanPrivateCounter"]
+    known = comparison(epsilon=1, horizon=1024, intrusions="one")
+    assert "like 11.0 noises of scale 11" in {line.why for line in known.lines}
+
+
 @pytest.mark.parametrize("contributions", [1, 2, 3, 7, 300])
 @pytest.mark.parametrize("epsilon", [0.1, 1, 3])
 def test_no_promise_is_below_the_bound(contributions: int, epsilon: float) -> None:
@@ -138,6 +185,7 @@ def test_refusals() -> None:
     assert "'mean', 'worst' or the number of a step" in refusal(*asked, "8", "--optimise", "best")
     assert "'optimise' parameter must be" in refusal(*asked, "8", "--optimise", "9")
     assert "'epsilon' parameter must be" in refusal("--epsilon", "0", "--horizon", "8")
+    assert "'none', 'one', 'announced' or" in refusal(*asked, "8", "--intrusions", "two")
     assert "must end in .png or .svg" in refusal(*asked, "8", "--plot", "table.pdf")
 
 

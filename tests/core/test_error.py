@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ameles.core.error import AdditiveError, Error
 
 from .protocols import lacks, members
@@ -21,6 +24,14 @@ class LaplaceError:
     def std(self, t: int) -> float:
         return math.sqrt(2)
 
+    def bounds(self, steps: NDArray[np.int64], beta: float) -> NDArray[np.float64]:
+        return np.full(len(steps), self.bound(1, beta))
+
+    def between_bounds(
+        self, before: NDArray[np.int64], after: NDArray[np.int64], beta: float
+    ) -> NDArray[np.float64]:
+        return 2 * self.bounds(after, beta / 2)
+
 
 def test_a_toy_is_an_error_for_mypy_and_at_run_time() -> None:
     error: Error = LaplaceError()
@@ -28,8 +39,9 @@ def test_a_toy_is_an_error_for_mypy_and_at_run_time() -> None:
     assert lacks(type(error), Error) == lacks(type(additive), AdditiveError) == []
 
 
-def test_an_additive_error_is_an_error_with_a_standard_deviation() -> None:
-    assert members(AdditiveError).keys() - members(Error).keys() == {"std"}
+def test_an_additive_error_has_a_deviation_and_bounds_at_many_steps() -> None:
+    more = members(AdditiveError).keys() - members(Error).keys()
+    assert more == {"std", "bounds", "between_bounds"}
 
 
 def test_numbers_can_be_computed_with() -> None:
@@ -49,7 +61,11 @@ def test_an_error_without_a_standard_deviation_is_not_additive() -> None:
 
     error: Error = Bounded()
     assert lacks(type(error), Error) == []
-    assert lacks(Bounded, AdditiveError) == ["std is missing"]
+    assert lacks(Bounded, AdditiveError) == [
+        "std is missing",
+        "bounds is missing",
+        "between_bounds is missing",
+    ]
 
 
 def test_an_error_with_other_parameters_is_seen() -> None:

@@ -12,21 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ameles.core.release import Release
+from ameles.core.exceptions import BadInput
+from ameles.core.release import COLUMNS, Release
 
 from .transport import sent
 
 START = datetime(2026, 1, 3, tzinfo=UTC)
 RELEASE = Release(
     stream="flu",
-    name="fever",
-    key=("north", "adult"),
+    release="fever",
+    key="north/adult",
     step=3,
     start=START,
     end=START + timedelta(days=1),
     value=17,
     low=11,
     high=23,
+    label="",
     mechanism="BinaryCounter",
     entry=1,
 )
@@ -35,18 +37,19 @@ RELEASE = Release(
 def test_a_record_has_every_field_in_order() -> None:
     assert RELEASE.to_dict() == {
         "stream": "flu",
-        "name": "fever",
-        "key": ["north", "adult"],
+        "release": "fever",
+        "key": "north/adult",
         "step": 3,
-        "start": "2026-01-03T00:00:00+00:00",
-        "end": "2026-01-04T00:00:00+00:00",
+        "start": "2026-01-03T00:00:00Z",
+        "end": "2026-01-04T00:00:00Z",
         "value": 17,
         "low": 11,
         "high": 23,
+        "label": "",
         "mechanism": "BinaryCounter",
         "entry": 1,
     }
-    assert list(RELEASE.to_dict()) == [each.name for each in fields(Release)]
+    assert tuple(RELEASE.to_dict()) == COLUMNS == tuple(each.name for each in fields(Release))
 
 
 def test_a_stream_without_a_clock_has_no_times() -> None:
@@ -54,30 +57,31 @@ def test_a_stream_without_a_clock_has_no_times() -> None:
     assert (timeless["start"], timeless["end"]) == (None, None)
 
 
-@given(
-    st.lists(st.text(), max_size=3).map(tuple),
-    st.integers() | st.floats(allow_nan=False, allow_infinity=False),
-    st.none() | st.datetimes(timezones=st.just(UTC)),
-)
+NUMBERS = st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.text(), NUMBERS, NUMBERS, st.none() | st.datetimes(timezones=st.just(UTC)))
 def test_a_record_is_json_that_means_the_release(
-    key: tuple[str, ...], value: int | float, start: datetime | None
+    key: str, value: int | float | None, low: int | float | None, start: datetime | None
 ) -> None:
-    release = replace(RELEASE, key=key, value=value, start=start)
+    release = replace(RELEASE, key=key, value=value, low=low, start=start)
     record = json.loads(json.dumps(release.to_dict(), allow_nan=False))
     times = {
         edge: record[edge] and datetime.fromisoformat(record[edge]) for edge in ("start", "end")
     }
-    assert Release(**{**record, **times, "key": tuple(record["key"])}) == release
+    assert Release(**{**record, **times}) == release
 
 
-def test_a_time_keeps_its_own_zone() -> None:
+def test_every_time_is_written_in_utc() -> None:
     there = START.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    assert replace(RELEASE, start=there).to_dict()["start"] == "2026-01-03T05:30:00+05:30"
+    assert replace(RELEASE, start=there).to_dict()["start"] == "2026-01-03T00:00:00Z"
+    late = START + timedelta(microseconds=250)
+    assert replace(RELEASE, start=late).to_dict()["start"] == "2026-01-03T00:00:00.000250Z"
 
 
-def test_a_record_is_not_shared_with_its_release() -> None:
-    RELEASE.to_dict()["key"].append("changed")
-    assert RELEASE.key == ("north", "adult")
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(BadInput, match="times with a zone"):
+        replace(RELEASE, start=START.replace(tzinfo=None)).to_dict()
 
 
 def test_what_was_published_does_not_change() -> None:

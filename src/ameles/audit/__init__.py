@@ -6,7 +6,8 @@ a small noise; ``sampled_loss`` can refute a claim from draws, and never certify
 
 from ameles.audit.enumeration import Enumerated, enumerated_loss, wrapped_run
 from ameles.audit.exact import exact_loss
-from ameles.audit.finding import Finding, Instant, Pair, Verdict
+from ameles.audit.finding import Finding, Pair, Verdict
+from ameles.audit.instant import Instant
 from ameles.audit.sampled import Sampled, sampled_loss
 
 __all__ = [

@@ -20,8 +20,9 @@ from fractions import Fraction
 
 from ameles.accounting.concentrated import zcdp_epsilon, zcdp_rho
 from ameles.audit import solver
-from ameles.audit.finding import Amount, Finding, Pair, View
+from ameles.audit.finding import Amount, Finding, Pair
 from ameles.audit.hiding import Hiding
+from ameles.audit.instant import View, views_of
 from ameles.audit.neighbours import Worst, worst_neighbours
 from ameles.audit.observation import (
     PATTERNS,
@@ -30,11 +31,9 @@ from ameles.audit.observation import (
     NotLinear,
     Observer,
     matrices_of,
-    views_of,
 )
 from ameles.audit.shift import ConcentratedPrice, Price, PurePrice
 from ameles.core.exceptions import BadInput, HorizonReached
-from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Approx, Concentrated, Loss
 from ameles.core.parameters import whole
 from ameles.noise import Zero
@@ -54,24 +53,27 @@ def exact_loss(
     """The loss of a recipe over ``steps`` steps, by default up to its horizon.
 
     ``views`` says at which instants states are seen, each view on its own; by default what
-    the guarantee covers.  ``tick`` is called as the work goes on.
+    the guarantee covers, see ``views_of``.  ``tick`` is called as the work goes on.
     """
     solver.require()
-    _refuse_what_cannot_be_seen(recipe, given=views is not None)
+    _refuse_vectors(recipe)
+    promise = recipe.guarantee
     count, stepping, note = _length(recipe, steps)
-    wanted = list(views) if views is not None else views_of(recipe, recipe.start(Zero()), count)
+    wanted = list(views) if views is not None else views_of(promise, recipe.start(Zero()), count)
     try:
         found = [_look(Observer(recipe, count, v, stepping=stepping), tick) for v in wanted]
     except NotLinear as seen:
         return Finding(
             mechanism=type(recipe).__name__,
             steps=count,
-            claimed=recipe.guarantee.loss,
+            claimed=promise.loss,
             lower=Fraction(0),
             upper=math.inf,
             worst=None,
             how=str(seen),
             linear=False,
+            intrusions=promise.intrusions,
+            horizon=promise.horizon,
         )
     lower = max(one.lower for one in found)
     upper = max(one.upper for one in found)
@@ -81,27 +83,23 @@ def exact_loss(
     return Finding(
         mechanism=type(recipe).__name__,
         steps=count,
-        claimed=recipe.guarantee.loss,
+        claimed=promise.loss,
         lower=lower,
         upper=upper,
         worst=Pair(changes=changes, seen=worst.view),
         how=note + worst.worst.how,
+        intrusions=promise.intrusions,
+        horizon=promise.horizon,
     )
 
 
-def _refuse_what_cannot_be_seen(recipe: Auditable, *, given: bool) -> None:
+def _refuse_vectors(recipe: Auditable) -> None:
     width = getattr(recipe, "width", None)
     if width is not None:
         raise BadInput(
             f"The audit takes a plain counter. Got one of width {width} instead.",
             why="a vector of counters is the same counter for each key",
             tip="the same recipe with width=None",
-        )
-    if recipe.guarantee.intrusions is Intrusions.ANNOUNCED and not given:
-        raise BadInput(
-            "Announced intrusions cannot be audited.",
-            why="the audit has no way to announce them to a run",
-            tip="views= with the instants at which the state is seen, unannounced",
         )
 
 

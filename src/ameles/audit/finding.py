@@ -18,6 +18,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from ameles.audit.instant import Instant, View
+from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Approx, Concentrated, Loss, Pure, loss_to_dict, shown
 
 # An exact number, or math.inf; never another float.
@@ -31,22 +33,6 @@ class Verdict(Enum):
     REFUTED = "refuted"  # a proof that it is not
     NOT_CERTIFIED = "not certified"  # neither
     NOT_LINEAR = "not linear"  # another kind of audit is needed, or the code is broken
-
-
-@dataclass(frozen=True, slots=True)
-class Instant:
-    """When a state is seen: after ``step`` steps, or with an input added to the next one."""
-
-    step: int
-    added: bool = False
-
-    def __str__(self) -> str:
-        if self.added:
-            return f"with an input added to step {self.step + 1}"
-        return f"after step {self.step}" if self.step else "before step 1"
-
-
-View: TypeAlias = tuple[Instant, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +61,8 @@ class Finding:
     worst: Pair | None
     how: str
     linear: bool = True
+    intrusions: Intrusions = Intrusions.NONE  # that the claim covers
+    horizon: int | None = None  # of the claim
 
     @property
     def limit(self) -> Fraction:
@@ -120,7 +108,9 @@ class Finding:
         return {
             "mechanism": self.mechanism,
             "steps": self.steps,
+            "horizon": self.horizon,
             "claimed": loss_to_dict(self.claimed),
+            "intrusions": self.intrusions.value,
             "lower": str(self.lower),
             "upper": str(self.upper),
             "exact": None if self.exact is None else str(self.exact),
@@ -147,5 +137,10 @@ def written(amount: Amount) -> str:
 def _pair_to_dict(pair: Pair) -> dict[str, Any]:
     return {
         "changes": [{"step": step, "by": amount} for step, amount in pair.changes],
-        "seen": [{"step": instant.step, "added": instant.added} for instant in pair.seen],
+        "seen": [_instant_to_dict(instant) for instant in pair.seen],
     }
+
+
+def _instant_to_dict(instant: Instant) -> dict[str, Any]:
+    step, phase = instant.place
+    return {"step": step, "within": phase.name.lower(), "announced": instant.announced}

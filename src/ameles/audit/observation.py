@@ -8,7 +8,8 @@ fractions whole.  Superposition is then probed, since a column says nothing abou
 
 What is shown are the outputs, and at chosen instants the integers of the state.  A run whose
 outputs are decoded from noisy integers has a method ``encodings`` that takes inputs as ``feed``
-does and gives those integers instead.
+does and gives those integers instead.  A run whose steps have parts has ``add`` and ``release``,
+one that can be told of an intrusion ``announce``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from ameles.audit.algebra import Whole, clear_denominators, product, whole_array
-from ameles.audit.finding import Instant, View
+from ameles.audit.instant import Act, Phase, Place, View, acts_of, refuse_unseen
 from ameles.core.guarantee import Guarantee
 from ameles.core.mechanism import Noise
-from ameles.mechanisms.counters.folded import FoldedRun
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import Tape, Zero
 
@@ -74,17 +74,17 @@ class Observer:
         self.steps = steps
         self.view = view
         self.stepping = stepping
+        run = recipe.start(Zero())
+        refuse_unseen(view, run, steps)
         # Outputs that are decoded from noisy integers: these are looked at instead.
-        self.encoded = not (decoded or view or stepping) and hasattr(
-            recipe.start(Zero()), "encodings"
-        )
+        self.encoded = not (decoded or view or stepping) and hasattr(run, "encodings")
         # ``step`` is another way to the same outputs, up to the horizon.
         horizon = recipe.guarantee.horizon
         within = horizon is None or steps <= horizon
         self.steps_too = within and not (view or stepping or self.encoded)
         self.resolution = int(getattr(recipe, "resolution", 1))
         self.laws: list[tuple[str, Any]] | None = None
-        self._instants = frozenset(view)
+        self._acts = acts_of(view)
         self._fingerprint = recipe.fingerprint
         self._size: int | None = None
 
@@ -109,36 +109,28 @@ class Observer:
 
     def _step_by_step(self, run: Any, inputs: Sequence[int]) -> list[Any]:
         seen: list[Any] = []
-        self._seize(run, Instant(0), seen)
+        self._act(run, (0, Phase.CLOSED), seen)
         for t, x in enumerate(inputs):
-            if Instant(t, added=True) in self._instants:
+            if (t, Phase.BETWEEN) in self._acts:
+                run.add(0)
+                self._act(run, (t, Phase.BETWEEN), seen)
+            if (t, Phase.ADDED) in self._acts:
                 run.add(x)
-                self._seize(run, Instant(t, added=True), seen)
+                self._act(run, (t, Phase.ADDED), seen)
                 release = run.release()
             else:
                 release = run.step(x)
             seen += np.asarray(release).ravel().tolist()
-            self._seize(run, Instant(t + 1), seen)
+            self._act(run, (t + 1, Phase.CLOSED), seen)
         return seen
 
-    def _seize(self, run: Any, instant: Instant, seen: list[Any]) -> None:
-        if instant in self._instants:
-            for part in unpack(run.snapshot(), self._fingerprint).parts:
-                seen += part.tolist()
-
-
-def views_of(recipe: Auditable, run: Any, steps: int) -> list[View]:
-    """What the guarantee lets an adversary see beyond the outputs, each case in turn."""
-    instants = [Instant(t) for t in range(steps + 1)]
-    if isinstance(run, FoldedRun):
-        instants += [Instant(t, added=True) for t in range(steps)]
-        instants.sort(key=lambda instant: (instant.step, instant.added))
-    match recipe.guarantee.intrusions.value:
-        case "none":
-            return [()]
-        case "every":
-            return [tuple(instants)]
-    return [(instant,) for instant in instants]  # and each of them shows all outputs too
+    def _act(self, run: Any, place: Place, seen: list[Any]) -> None:
+        for act in self._acts.get(place, ()):
+            if act is Act.ANNOUNCED:
+                run.announce()
+            else:
+                for part in unpack(run.snapshot(), self._fingerprint).parts:
+                    seen += part.tolist()
 
 
 def matrices_of(observer: Observer) -> Matrices:

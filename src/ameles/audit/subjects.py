@@ -2,7 +2,8 @@
 
 A mechanism gets epsilon and the horizon, and a delta of 1e-6 where it knows one; where it can
 be asked for rho instead, both kinds are audited, rho at epsilon^2 / 2.  One without an end
-keeps none.
+keeps none.  One that can be asked for intrusions is audited for each kind of them, and with and
+without an end.
 
 >>> subjects(["SimpleTwoCounter"], epsilon="1/2", horizon=8)
 [SimpleTwoCounter(unit='event', width=None, contributions=1, bound=1,
@@ -12,7 +13,7 @@ keeps none.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from fractions import Fraction
 from typing import Any
 
@@ -47,7 +48,7 @@ def subjects(
 
 
 def variants(kind: type[CounterRecipe], *, epsilon: Fraction, horizon: int) -> list[CounterRecipe]:
-    """A mechanism in each of the currencies that it knows."""
+    """A mechanism in each of the currencies that it knows, against each kind of intrusion."""
     parameters = inspect.signature(kind).parameters
     needed = {name for name, each in parameters.items() if each.default is each.empty}
     known: dict[str, Any] = {"horizon": horizon, "intervals": dyadic(horizon)}
@@ -57,12 +58,29 @@ def variants(kind: type[CounterRecipe], *, epsilon: Fraction, horizon: int) -> l
             f"{kind.__name__} needs {', '.join(missing)}, which cannot be made up here.",
             tip="ameles.audit.exact_loss with a recipe of your own",
         )
+    found = (
+        {**given, **protection, **currency}
+        for protection in _protections(parameters.keys(), horizon)
+        for currency in _currencies(parameters.keys(), epsilon)
+    )
+    return [kind(**chosen) for chosen in found]
+
+
+def _currencies(parameters: Set[str], epsilon: Fraction) -> list[dict[str, Any]]:
     currencies: list[dict[str, Any]] = [{"epsilon": epsilon, "delta": DELTA}]
     if "delta" not in parameters:
         currencies = [{"epsilon": epsilon}]
     currencies.append({"rho": epsilon**2 / 2})
+    return [currency for currency in currencies if currency.keys() <= parameters]
+
+
+def _protections(parameters: Set[str], horizon: int) -> list[dict[str, Any]]:
+    if "intrusions" not in parameters:
+        return [{}]
     return [
-        kind(**given, **currency) for currency in currencies if currency.keys() <= parameters.keys()
+        {"intrusions": intrusions, "horizon": end}
+        for intrusions in ("one", "announced")
+        for end in (horizon, None)
     ]
 
 

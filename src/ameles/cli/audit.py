@@ -1,12 +1,14 @@
 """``ameles audit``: the privacy loss of the mechanisms, computed from their code.
 
 Each mechanism is run with impulses on its tape and in its data; what it shows becomes a
-linear program, and the answer is proved in exact fractions before it is printed.
+linear program, and the answer is proved in exact fractions before it is printed.  Where a
+guarantee says that the state may be seized, what is shown is the state together with all releases.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Annotated, TypeAlias
@@ -32,9 +34,12 @@ STYLES = {
 }
 GRAVITY = (Verdict.CERTIFIED, Verdict.NOT_LINEAR, Verdict.NOT_CERTIFIED, Verdict.REFUTED)
 QUIET_SECONDS = 1.0
-HEADS = ("mechanism", "T", "claimed", "exact", "verdict", "worst pair")
+PIPED_WIDTH = 140
+WIDE = 120  # columns that the table needs with the worst pairs
+HEADS = ("mechanism", "T", "intrusions", "claimed", "exact", "verdict", "worst pair")
 
-Groups: TypeAlias = dict[tuple[str, str], list[Finding]]
+# By mechanism, currency, intrusions, and whether it has a horizon.
+Groups: TypeAlias = dict[tuple[str, str, str, bool], list[Finding]]
 
 
 def audit(
@@ -62,9 +67,7 @@ def audit(
         found = [finding.to_dict() for group in groups.values() for finding in group]
         typer.echo(json.dumps(found, indent=2))
     else:
-        Console().print(table(groups))
-        for note in notes(groups):
-            typer.echo(note)
+        _show(groups)
     verdicts = [finding.verdict for group in groups.values() for finding in group]
     refuted = verdicts.count(Verdict.REFUTED)
     if not as_json:
@@ -75,7 +78,7 @@ def audit(
 
 
 def _look(names: list[str], horizons: list[int], epsilon: str) -> Groups:
-    """Every finding, by mechanism and currency, with a word on standard error if it takes long."""
+    """Every finding, by what is claimed, with a word on standard error if it takes long."""
     groups: Groups = {}
     with Progress() as progress:
         for place, steps in enumerate(horizons, start=1):
@@ -84,7 +87,8 @@ def _look(names: list[str], horizons: list[int], epsilon: str) -> Groups:
                 progress.says(f"{name}, {steps} steps (horizon {place} of {len(horizons)})")
                 finding = exact_loss(recipe, steps=steps, tick=progress.tick)
                 currency = type(finding.claimed).__name__
-                groups.setdefault((name, currency), []).append(finding)
+                claim = name, currency, finding.intrusions.value, finding.horizon is not None
+                groups.setdefault(claim, []).append(finding)
     return groups
 
 
@@ -114,30 +118,51 @@ class Progress:
             self.shown = True
 
 
-def table(groups: Groups) -> Table:
-    """One line for each mechanism: the gravest of its findings."""
+def _show(groups: Groups) -> None:
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(width=PIPED_WIDTH)  # a file has no right edge to wrap at
+    beside = console.width >= WIDE
+    console.print(table(groups, HEADS if beside else HEADS[:-1]))
+    if not beside:  # the worst pairs need their own lines
+        pairs = [(name, worst_pair(found)) for (name, *_), found in groups.items()]
+        for name, pair in dict.fromkeys(pairs):
+            typer.echo(f"{name}: {pair or 'none found'}")
+    for note in notes(groups):
+        typer.echo(note)
+
+
+def table(groups: Groups, heads: tuple[str, ...] = HEADS) -> Table:
+    """One line for each claim: the gravest of its findings."""
     lines = Table(
-        *HEADS, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True
+        *heads, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True
     )
-    for column, head in zip(lines.columns, HEADS, strict=True):
-        column.no_wrap = head in ("mechanism", "T", "verdict")
-    for (name, _), found in groups.items():
+    for column, head in zip(lines.columns, heads, strict=True):
+        column.no_wrap = head in ("mechanism", "T", "intrusions", "verdict")
+    for (name, _, intrusions, ends), found in groups.items():
         gravest = max(found, key=gravity)
         first, last = min(one.steps for one in found), max(one.steps for one in found)
         spread = f"{first}" if first == last else f"{first} to {last}"
-        at = "" if first == last else f"T = {gravest.steps}: "
-        worst = f"{at}{gravest.worst}" if gravest.worst else ""
+        spread = spread if ends else f"{spread}, no end"
         verdict = Text(gravest.verdict.value, STYLES[gravest.verdict])
         # As Text, since brackets in a plain string would be read as markup.
-        cells = [name, spread, str(gravest.claimed), gravest.computed]
-        lines.add_row(*map(Text, cells), verdict, Text(worst))
+        cells = map(Text, (name, spread, intrusions, str(gravest.claimed), gravest.computed))
+        lines.add_row(*[*cells, verdict, Text(worst_pair(found))][: len(heads)])
     return lines
+
+
+def worst_pair(found: list[Finding]) -> str:
+    """The neighbours of the gravest finding, and at which horizon if there are several."""
+    gravest = max(found, key=gravity)
+    several = len({finding.steps for finding in found}) > 1
+    at = f"T = {gravest.steps}: " if several else ""
+    return f"{at}{gravest.worst}" if gravest.worst else ""
 
 
 def notes(groups: Groups) -> list[str]:
     """Why there is no number, for each reason that was met."""
     reasons: dict[str, list[str]] = {}
-    for (name, _), found in groups.items():
+    for (name, *_), found in groups.items():
         for finding in found:
             if finding.verdict in (Verdict.NOT_LINEAR, Verdict.NOT_CERTIFIED):
                 reasons.setdefault(f"{finding.verdict.value}: {finding.how}", []).append(name)

@@ -51,6 +51,10 @@ def compare(
     width: Annotated[
         str | None, typer.Option(help="How many counters advance together.", metavar="COUNT")
     ] = None,
+    intrusions: Annotated[
+        str,
+        typer.Option(help="How often the state may be seized.", metavar="none|one|announced|every"),
+    ] = "none",
     optimise: Annotated[
         str, typer.Option(help="What is to be small.", metavar="mean|worst|STEP")
     ] = "mean",
@@ -73,6 +77,7 @@ def compare(
             horizon=_steps(horizon, unbounded),
             width=None if width is None else whole_number(width, "width"),
             contributions=whole_number(contributions, "contributions"),
+            intrusions=intrusions,
             optimise=_objective(optimise),
         )
     if as_json:
@@ -125,6 +130,7 @@ def _report(found: Comparison) -> dict[str, object]:
     return {
         "steps": found.steps,
         "looked_at": found.looked_at,
+        "intrusions": found.intrusions.value,
         "bound": found.bound,
         "bound_on": "mean" if found.gaussian else "all steps with 95%",
         "mechanisms": lines,

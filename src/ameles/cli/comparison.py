@@ -3,7 +3,8 @@
 Pure guarantees are held against the packing bound.  It speaks of all steps at once, so what
 is compared with it is the counter's own promise for all steps at once, with 95%.  With a
 delta that bound is void; then the mean error is held against what any factorisation with
-Gaussian noise must have, which Laplace noise may undercut.
+Gaussian noise must have, which Laplace noise may undercut.  Where the state may be seized after
+every step, the bound is the larger of the packing bound and of that for so many intrusions.
 """
 
 from __future__ import annotations
@@ -13,14 +14,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ameles.accounting.concentrated import zcdp_rho
+from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
 from ameles.core.parameters import Exact, exact
 from ameles.mechanisms import laplace_sum
-from ameles.mechanisms.counters.choose import POINTS, REFERENCE, Objective, Row, compare
+from ameles.mechanisms.counters.choose import (
+    POINTS,
+    REFERENCE,
+    Objective,
+    Row,
+    compare,
+    intrusions_of,
+)
 from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
-from ameles.mechanisms.counters.lower_bounds import packing_bound
+from ameles.mechanisms.counters.lower_bounds import intrusion_bound, packing_bound
 
 BETA = 0.05
+# A bound for fewer intrusions holds for more, and takes less time to compute.
+MOST_INTRUSIONS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,7 @@ class Comparison:
     gaussian: bool
     bound: float
     lines: tuple[Line, ...]
+    intrusions: Intrusions = Intrusions.NONE
 
     @property
     def looked_at(self) -> int:
@@ -69,8 +81,14 @@ class Comparison:
                 "what holds at all steps together with 95%, over the least that any counter "
                 f"of this epsilon can promise so, {self.bound:g}"
             )
+        seized = []
+        if self.intrusions is Intrusions.ANNOUNCED:
+            seized = [
+                "             before any intrusion was announced: each adds noise to all counts"
+            ]
         return [
             f"mean         standard deviation of one count, over {spread}",
+            *seized,
             "worst        the largest that any step was found to have",
             "last ±95%    at the last step 19 of 20 errors are within",
             "memory       integers per counter, with up to 1024 of noise drawn ahead",
@@ -85,6 +103,7 @@ def comparison(
     horizon: int | None,
     width: int | None = None,
     contributions: int = 1,
+    intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
 ) -> Comparison:
     """Every counter that can give this guarantee, beside the bound."""
@@ -94,17 +113,23 @@ def comparison(
         horizon=horizon,
         width=width,
         contributions=contributions,
+        intrusions=intrusions,
         optimise=optimise,
     )
+    asked = intrusions_of(intrusions)
     steps = REFERENCE if horizon is None else horizon
-    failing = exact(delta, "delta")
-    if failing:
-        bound = _gaussian_bound(exact(epsilon, "epsilon"), failing, steps)
+    loss, failing = exact(epsilon, "epsilon"), exact(delta, "delta")
+    # Gaussian noise is in no state that may be seized, so that a delta changes nothing there.
+    gaussian = failing > 0 and asked is Intrusions.NONE
+    if gaussian:
+        bound = _gaussian_bound(loss, failing, steps)
     else:
-        bound = _pure_bound(exact(epsilon, "epsilon"), steps, contributions)
-    gaussian = failing > 0
+        bound = _pure_bound(loss, steps, contributions)
+    if asked is Intrusions.EVERY:
+        seen = min(steps, MOST_INTRUSIONS)
+        bound = max(bound, intrusion_bound(intrusions=seen, epsilon=loss, beta=BETA))
     lines = tuple(_line(row, steps, bound, gaussian=gaussian) for row in rows)
-    return Comparison(steps, gaussian, bound, lines)
+    return Comparison(steps, gaussian, bound, lines, asked)
 
 
 def _pure_bound(epsilon: Fraction, steps: int, contributions: int) -> float:
@@ -140,7 +165,8 @@ def _line(row: Row, steps: int, bound: float, *, gaussian: bool) -> Line:
 def _why(row: Row) -> str:
     """What makes the error as large as it is: how many noises, of what scale."""
     scale = getattr(row.recipe, "scale", None)
-    several = hasattr(row.recipe, "inside")  # scales of more than one kind
+    endless = row.recipe.steps is None and hasattr(row.recipe, "scale_of")
+    several = endless or hasattr(row.recipe, "inside")  # scales of more than one kind
     if scale is None or several or not isinstance(row.recipe.loss, Pure):
         return row.why
     count = (row.objective / laplace_sum.std(1, scale)) ** 2

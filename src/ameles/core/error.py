@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ameles.core.mechanism import FloatArray, IntArray
 
 
 class Error(Protocol):
@@ -22,4 +25,13 @@ class AdditiveError(Error, Protocol):
 
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
+        ...
+
+    def bounds(self, steps: IntArray, beta: float) -> FloatArray:
+        """``bound`` at each of these steps, all at once."""
+        ...
+
+    def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> FloatArray:
+        """For each total over steps before + 1, ..., after: its error is at most this with
+        probability at least 1 - beta."""
         ...

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     IntArray: TypeAlias = NDArray[np.int64]
     BoolArray: TypeAlias = NDArray[np.bool_]
+    FloatArray: TypeAlias = NDArray[np.float64]
 
 Shape: TypeAlias = int | tuple[int, ...]
 

@@ -10,12 +10,14 @@ from ameles.core import recipe
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monitor import WindowMonitor
+from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.elders import EldersCounter
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
@@ -31,6 +33,7 @@ from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
+from ameles.mechanisms.pan_private.dynamic import DynamicDensity
 from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters
 from ameles.mechanisms.pan_private.incidence import Incidence
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
@@ -49,6 +52,7 @@ COUNTERS: tuple[type[CounterRecipe], ...] = (
     EldersCounter,
     SiblingsCounter,
     HybridCounter,
+    GaussianStepsCounter,
     GaussianBinaryCounter,
     ToeplitzCounter,
     BufferedCounter,
@@ -66,8 +70,10 @@ OTHERS: tuple[type[Recipe], ...] = (
     Incidence,
     ModularIncidence,
     ResidueFraction,
+    DynamicDensity,
     SparseVector,
     WindowMonitor,
+    WindowMonitors,
     Continual,
     ExactDistinct,
     NoisyDistinct,

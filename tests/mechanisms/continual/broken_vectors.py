@@ -25,8 +25,7 @@ class Broken(SparseVector):
 class FreshThreshold(SparseVectorRun):
     """New noise on the threshold for each query, and none on the query."""
 
-    def step(self, x: object) -> Reply:
-        assert isinstance(x, int)
+    def _step(self, x: int) -> Reply:
         if self.halted:
             return Reply(Said.HALTED)
         if x < self._recipe.threshold + self._draw(self._recipe.threshold_scale):
@@ -38,8 +37,7 @@ class FreshThreshold(SparseVectorRun):
 class SameValue(SparseVectorRun):
     """Answers with the value that was compared."""
 
-    def step(self, x: object) -> Reply:
-        assert isinstance(x, int)
+    def _step(self, x: int) -> Reply:
         if self.halted:
             return Reply(Said.HALTED)
         noisy = x + self._draw(self._recipe.query_scale)

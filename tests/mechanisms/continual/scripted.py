@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ameles.core.error import Error
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
@@ -54,7 +55,12 @@ class ScriptedRun:
         self._recipe = recipe
         self._taken = taken
 
+    def check(self, x: object) -> None:
+        if x is not None:
+            raise BadInput("This estimator counts its inputs, which are None.")
+
     def add(self, x: object) -> None:
+        self.check(x)
         self._taken += 1
 
     def answer(self) -> int:

@@ -99,15 +99,48 @@ def test_the_state_is_the_bits_and_survives() -> None:
     assert recipe.resume(run.snapshot(), Zero()).snapshot() == run.snapshot()
 
 
+DISTINCT: tuple[ExactDistinct | NoisyDistinct, ...] = (
+    ExactDistinct(users=13),
+    NoisyDistinct(users=13, epsilon=1, neighbours=PRESENCE),
+)
+
+
+@pytest.mark.parametrize("recipe", DISTINCT, ids=lambda recipe: type(recipe).__name__)
 @pytest.mark.parametrize("bad", [-1, 13, 1.0, "3", True, [[1]], CANARY, [1, CANARY]])
-def test_who_is_not_in_the_universe_is_refused_and_not_told(bad: Any) -> None:
-    run = NoisyDistinct(users=13, epsilon=1, neighbours=PRESENCE).start(System.direct())
+def test_who_is_not_in_the_universe_is_refused_and_not_told(
+    recipe: ExactDistinct | NoisyDistinct, bad: Any
+) -> None:
+    run = recipe.start(System.direct())
     before = run.snapshot()
-    with pytest.raises(BadInput) as caught:
-        run.add(bad)
-    assert str(CANARY) not in str(caught.value)
+    for refuses in (run.add, run.check):
+        with pytest.raises(BadInput) as caught:
+            refuses(bad)
+        assert str(CANARY) not in str(caught.value)
     assert run.snapshot() == before
-    assert "NoisyDistinct" in repr(run)
+    assert type(recipe).__name__ in repr(run)
+
+
+@pytest.mark.parametrize("recipe", DISTINCT, ids=lambda recipe: type(recipe).__name__)
+def test_what_is_checked_is_not_taken(recipe: ExactDistinct | NoisyDistinct) -> None:
+    run = recipe.start(System.direct())
+    before = run.snapshot()
+    given = np.array([3, 4, 4])
+    inputs: tuple[object, ...] = (None, 3, given, range(13), [])
+    for x in inputs:
+        run.check(x)
+    assert run.snapshot() == before
+    run.add(given)
+    assert given.tolist() == [3, 4, 4]  # the caller's array is left alone
+
+
+def test_an_array_of_users_counts_like_one_after_another() -> None:
+    one, many = (ExactDistinct(users=13).start(Zero()) for _ in range(2))
+    for user in (3, 4, 4, 12):
+        one.add(user)
+    many.add(np.array([3, 4, 4, 12], dtype=np.uint8))
+    many.add([])
+    many.add(None)
+    assert one.answer() == many.answer() == 3
 
 
 def test_other_relations_are_refused() -> None:

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput, HorizonReached
-from ameles.core.guarantee import Neighbours
+from ameles.core.guarantee import Neighbours, Unit
+from ameles.core.loss import Pure
 from ameles.core.recipe import recipe_from_json
+from ameles.ledger import Ledger
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.reply import Said
 from ameles.noise import System, Tape, Zero
@@ -121,3 +123,13 @@ def test_recipes_survive_json() -> None:
     recipe = monitor(answering="1/3", monotone=True, unit="user-window:30")
     again = recipe_from_json(recipe.to_json(), {"WindowMonitor": WindowMonitor})
     assert again == recipe
+
+
+@pytest.mark.parametrize("unit", ["event", "user", "user-window:7"])
+@pytest.mark.parametrize("monotone", [False, True])
+def test_a_ledger_of_its_unit_sells_it(unit: str, monotone: bool) -> None:
+    recipe = WindowMonitor(epsilon=1, window=2, threshold=5, aboves=2, unit=unit, monotone=monotone)
+    relation = Neighbours.ADD_REMOVE if unit == "event" else Neighbours.USER_PRESENCE
+    ledger = Ledger("people", cap=Pure(1), unit=Unit.tagged(unit), neighbours=relation)
+    ledger.start(recipe, on="stream", why="alerts")
+    assert ledger.left == Pure(0)

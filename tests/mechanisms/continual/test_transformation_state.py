@@ -114,6 +114,9 @@ class _Hidden(Scripted):
 
 
 class _HiddenRun:
+    def check(self, x: object) -> None:
+        pass
+
     def add(self, x: object) -> None:
         pass
 

@@ -8,9 +8,19 @@ from typing import Any
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.counters.choose import compare, counter, objective_of, points
+from ameles.core.guarantee import Intrusions
+from ameles.mechanisms.counters.choose import (
+    compare,
+    counter,
+    covers,
+    objective_of,
+    points,
+    worst_of,
+)
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
 
 @pytest.mark.parametrize("horizon", [1, 7, 100, 4096, 10**6])
@@ -115,3 +125,86 @@ def test_the_worst_step_is_found_among_many(name: str, worst: float) -> None:
     # the frontier's worst standard deviations at T = 2^16, which no sample of steps hits
     rows = {row.name: row for row in compare(epsilon="1/100", horizon=2**16)}
     assert rows[name].worst == pytest.approx(100 * worst, rel=0.005)
+
+
+# Where the state may be seized --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 7, 100, 2**16, None])
+@pytest.mark.parametrize("intrusions", ["one", "announced", "every"])
+def test_the_guarantee_covers_the_intrusions_that_were_asked_for(
+    horizon: int | None, intrusions: str
+) -> None:
+    rows = compare(epsilon="1/3", horizon=horizon, intrusions=intrusions, contributions=2)
+    asked = Intrusions(intrusions)
+    for row in rows:
+        guarantee = row.recipe.guarantee
+        assert covers(guarantee.intrusions, asked)
+        assert (guarantee.horizon, guarantee.contribution.steps) == (horizon, 2)
+    assert [row.objective for row in rows] == sorted(row.objective for row in rows)
+    assert counter(epsilon="1/3", horizon=horizon, intrusions=asked, contributions=2) == (
+        rows[0].recipe
+    )
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 5, 8, 16, 50, 1000, None])
+@pytest.mark.parametrize("epsilon", ["1/10", 1, 5])
+def test_more_protection_is_never_cheaper(horizon: int | None, epsilon: Any) -> None:
+    best = [
+        compare(epsilon=epsilon, horizon=horizon, intrusions=intrusions)[0].objective
+        for intrusions in Intrusions
+    ]
+    assert best == sorted(best)
+
+
+def test_what_survives_more_may_serve_for_less() -> None:
+    # for few steps a noise on each is best, and it survives everything
+    for intrusions in ("one", "announced", "every"):
+        assert isinstance(counter(epsilon=1, horizon=8, intrusions=intrusions), SimpleTwoCounter)
+    names = [row.name for row in compare(epsilon=1, horizon=1024, intrusions="one")]
+    assert names == ["PanPrivateTreeCounter", "SimpleTwoCounter", "PanPrivateCounter"]
+    assert [row.name for row in compare(epsilon=1, horizon=1024, intrusions="every")] == [
+        "SimpleTwoCounter"
+    ]
+
+
+def test_the_order_of_protection() -> None:
+    order = [Intrusions.NONE, Intrusions.ONE, Intrusions.ANNOUNCED, Intrusions.EVERY]
+    for place, given in enumerate(order):
+        assert [covers(given, asked) for asked in order] == [i <= place for i in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("horizon", "mean"), [(2**10, 22.0), (2**16, 43.7), (2**20, 61.1), (None, 72.7)]
+)
+def test_the_errors_of_the_best_counter_whose_state_may_be_seized_once(
+    horizon: int | None, mean: float
+) -> None:
+    best = compare(epsilon=1, horizon=horizon, intrusions="one")[0]
+    assert isinstance(best.recipe, PanPrivateTreeCounter)
+    assert best.mean == pytest.approx(mean, rel=0.005)
+
+
+def test_the_arity_suits_the_objective() -> None:
+    usual, worst, early = (
+        counter(epsilon=1, horizon=1000, intrusions="one", optimise=optimise)
+        for optimise in ("mean", "worst", 40)
+    )
+    every = points(1000)
+    assert worst_of(worst, 1000, every) <= worst_of(usual, 1000, every)
+    assert early.error.std(40) < usual.error.std(40)
+    endless = counter(epsilon=1, intrusions="one", optimise=40)
+    assert endless.error.std(40) < counter(epsilon=1, intrusions="one").error.std(40)
+
+
+@pytest.mark.parametrize("wrong", ["two", "", 1, None])
+def test_unknown_intrusions_are_refused(wrong: Any) -> None:
+    with pytest.raises(BadInput, match="'none', 'one', 'announced' or 'every'"):
+        compare(epsilon=1, horizon=8, intrusions=wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": -1}, {"delta": "much"}, {"width": 0}], ids=str)
+def test_parameters_are_refused_as_without_intrusions(wrong: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"epsilon": 1, "horizon": 8, "intrusions": "one"}
+    with pytest.raises(BadInput, match=f"'{next(iter(wrong))}' parameter must be"):
+        compare(**{**asked, **wrong})

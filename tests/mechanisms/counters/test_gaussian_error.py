@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
+from ameles.mechanisms.counters.gaussian_binary import DyadicError
 from ameles.mechanisms.counters.gaussian_error import (
     discrete_variance,
     gaussian_lower_bound,
@@ -39,6 +40,25 @@ def test_bounds_are_never_below_the_truth_and_close_to_it(
     assert probabilities[zero + bound + 1 :].sum() * 2 <= beta * (1 + 1e-9)
     if parameter >= 1:  # the smallest integer that would do, or the next
         assert bound <= 1 or probabilities[zero + bound - 1 :].sum() * 2 > beta
+
+
+@pytest.mark.parametrize("parameter", [0.05, 0.1, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize(("before", "t"), [(0, 1), (0, 3), (3, 4)])
+def test_totals_over_steps_are_never_below_the_truth(parameter: float, before: int, t: int) -> None:
+    total = DyadicError(parameter).between(before, t)
+    terms = {(0, 1): 1, (0, 3): 2, (3, 4): 3}[before, t]
+    probabilities, zero = law(parameter, terms)
+    for beta in (0.3, 0.05, 1e-3, 1e-6):
+        outside = probabilities[zero + total.quantile(beta) + 1 :].sum() * 2
+        assert outside <= beta * (1 + 1e-9)
+
+
+def test_a_variance_in_place_of_the_parameter_would_be_false() -> None:
+    # what totals had before: small discrete noise is narrower than a normal law, but its tail
+    # is not that of a normal law of its variance
+    probabilities, zero = law(0.1, 1)
+    bound = quantile(discrete_variance(0.1), 1e-3, factor=sum_factor(1, 0.1))
+    assert probabilities[zero + bound + 1 :].sum() * 2 > 1e-3
 
 
 def test_a_normal_tail_without_its_factor_would_be_false() -> None:

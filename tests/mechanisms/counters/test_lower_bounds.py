@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -75,9 +76,52 @@ def test_a_coin_is_right_half_of_the_time(bad: float) -> None:
         intrusion_bound(intrusions=10, epsilon=1, beta=bad)
 
 
-def test_functions_that_vary() -> None:
-    # t is the first whole number above 1 + n / ln 2: 145.3 for 100 users
-    assert varying_bound(changes=73, jump=1, users=100, epsilon=1) == 0.25
-    assert varying_bound(changes=146, jump=3, users=100, epsilon=1) == 1.5
-    # the printed bound, d k / n, would be 10^6 where always answering 0 errs by 1
+@pytest.mark.parametrize("beta", [0, 0.05, 0.5, 0.9])
+@pytest.mark.parametrize("epsilon", [0.1, 1, 3])
+@pytest.mark.parametrize("changes", [1, 10, 73, 146, 10**6])
+def test_so_many_users_make_the_jump_and_no_more(changes: int, epsilon: float, beta: float) -> None:
+    n = 100
+
+    def told_apart(m: int) -> bool:
+        return changes * math.log(2) + math.log1p(-beta) <= epsilon * m
+
+    bound = varying_bound(changes=changes, jump=1, users=n, epsilon=epsilon, beta=beta)
+    m = round(2 * n * bound)
+    assert bound == m / n / 2
+    assert m == 0 or not told_apart(m)
+    assert m == n or told_apart(m + 1)
+
+
+@pytest.mark.parametrize("modulus", [2, 3, 5])
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_the_inputs_of_the_theorem_are_apart_and_near_to_none(modulus: int, m: int) -> None:
+    """At each of 4 steps m of 3 users enter residue 1, or leave it, or nothing happens."""
+    n, steps = 3, 4
+    paths = []
+    for moves in product((False, True), repeat=steps):
+        counts, fractions = [0] * n, []
+        for moved in moves:
+            if moved:
+                occurrences = modulus - 1 if counts[0] % modulus == 1 else 1
+                counts = [c + occurrences * (u < m) for u, c in enumerate(counts)]
+            fractions.append(sum(c % modulus == 1 for c in counts) / n)
+        assert sum(c > 0 for c in counts) <= m
+        paths.append(fractions)
+    for one, other in combinations(paths, 2):
+        assert max(abs(a - b) for a, b in zip(one, other, strict=True)) == m / n
+
+
+def test_the_bound_is_that_of_the_catalogue_up_to_rounding() -> None:
+    n = 1000
+    for epsilon in (0.1, 1.0):
+        t = epsilon * n / math.log(2)
+        for k in (2, 50, 100, 1000, 1445, 10**6):
+            printed = min(1, k / t) / 2
+            bound = varying_bound(changes=k, jump=1, users=n, epsilon=epsilon, beta=0)
+            assert printed - 1 / n <= bound <= printed
+    # without the minimum it would be 10^6 where always answering 0 errs by 1
     assert varying_bound(changes=10**6, jump=1, users=1, epsilon=1) == 0.5
+    assert varying_bound(changes=146, jump=3, users=100, epsilon=1) == 1.5
+    for bad in (-0.1, 1.0):
+        with pytest.raises(BadInput, match="beta"):
+            varying_bound(changes=1, jump=1, users=1, epsilon=1, beta=bad)

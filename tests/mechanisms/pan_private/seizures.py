@@ -1,108 +1,43 @@
-"""Ways in which a state is seized, for the audit.
-
-The audit places intrusions before a step, between ``add`` and ``release``, and after it.  Here
-a step's event may also come after the intrusion, and intrusions may be announced.
-"""
+"""Views that the tests of pan-private counters share: when the state is seized."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from itertools import combinations
 
 from ameles.audit import Instant
-from ameles.audit.observation import Auditable
-from ameles.core.guarantee import Guarantee
-from ameles.core.mechanism import Noise
+from ameles.audit.instant import View
 
 
-def after(*steps: int) -> tuple[Instant, ...]:
+def after(*steps: int) -> View:
     return tuple(Instant(step) for step in steps)
 
 
-def between_steps(steps: int) -> list[tuple[Instant, ...]]:
+def between_steps(steps: int) -> list[View]:
     return [after(step) for step in range(steps + 1)]
 
 
-def within_steps(steps: int) -> list[tuple[Instant, ...]]:
+def within_steps(steps: int) -> list[View]:
+    """Between ``add`` and ``release``."""
     return [(Instant(step, added=True),) for step in range(steps)]
 
 
-@dataclass(frozen=True)
-class Seized:
-    """A recipe whose runs are seized in another way; audited in its place."""
-
-    recipe: Auditable
-    run: Any
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return self.recipe.guarantee
-
-    @property
-    def fingerprint(self) -> bytes:
-        return self.recipe.fingerprint
-
-    def start(self, noise: Noise) -> Any:
-        return self.run(self.recipe.start(noise))
+def between_events(steps: int) -> list[View]:
+    """Between an event that counts nothing and the one that may differ."""
+    return [(Instant(step, between=True),) for step in range(steps)]
 
 
-class LateEvents:
-    """Each step has a first event that counts nothing; the intruder comes before the second."""
-
-    def __init__(self, run: Any) -> None:
-        self.run = run
-        self.waiting = 0
-
-    def add(self, x: int) -> None:
-        self.run.add(0)
-        self.waiting = x
-
-    def release(self) -> Any:
-        self.run.add(self.waiting)
-        return self.run.release()
-
-    def step(self, x: int) -> Any:
-        self.add(x)
-        return self.release()
-
-    def feed(self, xs: list[int]) -> Any:
-        return [self.step(x) for x in xs]
-
-    def snapshot(self) -> bytes:
-        snapshot: bytes = self.run.snapshot()
-        return snapshot
+def announced(view: View, *, later: int = 0) -> View:
+    """The same intrusions, each announced at once, or so many steps later."""
+    return tuple(replace(instant, announced=later) for instant in view)
 
 
-class Announced(LateEvents):
-    """Whoever has seen the state is announced at once."""
-
-    def add(self, x: int) -> None:
-        self.run.add(x)
-
-    def release(self) -> Any:
-        return self.run.release()
-
-    def snapshot(self) -> bytes:
-        seen: bytes = self.run.snapshot()
-        self.run.announce()
-        return seen
-
-
-class AnnouncedLate(Announced):
-    """Whoever has seen the state is announced two steps later."""
-
-    def __init__(self, run: Any) -> None:
-        super().__init__(run)
-        self.left = 0
-
-    def release(self) -> Any:
-        release = self.run.release()
-        self.left -= 1
-        if self.left == 0:
-            self.run.announce()
-        return release
-
-    def snapshot(self) -> bytes:
-        self.left = 2
-        seen: bytes = self.run.snapshot()
-        return seen
+def every_pair(steps: int) -> list[View]:
+    """Two intrusions at any two instants, the first announced at once."""
+    instants = [
+        *(Instant(step) for step in range(steps + 1)),
+        *(Instant(step, between=True) for step in range(steps)),
+        *(Instant(step, added=True) for step in range(steps)),
+    ]
+    instants.sort(key=lambda instant: instant.place)
+    return [(replace(one, announced=0), other) for one, other in combinations(instants, 2)]

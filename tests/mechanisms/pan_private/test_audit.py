@@ -19,13 +19,19 @@ from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.snapshot import unpack
 from tests.mechanisms.pan_private.seizures import (
-    Announced,
-    AnnouncedLate,
-    LateEvents,
-    Seized,
     after,
+    announced,
+    between_events,
     between_steps,
+    every_pair,
     within_steps,
+)
+from tests.mechanisms.pan_private.tree_twins import (
+    FoldsTooDeep,
+    IgnoresAnnouncements,
+    RefreshesSingleSteps,
+    ScaleOfTheTreeBefore,
+    TopWithoutNoise,
 )
 from tests.mechanisms.pan_private.twins import (
     DrawsTooEarly,
@@ -44,10 +50,6 @@ from tests.mechanisms.pan_private.twins import (
 def loss(recipe: Auditable, views: Any = None, steps: int | None = None) -> Any:
     """The exact loss: of all instants that the guarantee covers, unless views are given."""
     return exact_loss(recipe, views=views, steps=steps).exact
-
-
-def loss_of_late_events(recipe: Auditable, steps: int) -> Any:
-    return loss(Seized(recipe, LateEvents), within_steps(steps), steps)
 
 
 # Figure 12.2 ----------------------------------------------------------------------------------
@@ -69,7 +71,7 @@ def test_one_intrusion_at_any_instant(horizon: int, shifts: int) -> None:
 def test_one_intrusion_between_steps_or_two_events(horizon: int, shifts: int) -> None:
     recipe = PanPrivateCounter(epsilon=1, horizon=horizon)
     assert loss(recipe, between_steps(horizon)) == shifts / recipe.scale
-    assert loss_of_late_events(recipe, horizon) <= 1
+    assert loss(recipe, between_events(horizon)) <= 1
 
 
 def test_between_the_steps_of_a_longer_tree_one_share_is_spare() -> None:
@@ -154,7 +156,7 @@ def test_enumeration_agrees(horizon: int, epsilon: int, modulus: int) -> None:
 def test_noise_that_is_drawn_with_the_first_event_gives_the_second_away() -> None:
     recipe = DrawsTooEarly(epsilon=1, horizon=4)
     assert loss(recipe, between_steps(4)) == 1  # who cannot look into a step sees no difference
-    assert loss_of_late_events(recipe, 4) == math.inf
+    assert loss(recipe, between_events(4)) == math.inf
 
 
 def test_expired_noise_gives_events_away() -> None:
@@ -192,7 +194,6 @@ def test_the_summed_tree_has_exact_sums() -> None:
 def test_with_publication_noise_it_is_exactly_epsilon(horizon: int, arity: int | None) -> None:
     recipe = PanPrivateTreeCounter(epsilon=1, horizon=horizon, arity=arity)
     assert loss(recipe) == 1
-    assert horizon > 9 or loss_of_late_events(recipe, horizon) <= 1
 
 
 def test_blocks_that_open_too_late_give_their_first_event_away() -> None:
@@ -205,9 +206,7 @@ def test_blocks_that_open_too_late_give_their_first_event_away() -> None:
 
 @pytest.mark.parametrize(("steps", "expected"), [(3, Fraction(2, 3)), (7, 1), (12, 1)])
 def test_epochs_lose_epsilon_in_all(steps: int, expected: Fraction) -> None:
-    recipe = PanPrivateCounter(epsilon=1)
-    assert loss(recipe, steps=steps) == expected
-    assert loss_of_late_events(recipe, steps) <= 1
+    assert loss(PanPrivateCounter(epsilon=1), steps=steps) == expected
 
 
 def test_longer_epochs_at_their_edges() -> None:
@@ -221,7 +220,7 @@ def test_epochs_as_the_source_has_them(steps: int) -> None:
     recipe = SourceEpochs(epsilon=1)
     assert loss(recipe, between_steps(steps), steps) == 1
     # but a step with several events can be looked into
-    assert loss_of_late_events(recipe, steps) == math.inf
+    assert loss(recipe, between_events(steps), steps) == math.inf
 
 
 def test_short_epochs_cannot_hide_their_first_event() -> None:
@@ -237,46 +236,118 @@ ANNOUNCED = PanPrivateCounter(epsilon=1, horizon=8, intrusions="announced")
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_announced_intrusions_between_steps(count: int) -> None:
-    views = [after(*steps) for steps in combinations((0, 1, 3, 4, 7), count)]
-    finding = exact_loss(Seized(ANNOUNCED, Announced), views=views)
-    assert finding.verdict is Verdict.CERTIFIED
+    views = [announced(after(*steps)) for steps in combinations((0, 1, 3, 4, 7), count)]
+    assert exact_loss(ANNOUNCED, views=views).verdict is Verdict.CERTIFIED
 
 
-def test_announced_intrusions_at_every_instant() -> None:
-    everywhere = [Instant(step, added=added) for step in range(8) for added in (False, True)]
-    finding = exact_loss(Seized(ANNOUNCED, Announced), views=[tuple(everywhere)])
-    assert finding.verdict is Verdict.CERTIFIED
+@pytest.mark.parametrize("horizon", [1, 2, 4, 8])
+def test_what_the_promise_covers_is_certified(horizon: int) -> None:
+    recipe = PanPrivateCounter(epsilon=1, horizon=horizon, intrusions="announced")
+    assert exact_loss(recipe).verdict is Verdict.CERTIFIED
+
+
+def test_announced_intrusions_at_any_two_instants() -> None:
+    recipe = PanPrivateCounter(epsilon=1, horizon=4, intrusions="announced")
+    assert exact_loss(recipe, views=every_pair(4)).verdict is Verdict.CERTIFIED
 
 
 @pytest.mark.parametrize("horizon", [2, 4, 8])
 def test_an_announcement_may_come_late_but_before_the_next_intrusion(horizon: int) -> None:
     recipe = PanPrivateCounter(epsilon=1, horizon=horizon, intrusions="announced")
-    late = Seized(recipe, AnnouncedLate)
     views = [
-        after(*(s for s in (first, first + 3, first + 6) if s <= horizon))
+        announced(after(*(s for s in (first, first + 3, first + 6) if s <= horizon)), later=2)
         for first in range(min(3, horizon))
     ]
-    assert exact_loss(late, views=views).verdict is Verdict.CERTIFIED
+    assert exact_loss(recipe, views=views).verdict is Verdict.CERTIFIED
     if horizon > 2:
-        assert loss(late, [after(0, 1)]) == math.inf
+        assert loss(recipe, [announced(after(0, 1), later=2)]) == math.inf
+
+
+def test_fresh_noise_before_an_intrusion_does_not_help_against_the_next() -> None:
+    # told of the first look, and looked at again before anything has happened; that look and
+    # the next are as good as two unannounced ones
+    first, again, later = Instant(1, announced=0), Instant(1), Instant(2)
+    assert exact_loss(ANNOUNCED, views=[(first, again)]).verdict is Verdict.CERTIFIED
+    assert loss(ANNOUNCED, [(first, again, later)]) == math.inf
 
 
 def test_announced_intrusions_without_a_horizon() -> None:
     recipe = PanPrivateCounter(epsilon=1, intrusions="announced")
     views = [after(2), after(3, 4), after(1, 5, 9), (Instant(4, added=True), Instant(7))]
-    finding = exact_loss(Seized(recipe, Announced), views=views, steps=12)
+    finding = exact_loss(recipe, views=[announced(view) for view in views], steps=12)
     assert finding.verdict is Verdict.CERTIFIED
 
 
 def test_announcing_without_fresh_noise_is_caught() -> None:
     twin = NoFreshNoise(epsilon=1, horizon=8, intrusions="announced")
-    assert loss(Seized(twin, Announced), [after(0, 1)]) == math.inf
+    assert loss(twin, [announced(after(0, 1))]) == math.inf
 
 
 def test_noise_that_outlives_an_announcement_is_caught() -> None:
     # hiding step 15 needs [2], [3, 4], [5, 8], [9, 16] and [16], and the counter's noise
     twin = KeepsStraddlingNoise(epsilon=1, horizon=16, intrusions="announced")
-    assert loss(Seized(twin, Announced), [after(1, 16)]) == Fraction(6, 5)
+    assert loss(twin, [announced(after(1, 16))]) == Fraction(6, 5)
+
+
+# Trees without a horizon, and told of intrusions ---------------------------------------------
+
+
+@pytest.mark.parametrize(("arity", "steps"), [(2, 3), (2, 9), (3, 10), (16, 5)])
+def test_trees_that_follow_one_another_lose_epsilon_in_all(arity: int, steps: int) -> None:
+    assert loss(PanPrivateTreeCounter(epsilon=1, arity=arity), steps=steps) == 1
+
+
+def test_longer_trees_at_their_edges() -> None:
+    edges = [after(step) for step in (0, 1, 15, 16, 17, 18)]
+    edges += [(Instant(step, added=True),) for step in (15, 16)]
+    edges += [(Instant(step, between=True),) for step in (15, 16)]
+    assert loss(PanPrivateTreeCounter(epsilon=1), edges, 18) == 1
+    binary = PanPrivateTreeCounter(epsilon=1, arity=2)
+    assert loss(binary, [after(step) for step in (7, 8, 9, 15, 16, 17)], 17) == 1
+
+
+@pytest.mark.parametrize("arity", [2, 3])
+@pytest.mark.parametrize("horizon", [1, 2, 4, 7, None])
+def test_announcements_to_a_tree_lose_epsilon_in_all(horizon: int | None, arity: int) -> None:
+    recipe = PanPrivateTreeCounter(epsilon=1, horizon=horizon, arity=arity, intrusions="announced")
+    assert loss(recipe, steps=horizon or 5) == 1
+
+
+@pytest.mark.parametrize("horizon", [4, None])
+def test_announcements_to_a_tree_at_any_two_instants(horizon: int | None) -> None:
+    recipe = PanPrivateTreeCounter(epsilon=1, horizon=horizon, arity=2, intrusions="announced")
+    assert loss(recipe, every_pair(4), 4) == 1
+
+
+@pytest.mark.parametrize("horizon", [9, None])
+def test_a_tree_may_be_told_late_but_before_the_next_intrusion(horizon: int | None) -> None:
+    recipe = PanPrivateTreeCounter(epsilon=1, horizon=horizon, arity=2, intrusions="announced")
+    views = [announced(after(first, first + 3, first + 6), later=2) for first in range(3)]
+    within = tuple(Instant(step, added=True, announced=1) for step in (1, 3, 5))
+    between = tuple(Instant(step, between=True, announced=1) for step in (0, 2, 4))
+    assert loss(recipe, [*views, within, between], 9) == 1
+    assert loss(recipe, [announced(after(4, 5), later=2)], 9) == math.inf
+
+
+def test_contributions_to_a_tree_that_is_told_add_up() -> None:
+    recipe = PanPrivateTreeCounter(
+        epsilon=1, arity=2, contributions=2, bound=3, intrusions="announced"
+    )
+    assert exact_loss(recipe, steps=4).verdict is Verdict.CERTIFIED
+
+
+def test_mistakes_between_trees_are_caught() -> None:
+    assert loss(FoldsTooDeep(epsilon=1, arity=2), steps=3) == math.inf
+    assert loss(TopWithoutNoise(epsilon=1, arity=2), steps=4) == math.inf
+    twin = ScaleOfTheTreeBefore(epsilon=1, arity=2)
+    assert [loss(twin, steps=steps) for steps in (2, 4, 8)] == [1, 2, 2]
+
+
+def test_mistakes_at_announcements_to_a_tree_are_caught() -> None:
+    deaf = IgnoresAnnouncements(epsilon=1, horizon=4, arity=2, intrusions="announced")
+    assert loss(deaf) == math.inf
+    shallow = RefreshesSingleSteps(epsilon=1, horizon=4, arity=2, intrusions="announced")
+    assert loss(shallow) == math.inf
 
 
 # Intrusions at every step ----------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun
@@ -165,23 +164,3 @@ def test_several_events_of_one_step_add_up() -> None:
     for _ in range(3):
         run.add(1)
     assert run.release() == 3
-
-
-@pytest.mark.parametrize("wanted", ["every", "two", Intrusions.EVERY, Intrusions.NONE, 2, None])
-def test_what_is_impossible_is_refused_with_its_theorem(wanted: Any) -> None:
-    with pytest.raises(BadInput, match=r"sqrt\(n\)(.|\n)*Thm 4.3(.|\n)*SimpleTwoCounter"):
-        PanPrivateCounter(epsilon=1, horizon=8, intrusions=wanted)
-
-
-def test_announcing_to_a_run_that_is_not_prepared_is_refused() -> None:
-    run = started(PanPrivateCounter(epsilon=1, horizon=8), Zero())
-    with pytest.raises(BadInput, match="intrusions='announced'"):
-        run.announce()
-
-
-@pytest.mark.parametrize("intrusions", ["announced", Intrusions.ANNOUNCED])
-def test_intrusions_are_kept_as_what_they_mean(intrusions: Any) -> None:
-    recipe = PanPrivateCounter(epsilon=1, intrusions=intrusions)
-    assert recipe.intrusions is Intrusions.ANNOUNCED
-    assert PanPrivateCounter.from_dict({"epsilon": 1, "intrusions": "announced"}) == recipe
-    assert '"intrusions":"announced"' in recipe.to_json()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -20,10 +20,10 @@ from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Zero
 from ameles.noise.arrays import IntArray
 from tests.mechanisms.pan_private.laws import chosen_bits, law_of, loss
+from tests.mechanisms.pan_private.tables import State, seen_twice, state_after
 
 UP, US = Neighbours.USER_PRESENCE, Neighbours.USER_SUBSTITUTION
 HALF = Fraction(1, 2)
-State = tuple[int, ...]
 
 
 def of(
@@ -48,16 +48,6 @@ def table(run: DensityRun, recipe: Density) -> State:
     """What an intruder finds: from the snapshot, not from the object."""
     _, *words = unpack(run.snapshot(), recipe.fingerprint).parts
     return tuple(int(bit) for part in words for bit in part.view(np.uint8)[: recipe.users])
-
-
-def state_after(recipe: Density, *batches: Sequence[int]) -> dict[State, float]:
-    def program(noise: Noise) -> State:
-        run = started(recipe, noise)
-        for batch in batches:
-            run.add(batch)
-        return table(run, recipe)
-
-    return law_of(program)
 
 
 @pytest.mark.parametrize("epsilon", ["1/10", "1/2", "1", "3"])
@@ -99,20 +89,22 @@ def test_coins_of_the_operating_system(relation: Neighbours) -> None:
 def test_the_table_of_one_user_is_two_by_two() -> None:
     recipe = of(1)
     gamma = (1 - math.exp(-0.5)) / 2
-    assert state_after(recipe) == pytest.approx({(0,): 0.5, (1,): 0.5})
+    assert state_after(recipe, table) == pytest.approx({(0,): 0.5, (1,): 0.5})
     for often in (1, 2, 3):
-        seen = state_after(recipe, *[[0]] * often)
+        seen = state_after(recipe, table, *[[0]] * often)
         assert seen == pytest.approx({(0,): 0.5 - gamma, (1,): 0.5 + gamma})
-        assert seen == pytest.approx(state_after(recipe, [0] * often))
-        assert loss(seen, state_after(recipe)) == pytest.approx(0.5)
+        assert seen == pytest.approx(state_after(recipe, table, [0] * often))
+        assert loss(seen, state_after(recipe, table)) == pytest.approx(0.5)
 
 
 def test_substitution_moves_two_users_within_epsilon() -> None:
     recipe = of(2, US)
-    assert loss(state_after(recipe, [0]), state_after(recipe, [1])) == pytest.approx(0.5, abs=1e-5)
+    assert loss(state_after(recipe, table, [0]), state_after(recipe, table, [1])) == pytest.approx(
+        0.5, abs=1e-5
+    )
     # the biases of presence would lose more: -ln(1 - 2 gamma) + ln(1 + 2 gamma)
     wrong = of(2, UP)
-    found = loss(state_after(wrong, [0]), state_after(wrong, [1]))
+    found = loss(state_after(wrong, table, [0]), state_after(wrong, table, [1]))
     assert found == pytest.approx(0.5 + math.log(2 - math.exp(-0.5)))
 
 
@@ -179,8 +171,8 @@ def test_the_printed_bias_is_caught(
 ) -> None:
     monkeypatch.setattr(density, "biased_bits", printed)
     recipe = of(1 if relation is UP else 2, relation, epsilon)
-    other = state_after(recipe) if relation is UP else state_after(recipe, [1])
-    assert loss(state_after(recipe, [0]), other) == pytest.approx(known, abs=6e-4)
+    other = state_after(recipe, table) if relation is UP else state_after(recipe, table, [1])
+    assert loss(state_after(recipe, table, [0]), other) == pytest.approx(known, abs=6e-4)
     assert known > float(epsilon)
 
 
@@ -192,7 +184,7 @@ def test_bits_that_are_kept_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(DensityRun, "_fold", keep)
     recipe = of(1)
-    assert loss(state_after(recipe, [0, 0, 0]), state_after(recipe)) > 1
+    assert loss(state_after(recipe, table, [0, 0, 0]), state_after(recipe, table)) > 1
 
 
 def test_the_printed_estimator_is_caught() -> None:
@@ -262,23 +254,9 @@ def test_intervals_cover() -> None:
 # Intrusions ---------------------------------------------------------------------------------
 
 
-def seen_twice(
-    recipe: Density, batches: Sequence[Sequence[int]], between: Callable[[DensityRun], None]
-) -> dict[tuple[State, State], float]:
-    def program(noise: Noise) -> tuple[State, State]:
-        run = started(recipe, noise)
-        run.add(batches[0])
-        first = table(run, recipe)
-        between(run)
-        run.add(batches[1])
-        return first, table(run, recipe)
-
-    return law_of(program)
-
-
 def test_two_unannounced_intrusions_lose_everything() -> None:
     recipe = of(1)
-    one, none = (seen_twice(recipe, ([], after), lambda _: None) for after in ([0], []))
+    one, none = (seen_twice(recipe, table, ([], after), lambda _: None) for after in ([0], []))
     assert loss(one, none) == math.inf
 
 
@@ -286,16 +264,16 @@ def test_announced_intrusions_cost_epsilon_state_each() -> None:
     recipe = of(1, intrusions=2)
     assert recipe.guarantee.loss == Pure(Fraction(3, 2))
     assert recipe.guarantee.intrusions is Intrusions.ANNOUNCED
-    none = seen_twice(recipe, ([], []), DensityRun.intruded)
+    none = seen_twice(recipe, table, ([], []), DensityRun.intruded)
     for batches, known in [(([0], []), 0.5), (([], [0]), 0.5), (([0], [0]), 1.0)]:
-        found = loss(seen_twice(recipe, batches, DensityRun.intruded), none)
+        found = loss(seen_twice(recipe, table, batches, DensityRun.intruded), none)
         assert found == pytest.approx(known)
 
 
 def test_a_waiting_table_that_was_seen_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DensityRun, "_refresh", lambda self: None)
     recipe = of(1, intrusions=2)
-    one, none = (seen_twice(recipe, ([], after), DensityRun.intruded) for after in ([0], []))
+    one, none = (seen_twice(recipe, table, ([], after), DensityRun.intruded) for after in ([0], []))
     assert loss(one, none) == math.inf
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,21 +14,25 @@ from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
 from ameles.mechanisms import laplace_sum
-from ameles.mechanisms.pan_private import modular
+from ameles.mechanisms.pan_private import residue_table
 from ameles.mechanisms.pan_private.modular import (
     ModularIncidence,
     ModularRecipe,
     ModularRun,
     ResidueFraction,
-    offsets,
 )
+from ameles.mechanisms.pan_private.residue_table import offsets
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Zero
-from ameles.noise.arrays import IntArray
 from tests.mechanisms.pan_private.laws import law_of, loss, normalised
+from tests.mechanisms.pan_private.tables import (
+    State,
+    chosen_offsets,
+    seen_twice,
+    state_after,
+)
 
 UP, US = Neighbours.USER_PRESENCE, Neighbours.USER_SUBSTITUTION
-State = tuple[int, ...]
 
 
 def of(users: int, k: int, relation: Neighbours = UP, intrusions: int = 1) -> ModularIncidence:
@@ -55,11 +58,6 @@ def table(run: ModularRun[Any], recipe: ModularRecipe[Any]) -> State:
     return tuple(words.view(kind)[: recipe.users].tolist())
 
 
-def chosen(noise: Noise, modulus: int, share: Fraction, count: int) -> IntArray:
-    """The law of ``offsets``, which rejects for ever on some tapes, in one draw each."""
-    return np.array([noise.choose([Fraction(0)] + [share] * (modulus - 1)) for _ in range(count)])
-
-
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_offsets_have_exactly_their_law(k: int, rounds: int) -> None:
@@ -70,7 +68,7 @@ def test_offsets_have_exactly_their_law(k: int, rounds: int) -> None:
     grown = math.exp(0.5)
     assert law[0] == pytest.approx(grown / (grown + k - 1))
     assert all(law[i] == pytest.approx(1 / (grown + k - 1)) for i in range(1, k))
-    assert law == pytest.approx(law_of(lambda n: int(chosen(n, k, Fraction(1, 2), 1)[0])))
+    assert law == pytest.approx(law_of(lambda n: int(chosen_offsets(n, k, Fraction(1, 2), 1)[0])))
 
 
 def test_many_offsets_at_once() -> None:
@@ -81,23 +79,13 @@ def test_many_offsets_at_once() -> None:
         assert abs(found - p) < 5.2 * math.sqrt(p * (1 - p) / 200_000)
 
 
-def state_after(recipe: ModularRecipe[Any], *batches: Sequence[int]) -> dict[State, float]:
-    def program(noise: Noise) -> State:
-        run = started(recipe, noise)
-        for batch in batches:
-            run.add(batch)
-        return table(run, recipe)
-
-    return law_of(program)
-
-
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_presence_loses_exactly_epsilon_between_any_two_histories(
     monkeypatch: pytest.MonkeyPatch, k: int
 ) -> None:
-    monkeypatch.setattr(modular, "offsets", chosen)
+    monkeypatch.setattr(residue_table, "offsets", chosen_offsets)
     recipe = of(1, k)
-    laws = [state_after(recipe, [0] * count) for count in range(k + 2)]
+    laws = [state_after(recipe, table, [0] * count) for count in range(k + 2)]
     for i, one in enumerate(laws):
         for j, other in enumerate(laws):
             known = 0.0 if i % k == j % k else 0.5
@@ -105,10 +93,10 @@ def test_presence_loses_exactly_epsilon_between_any_two_histories(
 
 
 def test_substitution_loses_twice_a_user_s_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modular, "offsets", chosen)
+    monkeypatch.setattr(residue_table, "offsets", chosen_offsets)
     for relation, known in [(UP, 1.0), (US, 0.5)]:
         recipe = of(2, 3, relation)
-        found = loss(state_after(recipe, [0]), state_after(recipe, [1]))
+        found = loss(state_after(recipe, table, [0]), state_after(recipe, table, [1]))
         assert found == pytest.approx(known)
 
 
@@ -119,7 +107,7 @@ View = tuple[State, tuple[int, ...]]
 def test_state_and_output_together(
     monkeypatch: pytest.MonkeyPatch, before: list[int], after: list[int]
 ) -> None:
-    monkeypatch.setattr(modular, "offsets", chosen)
+    monkeypatch.setattr(residue_table, "offsets", chosen_offsets)
     recipe = of(1, 3)
     unit, middle = recipe.error.unit, recipe.error.chances[0]
 
@@ -138,36 +126,20 @@ def test_state_and_output_together(
     assert recipe.guarantee.loss == Pure(1)
 
 
-def seen_twice(
-    recipe: ModularIncidence,
-    batches: Sequence[Sequence[int]],
-    between: Callable[[ModularRun[Any]], None],
-) -> dict[tuple[State, State], float]:
-    def program(noise: Noise) -> tuple[State, State]:
-        run = started(recipe, noise)
-        run.add(batches[0])
-        first = table(run, recipe)
-        between(run)
-        run.add(batches[1])
-        return first, table(run, recipe)
-
-    return law_of(program)
-
-
 def test_announced_intrusions_cost_epsilon_state_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modular, "offsets", chosen)
+    monkeypatch.setattr(residue_table, "offsets", chosen_offsets)
     recipe = of(1, 3, intrusions=2)
     assert recipe.guarantee.loss == Pure(Fraction(3, 2))
     assert recipe.guarantee.intrusions is Intrusions.ANNOUNCED
-    none = seen_twice(recipe, ([], []), ModularRun.intruded)
+    none = seen_twice(recipe, table, ([], []), ModularRun.intruded)
     for batches, known in [(([0], []), 0.5), (([], [0]), 0.5), (([0], [0]), 1.0)]:
-        found = loss(seen_twice(recipe, batches, ModularRun.intruded), none)
+        found = loss(seen_twice(recipe, table, batches, ModularRun.intruded), none)
         assert found == pytest.approx(known)
 
 
 def test_two_unannounced_intrusions_lose_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modular, "offsets", chosen)
-    one, none = (seen_twice(of(1, 3), ([], after), lambda _: None) for after in ([0], []))
+    monkeypatch.setattr(residue_table, "offsets", chosen_offsets)
+    one, none = (seen_twice(of(1, 3), table, ([], after), lambda _: None) for after in ([0], []))
     assert loss(one, none) == math.inf
 
 
@@ -225,6 +197,72 @@ def test_removals_may_come_first_and_repeat() -> None:
     assert table(run, of(3, 5)) == (0, 3, 4)
     run.add([2, 1, 1, 0])
     assert table(run, of(3, 5)) == (1, 0, 0)
+
+
+def test_changes_are_many_additions_and_removals() -> None:
+    recipe = of(4, 7)
+    users, by = [3, 0, 3, 1, 3], [5, -1, 12, -(2**63), -3]
+    one, other = (started(recipe, Zero()) for _ in range(2))
+    one.change(users, by)
+    for user, amount in zip(users, by, strict=True):
+        (other.add if amount > 0 else other.remove)([user] * (abs(amount) % 7))
+    assert table(one, recipe) == table(other, recipe) == (6, -(2**63) % 7, 0, 0)
+    one.change(2, 1)
+    one.change([], [])
+    one.change(np.array([0], dtype=np.uint8), np.array([1], dtype=np.uint64))
+    assert table(one, recipe) == (0, -(2**63) % 7, 1, 0)
+
+
+def test_many_changes_at_once() -> None:
+    # more than one piece of the table's loop, some users again and again
+    recipe = of(1000, 300)
+    users = np.arange(200_000) * 7919 % 1000
+    by = np.arange(200_000) * 104_729 % 2_000_003 - 1_000_001
+    run = started(recipe, Zero())
+    given = users.copy(), by.copy()
+    run.change(users, by)
+    net = np.zeros(1000, dtype=np.int64)
+    np.add.at(net, users, by)
+    assert table(run, recipe) == tuple((net % 300).tolist())
+    assert (users == given[0]).all()
+    assert (by == given[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("users", "by"),
+    [
+        ([1], [1, 2]),
+        ([1, 2], [1]),
+        ([1], [1.0]),
+        ([1], ["1"]),
+        ([1], [None]),
+        ([1], [True]),
+        ([1], [[1]]),
+        ([1], [2**64]),
+        ([1], np.array([2**63], dtype=np.uint64)),
+        ([1, 2], [[1], [2, 3]]),
+        ([], [1]),
+        ([4], [1]),
+        ([-1], [1]),
+        (["1"], [1]),
+    ],
+    ids=repr,
+)
+def test_bad_changes_change_nothing(users: Any, by: Any) -> None:
+    run = started(of(4, 7), System.direct())
+    before = run.snapshot()
+    with pytest.raises(BadInput):
+        run.change(users, by)
+    assert run.snapshot() == before
+
+
+def test_a_run_that_met_its_intrusions_is_not_changed() -> None:
+    run = started(of(4, 7), System.direct())
+    run.intruded()
+    before = run.snapshot()
+    with pytest.raises(BadInput, match="nothing can be added"):
+        run.change([1], [1])
+    assert run.snapshot() == before
 
 
 def test_the_standard_error_is_what_is_measured() -> None:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
+from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.pan_private import tree_counter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
-from ameles.mechanisms.pan_private.tree_counter import (
-    PanPrivateTreeCounter,
-    PanPrivateTreeRun,
-    levels_of,
-    published_cost,
-)
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter, PanPrivateTreeRun
+from ameles.mechanisms.pan_private.tree_error import published_cost
 from ameles.mechanisms.snapshot import unpack
-from ameles.noise import System, Tape
+from ameles.noise import System, Tape, Zero
+from tests import checks
+from tests.mechanisms.pan_private import test_state
 from tests.mechanisms.pan_private.test_counter import Failing
+from tests.test_catalogue import VARIANTS
 
 
 def mean_std(recipe: PanPrivateTreeCounter) -> float:
     """The root of the mean variance over the horizon, of the discrete noise."""
+    assert recipe.horizon is not None
     blocks = published_cost(recipe.horizon, recipe.arity or 2) / recipe.levels**2
     one = 0.5 / math.sinh(1 / (2 * float(recipe.scale))) ** 2
     return math.sqrt(2 * blocks * one)
@@ -59,12 +62,9 @@ def test_the_measured_deviation_is_the_stated_one() -> None:
     assert measured == pytest.approx(stated, rel=0.06)
 
 
-@pytest.mark.parametrize(
-    ("horizon", "k", "levels"), [(1, 2, 1), (2, 2, 1), (4, 2, 2), (5, 2, 3), (2**16, 16, 4)]
-)
-def test_levels(horizon: int, k: int, levels: int) -> None:
-    assert levels_of(horizon, k) == levels
-    recipe = PanPrivateTreeCounter(epsilon="1/2", horizon=horizon, arity=k, contributions=3)
+@pytest.mark.parametrize(("horizon", "levels"), [(1, 1), (2, 1), (4, 2), (5, 3)])
+def test_the_scale_is_what_one_unit_changes_in_all_levels(horizon: int, levels: int) -> None:
+    recipe = PanPrivateTreeCounter(epsilon="1/2", horizon=horizon, arity=2, contributions=3)
     assert recipe.scale == 6 * levels
 
 
@@ -119,3 +119,129 @@ def test_a_long_feed_equals_steps(horizon: int, arity: int) -> None:
     assert unpack(fed.snapshot(), recipe.fingerprint).parts[0].tolist() == (
         unpack(stepped.snapshot(), recipe.fingerprint).parts[0].tolist()
     )
+
+
+# Without a horizon, and told of intrusions ----------------------------------------------------
+
+
+OTHERS = [
+    {"horizon": None},
+    {"horizon": None, "arity": 3},
+    {"intrusions": "announced"},
+    {"horizon": None, "intrusions": "announced"},
+]
+EACH = pytest.mark.parametrize("other", OTHERS, ids=str)
+
+
+@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("variant", VARIANTS)
+@EACH
+def test_every_check(
+    other: dict[str, Any], variant: str, check: Callable[[CounterRecipe], None]
+) -> None:
+    check(PanPrivateTreeCounter(**{**VARIANTS[variant], **other}))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        test_state.test_nothing_lives_in_a_run_but_its_snapshot,
+        test_state.test_buffers_are_overwritten_and_never_replaced,
+        test_state.test_no_input_outlives_its_call,
+        test_state.test_what_was_drawn_is_wiped,
+        test_state.test_the_snapshot_has_one_size,
+        test_state.test_a_run_resumes_between_add_and_release,
+        test_state.test_a_keystream_in_memory_is_refused,
+    ],
+    ids=lambda check: check.__name__,
+)
+@EACH
+def test_the_state_is_the_snapshot(
+    other: dict[str, Any], check: Callable[[CounterRecipe], None]
+) -> None:
+    check(PanPrivateTreeCounter(**{"epsilon": 1, "horizon": 64, "width": 2, **other}))
+
+
+def started(recipe: PanPrivateTreeCounter, noise: Any) -> PanPrivateTreeRun:
+    run = recipe.start(noise)
+    assert isinstance(run, PanPrivateTreeRun)
+    return run
+
+
+def test_a_tree_opens_before_its_first_event_with_noise_of_its_own() -> None:
+    tape = Tape()
+    run = started(PanPrivateTreeCounter(epsilon=1, arity=2), tape)
+    scales = []
+    for _ in range(5):
+        before = len(tape.draws)
+        run.add(1)
+        assert len(tape.draws) == before
+        run.release()
+        scales.append([draw.scale for draw in tape.draws[before:]])
+    # a publication and what opens: one step; two levels; a step; three levels; a step
+    assert scales == [[1, 1], [1, 2, 2], [2, 2], [2, 3, 3, 3], [3, 3]]
+
+
+def test_what_earlier_trees_published_stays_in_all_later_counts() -> None:
+    recipe = PanPrivateTreeCounter(epsilon=1, arity=2)
+    run = recipe.start(Zero())
+    assert [run.step(x) for x in range(1, 40)] == [t * (t + 1) // 2 for t in range(1, 40)]
+    # after 4 steps: two single steps of the first tree, and one block of the second
+    tape = Tape()
+    recipe.start(tape).feed([0] * 16)
+    rows = np.array([recipe.start(Tape.impulse(i)).feed([0] * 16) for i in range(len(tape.draws))])
+    assert np.abs(rows).sum(axis=0)[[1, 3, 7, 15]].tolist() == [4, 6, 8, 10]
+
+
+@pytest.mark.parametrize("arity", [2, 3, 16])
+@pytest.mark.parametrize("intrusions", ["one", "announced"])
+def test_a_long_feed_equals_steps_without_a_horizon(
+    arity: int, intrusions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_counter, "CHUNK", 100)
+    recipe = PanPrivateTreeCounter(epsilon=1, arity=arity, width=2, intrusions=intrusions)
+    script = Tape(beyond=System()).laplace(Fraction(9), 3000).tolist()
+    xs = np.arange(400).reshape(200, 2) % 7
+    fed, stepped = started(recipe, Tape(script)), started(recipe, Tape(script))
+    expected, released = [], []
+    for part in (xs[:21], xs[21:90], xs[90:]):
+        expected += [stepped.step(x).tolist() for x in part]
+        released += fed.feed(part).tolist()
+        if intrusions == "announced":
+            stepped.announce()
+            fed.announce()
+    assert released == expected
+    states = [unpack(run.snapshot(), recipe.fingerprint).parts for run in (fed, stepped)]
+    assert all(np.array_equal(one, other) for one, other in zip(*states, strict=True))
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_release_that_fails_has_not_happened(calls: int) -> None:
+    # the second release also draws for the next tree
+    noise = Failing(1 + 1)
+    run = started(PanPrivateTreeCounter(epsilon=1, arity=2), noise)
+    run.step(1)
+    run.add(1)
+    before = run.snapshot()
+    noise.left = calls
+    with pytest.raises(OSError, match="no entropy"):
+        run.release()
+    assert run.snapshot() == before
+    noise.left = 10
+    assert run.release() == 2
+
+
+def test_an_announcement_adds_a_noise_to_every_open_block() -> None:
+    recipe = PanPrivateTreeCounter(epsilon=1, horizon=8, arity=2, intrusions="announced")
+    tape = Tape([0] * 5 + [100, 200, 300])
+    run = started(recipe, tape)
+    run.step(1)
+    run.add(1)
+    assert len(tape.draws) == 5
+    run.announce()
+    assert len(tape.draws) == 8
+    opened, published = unpack(run.snapshot(), recipe.fingerprint).parts
+    assert opened.tolist() == [101, 202, 302]
+    assert published.tolist() == [1, 0, 0]  # what is public already stays
+    # the block of two steps takes over, with its one noise
+    assert [run.release(), run.step(1), run.step(1)] == [202, 203, 304]

@@ -15,6 +15,7 @@ from ameles.core.recipe import recipe_from_json
 from ameles.ledger import Ledger
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
+from ameles.mechanisms.pan_private.dynamic import DynamicDensity
 from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters
 from ameles.mechanisms.pan_private.incidence import Incidence
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
@@ -38,6 +39,8 @@ RECIPES: tuple[UserRecipe[Any], ...] = (
     ModularIncidence(modulus=4, **SHARED),
     ModularIncidence(modulus=400, intrusions=2, **SHARED),
     ResidueFraction(modulus=5, residues=(1, 3), **SHARED),
+    DynamicDensity(primes_from=100, **SHARED),
+    DynamicDensity(primes_from=200, intrusions=3, **SHARED),
     SampledDensity(sample=99, **SHARED),
     BucketDensity(buckets=77, **SHARED),
 )
@@ -243,3 +246,13 @@ def test_large_epsilons_are_only_useless() -> None:
     for epsilon in ("1e-9", 1000):
         made = Density(**{**SHARED, "epsilon_state": epsilon, "epsilon_output": epsilon})
         made.start(System.direct()).release()
+
+
+def test_a_feed_with_a_bad_input_changes_nothing(recipe: UserRecipe[Any]) -> None:
+    run = recipe.start(Tape())
+    before = run.snapshot()
+    for inputs in ([[1, 2], [1001]], [[1], ["a"]], [[1], [2], [3]]):
+        with pytest.raises(BadInput):
+            run.feed(inputs)
+        assert run.snapshot() == before
+    assert len(run.feed([[1], [2]])) == 2

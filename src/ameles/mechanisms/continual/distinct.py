@@ -29,16 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.error import Error
-from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Whole, refuse
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.estimator import Exactly
-from ameles.mechanisms.continual.integers import integer
 from ameles.mechanisms.continual.relation import Relation
 from ameles.mechanisms.pan_private.density import Density, DensityRun
+from ameles.mechanisms.pan_private.entries import indices
 from ameles.mechanisms.pan_private.estimate import Estimate
 from ameles.mechanisms.pan_private.user_table import UserRun
 from ameles.mechanisms.snapshot import State, pack, unpack
@@ -164,23 +163,26 @@ class ExactDistinctRun:
     def __repr__(self) -> str:
         return f"<run of {type(self._recipe).__name__}>"
 
+    def check(self, x: object) -> None:
+        """Refuses who is not of the universe."""
+        _check_users(x, self._seen.size)
+
     def add(self, x: object) -> None:
-        """An occurrence of user ``x``, counted from 0; None: a step without one."""
+        """Occurrences of a user, counted from 0, or of an array of users; None: of nobody."""
         if x is not None:
-            self._occur(_user(x, self._seen.size))
+            users = indices(x, self._seen.size)
+            self._seen[users] = 1
+            users.fill(0)
 
     def answer(self) -> int:
         """How many bits are set."""
-        return int(self._seen.sum(dtype=np.int64))
+        return int(np.count_nonzero(self._seen))
 
     def snapshot(self) -> bytes:
         """The complete state."""
         words = np.zeros(-(-self._seen.size // 8), dtype=np.int64)
         words.view(np.uint8)[: self._seen.size] = self._seen
         return pack(State(self._run, 0, (words,)), self._recipe.fingerprint)
-
-    def _occur(self, user: int) -> None:
-        self._seen[user] = 1
 
 
 class NoisyDistinctRun:
@@ -192,6 +194,10 @@ class NoisyDistinctRun:
 
     def __repr__(self) -> str:
         return f"<run of {type(self._recipe).__name__}>"
+
+    def check(self, x: object) -> None:
+        """Refuses who is not of the universe."""
+        _check_users(x, self._recipe.users)
 
     def add(self, x: object) -> None:
         """Occurrences of a user, counted from 0, or of an array of users; None: of nobody."""
@@ -229,14 +235,9 @@ def _check(neighbours: Neighbours) -> None:
         raise refuse("neighbours", "user-presence or user-substitution", neighbours.value)
 
 
-def _user(x: object, users: int) -> int:
-    user = integer(x, "user")
-    if not 0 <= user < users:
-        raise BadInput(
-            f"A user must be a whole number from 0 to {users - 1}. Got another instead.",
-            why="the table has one bit for each user of a universe that is public",
-        )
-    return user
+def _check_users(x: object, users: int) -> None:
+    if x is not None:
+        indices(x, users).fill(0)
 
 
 def _bits(state: State, users: int) -> NDArray[np.uint8]:

@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 from ameles.core.error import Error
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Guarantee
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Parameter, refuse
@@ -32,6 +33,10 @@ from ameles.core.recipe import Recipe
 
 class EstimatorRun(Protocol):
     """A started estimator."""
+
+    def check(self, x: Any) -> None:
+        """Refuses what ``add`` would refuse, whatever the state; changes nothing."""
+        ...
 
     def add(self, x: Any) -> None:
         """Takes an input into the state; the input does not outlive the call."""
@@ -68,16 +73,27 @@ class Estimator(Protocol):
 
 
 class Algorithm(Parameter[Estimator, Estimator]):
-    """An estimator as a parameter: a recipe, so that the whole goes into the ledger."""
+    """An estimator as a parameter: a recipe, so that the whole goes into the ledger.
+
+    That the recipe is an estimator is left to ``check_estimator``: some that are none are
+    refused for a better reason first.
+    """
 
     def check(self, value: Estimator) -> Estimator:
-        if not isinstance(value, Recipe) or not isinstance(value, Estimator):
-            raise refuse(
-                self.name,
-                "a recipe whose runs have add(x), answer() and snapshot()",
-                type(value).__name__,
-            )
+        if not isinstance(value, Recipe):
+            raise _no_estimator(value)
         return value
+
+
+def check_estimator(value: object) -> None:
+    """Refuses a recipe that is no estimator."""
+    if not isinstance(value, Estimator):
+        raise _no_estimator(value)
+
+
+def _no_estimator(value: object) -> BadInput:
+    must = "a recipe whose runs have add(x), answer() and snapshot()"
+    return refuse("algorithm", must, type(value).__name__)
 
 
 class Exactly:

@@ -1,13 +1,14 @@
 """What is impossible, refused with its theorem.
 
 Some requests cannot be met by any mechanism, or not by the one that was asked for.  A function
-here raises the error that says so, with the number that the theorem gives.
+here raises the error that says so, with the number that the theorem gives; a parameter here
+refuses before there is a recipe.
 
 >>> try:
-...     refuse_continual_modular(users=1000, steps=1440, modulus=2, epsilon=1)
+...     refuse_continual_modular(users=1000, steps=1440, epsilon=1)
 ... except BadInput as error:
 ...     print(error.what)
-Modular incidence cannot be published at every step at user level.
+Counts modulo a number cannot be published at every step at user level.
 """
 
 from __future__ import annotations
@@ -16,24 +17,28 @@ from typing import NoReturn
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
-from ameles.core.parameters import Exact, exact
+from ameles.core.parameters import Exact, Whole, exact
 from ameles.mechanisms.counters.lower_bounds import intrusion_bound, varying_bound
 
+PAPER = "Dwork-Naor-Pitassi-Rothblum 2010"
 
-def refuse_continual_modular(*, users: int, steps: int, modulus: int, epsilon: Exact) -> NoReturn:
-    """Refuses the fraction of users whose count is i modulo ``modulus``, published at every step.
 
-    Where all users occur at a step, a whole fraction enters a residue or leaves it: a jump of 1,
-    twice in every ``modulus`` steps.
+def refuse_continual_modular(*, users: int, steps: int, epsilon: Exact) -> NoReturn:
+    """Refuses the fraction of users with a certain residue, published at every step.
+
+    At each step all users may occur, as often as it takes to enter the residue or to leave it: a
+    jump of 1, or none.
     """
-    changes = max(1, 2 * steps // modulus)
-    bound = varying_bound(changes=changes, jump=1, users=users, epsilon=exact(epsilon, "epsilon"))
+    bound = varying_bound(
+        changes=steps, jump=1, users=users, epsilon=exact(epsilon, "epsilon"), beta=0.5
+    )
     raise BadInput(
-        "Modular incidence cannot be published at every step at user level.",
-        why=f"counts modulo {modulus} come back without end, so with {users} users and {steps} "
-        f"steps any such algorithm is wrong by {bound:.3g} of all users at some step with "
-        "probability 1/2 (Dwork-Naor-Pitassi-Rothblum 2010, Thm 5.3, corrected)",
-        tip="one release at the end, events as the unit, or counts at a threshold, which only grow",
+        "Counts modulo a number cannot be published at every step at user level.",
+        why=f"a residue comes back without end, so with {users} users and {steps} steps any such "
+        f"algorithm is wrong by {bound:.3g} of all users at some step with probability 1/2 "
+        f"({PAPER}, Thm 5.3, corrected)",
+        tip="one release at the end, or few with 'releases', each paid for; events as the unit; or "
+        "counts at a threshold, which only grow",
     )
 
 
@@ -61,3 +66,21 @@ def check_intrusions(allowed: Intrusions, asked: Intrusions, *, epsilon: Exact, 
             f"Got {asked.value} instead.",
             tip="a mechanism whose guarantee covers these intrusions",
         )
+
+
+class Seizures(Whole):
+    """How many intrusions into a table of users are declared: all but the last are announced."""
+
+    def check(self, value: int) -> int:
+        given: object = value
+        if isinstance(given, str | Intrusions):
+            got = given.value if isinstance(given, Intrusions) else given
+            raise BadInput(
+                f"The '{self.name}' parameter must be a whole number from {self.low} to "
+                f"{self.high}, of announced intrusions. Got {got!r} instead.",
+                why="who looks at one table twice sees whose entry changed in between: the loss is "
+                "infinite; and no count of users that may be seized after each of n steps has an "
+                f"error below the order of sqrt(n) ({PAPER}, Thm 4.3)",
+                tip="a number: each intrusion is announced before more is added, and paid for",
+            )
+        return super().check(value)

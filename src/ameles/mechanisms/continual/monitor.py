@@ -22,7 +22,6 @@ last one every step publishes "halted", and the inputs kept are overwritten.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,9 +56,11 @@ from ameles.mechanisms.continual.sparse_vector import (
     SparseVectorRun,
     above_threshold,
 )
+from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.threshold_error import ThresholdError
 from ameles.mechanisms.counters.recipe import EVENTS
-from ameles.mechanisms.snapshot import State, pack, unpack
+from ameles.mechanisms.snapshot import State, unpack
+from ameles.noise.arrays import IntArray
 
 # The inputs of a window lie in memory; a longer one is a counter with an alert on it.
 LONGEST = 1 << 24
@@ -101,7 +102,10 @@ class WindowMonitor(Recipe):
     @property
     def neighbours(self) -> Neighbours:
         """Some steps changed or, where everything counts zero or more, a unit came or went."""
-        return Neighbours.ADD_REMOVE if self.monotone else Neighbours.STEP
+        if not self.monotone:
+            return Neighbours.STEP
+        event = Unit.tagged(self.unit) == EVENT
+        return Neighbours.ADD_REMOVE if event else Neighbours.USER_PRESENCE
 
     @property
     def comparison(self) -> SparseVector:
@@ -149,12 +153,12 @@ class WindowMonitor(Recipe):
         return WindowMonitorRun(self, unpack(snapshot, self.fingerprint), noise)
 
 
-class WindowMonitorRun:
+class WindowMonitorRun(SteppedRun[Reply]):
     """A run: one count a step."""
 
     def __init__(self, recipe: WindowMonitor, state: State, noise: Noise) -> None:
-        self._recipe = recipe
-        self._id = state.run
+        super().__init__(recipe, state)
+        self._window = recipe.window
         if state.parts:
             self._inputs = state.parts[0]
         else:
@@ -164,47 +168,34 @@ class WindowMonitorRun:
         asked = State(state.run, state.step, state.parts[1:])
         self._asked = SparseVectorRun(recipe.comparison, asked, noise)
 
-    def __repr__(self) -> str:
-        return f"<run of {type(self._recipe).__name__} at step {self.t}>"
-
-    @property
-    def id(self) -> str:
-        """What tells this run from every other."""
-        return self._id.hex()
-
     @property
     def t(self) -> int:
-        """How many steps were taken."""
+        """As many as there were questions."""
         return self._asked.t
 
-    def step(self, x: object) -> Reply:
-        """One step's count; whether the window that ends with it reaches the threshold."""
-        value = integer(x, "count")
-        self._asked.check_room(1)
-        return self._step(value)
+    @property
+    def halted(self) -> bool:
+        """Whether all aboves are used up: public, since every one of them was."""
+        return self._asked.halted
 
-    def feed(self, xs: Iterable[object]) -> list[Reply]:
-        """Many steps; refused whole if one of them is refused."""
-        values = [integer(x, "count") for x in xs]
-        self._asked.check_room(len(values))
-        return [self._step(value) for value in values]
+    def parts(self) -> tuple[IntArray, ...]:
+        """The last inputs, exact, and the state of the comparison."""
+        return self._inputs, *self._asked.parts()
 
-    def snapshot(self) -> bytes:
-        """The complete state, with the last inputs; secret."""
-        parts = self._inputs, *self._asked.parts()
-        return pack(State(self._id, self.t, parts), self._recipe.fingerprint)
+    def _checked(self, x: object) -> int:
+        return integer(x, "count")
 
     def _step(self, value: int) -> Reply:
-        if self._asked.halted:
+        if self.halted:
             return self._asked.step(0)
         # Clamped, not wrapped: a wrap would move a comparison by 2**64 where clamping moves two
         # neighbours no further apart.
         value = max(-LARGEST, min(LARGEST, value))
-        place = self.t % self._recipe.window
+        place = self.t % self._window
         self._count += value - int(self._inputs[place])
         self._inputs[place] = value
         reply = self._asked.step(self._count)
-        if self._asked.halted:
+        if self.halted:
             self._inputs[:] = 0
             self._count = 0
         return reply

@@ -28,13 +28,12 @@ After the halt it says so for ever, and looks at nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.exceptions import BadInput, HorizonReached
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import (
     EVENT,
     Contribution,
@@ -62,8 +61,9 @@ from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.continual.integers import integer
 from ameles.mechanisms.continual.relation import Relation
 from ameles.mechanisms.continual.reply import Reply, Said
+from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.threshold_error import ThresholdError
-from ameles.mechanisms.snapshot import State, pack, unpack
+from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
@@ -164,41 +164,31 @@ class SparseVector(Recipe):
         return SparseVectorRun(self, unpack(snapshot, self.fingerprint), noise)
 
 
-class SparseVectorRun:
+class SparseVectorRun(SteppedRun[Reply]):
     """A run: one query a step."""
 
     def __init__(self, recipe: SparseVector, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state)
         self._recipe = recipe
         self._noise = noise
-        self._id = state.run
-        self._t = state.step
         if state.parts:
             self._rho, self._aboves = (int(value) for value in state.parts[0])
         else:
             self._rho, self._aboves = self._draw(recipe.threshold_scale), 0
-
-    def __repr__(self) -> str:
-        return f"<run of {type(self._recipe).__name__} at step {self.t}>"
-
-    @property
-    def id(self) -> str:
-        """What tells this run from every other."""
-        return self._id.hex()
-
-    @property
-    def t(self) -> int:
-        """How many queries were asked."""
-        return self._t
 
     @property
     def halted(self) -> bool:
         """Whether all aboves are used up: public, since every one of them was."""
         return self._aboves == self._recipe.aboves
 
-    def step(self, x: object) -> Reply:
-        """Whether this query is above the threshold, as far as noise tells."""
-        query = integer(x, "query")
-        self.check_room(1)
+    def parts(self) -> tuple[IntArray, ...]:
+        """The noise of the threshold and how many were above."""
+        return (np.array([self._rho, self._aboves], dtype=np.int64),)
+
+    def _checked(self, x: object) -> int:
+        return integer(x, "query")
+
+    def _step(self, query: int) -> Reply:
         self._t += 1
         if self.halted:
             return Reply(Said.HALTED)
@@ -213,30 +203,6 @@ class SparseVectorRun:
             return Reply(Said.ABOVE)
         # fresh noise: the compared value would tell where the threshold's noise ends
         return Reply(Said.ABOVE, wrapped(query + self._draw(recipe.answer_scale)))
-
-    def feed(self, xs: Iterable[object]) -> list[Reply]:
-        """Many queries; refused whole if one of them is refused."""
-        queries = [integer(x, "query") for x in xs]
-        self.check_room(len(queries))
-        return [self.step(query) for query in queries]
-
-    def check_room(self, count: int) -> None:
-        """Refuses queries past the horizon, before anything is drawn."""
-        horizon = self._recipe.horizon
-        if horizon is not None and self._t + count > horizon:
-            raise HorizonReached(
-                f"This run has {horizon} steps and has taken {self._t}; {count} more do not fit.",
-                why="its recipe declares its horizon",
-                tip="a new run, with its own budget",
-            )
-
-    def snapshot(self) -> bytes:
-        """The complete state; secret."""
-        return pack(State(self._id, self._t, self.parts()), self._recipe.fingerprint)
-
-    def parts(self) -> tuple[IntArray]:
-        """The state as integers."""
-        return (np.array([self._rho, self._aboves], dtype=np.int64),)
 
     def _draw(self, scale: Fraction) -> int:
         return int(self._noise.laplace(scale, 1)[0])

@@ -17,9 +17,12 @@ class ThresholdError:
     query_scale: Fraction
 
     def bound(self, t: int, beta: float) -> float:
-        """The distance from the threshold within which query ``t`` may hear wrongly."""
+        """The distance from the threshold within which query ``t`` may hear wrongly.
+
+        Where the scales are far apart, the two noises one by one can be sharper than their sum.
+        """
         parts = Part(self.threshold_scale, 1.0, 1), Part(self.query_scale, 1.0, 1)
-        return LaplaceMixture(parts).quantile(beta)
+        return min(LaplaceMixture(parts).quantile(beta), self.bound_all(1, beta))
 
     def bound_all(self, steps: int, beta: float) -> float:
         """The same for all of the first ``steps`` queries, with probability 1 - beta."""

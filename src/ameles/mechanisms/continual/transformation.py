@@ -32,25 +32,35 @@ The number of steps taken is in the state: steps are those of a public clock.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ameles.core.exceptions import BadInput, HorizonReached
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
 from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.estimator import Algorithm, Estimator, EstimatorRun, grid_units
+from ameles.mechanisms.continual.estimator import (
+    Algorithm,
+    Estimator,
+    EstimatorRun,
+    check_estimator,
+    grid_units,
+)
 from ameles.mechanisms.continual.halted import HALTED, Halted
+from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
-from ameles.mechanisms.snapshot import State, pack, unpack
+from ameles.mechanisms.continual.varying import check_varying
+from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
+
+# What publishing loses, in epsilons of the theorem.
+PRICE = Fraction(5, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +81,8 @@ class Continual(Recipe):
     threshold: Whole = Whole(0, 2**61)
 
     def __post_init__(self) -> None:
+        check_varying(self.algorithm, steps=self.horizon, epsilon=PRICE * self.epsilon)
+        check_estimator(self.algorithm)
         state = self.algorithm.state_guarantee
         if not isinstance(state.loss, Pure):
             raise BadInput(
@@ -115,7 +127,7 @@ class Continual(Recipe):
         seized = state.loss.epsilon if isinstance(state.loss, Pure) else Fraction(0)
         steps = min(state.contribution.steps, self.horizon)
         return Guarantee(
-            loss=Pure(seized + Fraction(5, 2) * self.epsilon),
+            loss=Pure(seized + PRICE * self.epsilon),
             unit=state.unit,
             neighbours=state.neighbours,
             contribution=replace(state.contribution, steps=steps),
@@ -153,14 +165,13 @@ class Continual(Recipe):
             )
 
 
-class ContinualRun:
+class ContinualRun(SteppedRun[int | Halted]):
     """A run: ``add`` on arrival, ``release`` at the tick; ``step`` is both."""
 
     def __init__(self, recipe: Continual, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state)
         self._recipe = recipe
         self._noise = noise
-        self._id = state.run
-        self._t = state.step
         self._inner: EstimatorRun
         if state.parts:
             # the last value and the number of updates; the noise of the open intervals
@@ -172,19 +183,6 @@ class ContinualRun:
             self._open = np.zeros(recipe.levels, dtype=np.int64)
             self._inner = recipe.algorithm.start(noise)
 
-    def __repr__(self) -> str:
-        return f"<run of {type(self._recipe).__name__} at step {self.t}>"
-
-    @property
-    def id(self) -> str:
-        """What tells this run from every other."""
-        return self._id.hex()
-
-    @property
-    def t(self) -> int:
-        """How many steps were released."""
-        return self._t
-
     @property
     def halted(self) -> bool:
         """Whether the changes are used up: public, since it was published."""
@@ -192,13 +190,13 @@ class ContinualRun:
 
     def add(self, x: Any) -> None:
         """Takes an input into the algorithm's state; after a halt nothing is taken."""
-        self._check_room(1)
+        self.check_room(1)
         if not self.halted:
             self._inner.add(x)
 
     def release(self) -> int | Halted:
         """Closes the step: the value to publish."""
-        self._check_room(1)
+        self.check_room(1)
         released: int | Halted = HALTED
         if not self.halted:
             self._open_intervals()
@@ -207,24 +205,20 @@ class ContinualRun:
         self._t += 1
         return released
 
-    def step(self, x: Any) -> int | Halted:
-        """One step: ``add``, then ``release``."""
-        self.add(x)
-        return self.release()
-
-    def feed(self, xs: Iterable[Any]) -> list[int | Halted]:
-        """Many steps; an input that the algorithm refuses ends the call, the steps before taken."""
-        inputs = list(xs)
-        self._check_room(len(inputs))
-        return [self.step(x) for x in inputs]
-
-    def snapshot(self) -> bytes:
-        """The complete state; secret, unless the guarantee covers intrusions."""
+    def parts(self) -> tuple[IntArray, ...]:
+        """What was published last, the open intervals' noise, and the algorithm's state."""
         inner = self._inner.snapshot()
         padded = np.frombuffer(inner + bytes(-len(inner) % 8), "<i8").astype(np.int64)
-        length = np.array([len(inner)], dtype=np.int64)
-        parts: tuple[IntArray, ...] = (self._public, self._open, length, padded)
-        return pack(State(self._id, self._t, parts), self._recipe.fingerprint)
+        return self._public, self._open, np.array([len(inner)], dtype=np.int64), padded
+
+    def _checked(self, x: Any) -> Any:
+        if not self.halted:
+            self._inner.check(x)
+        return x
+
+    def _step(self, x: Any) -> int | Halted:
+        self.add(x)
+        return self.release()
 
     def _decide(self, answer: int) -> int | Halted:
         recipe = self._recipe
@@ -255,15 +249,6 @@ class ContinualRun:
     def _draw(self, scale: Fraction) -> int:
         return int(self._noise.laplace(scale, 1)[0])
 
-    def _check_room(self, count: int) -> None:
-        horizon = self._recipe.horizon
-        if self._t + count > horizon:
-            raise HorizonReached(
-                f"This run has {horizon} steps and has taken {self._t}; {count} more do not fit.",
-                why="its noise was calibrated for its horizon",
-                tip="a new run, with its own budget",
-            )
-
 
 def continual(
     algorithm: Estimator,
@@ -281,6 +266,7 @@ def continual(
     ``jump`` and ``sensitivity`` are in the scale of what is estimated, ``grid`` is what one unit
     of an answer is worth there; both are rounded up to whole units.  The bound holds if the
     answers move by more than ``jump`` from one update to the next at most ``changes`` times.
+    What cannot be so limited, counts modulo a number, is refused.
     """
     unit = exact(grid, "grid")
     if unit <= 0:

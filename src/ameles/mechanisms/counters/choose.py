@@ -2,6 +2,8 @@
 
 Every counter that can give the asked guarantee is built, its error computed, and the one with
 the smallest error returned.  Nothing but public parameters enters, so the choice tells nothing.
+Where the state may be seized, only counters whose guarantee covers that are looked at; one that
+covers more may serve for less.
 
 >>> recipe = counter(epsilon=1, horizon=1024)
 >>> recipe
@@ -14,19 +16,24 @@ SiblingsCounter(unit='event', width=None, contributions=1, bound=1, epsilon=Frac
 SiblingsCounter      11.07   1.00
 EldersCounter        13.00   1.17
 KAryCounter          15.57   1.41
+>>> for intrusions in ("one", "announced", "every"):
+...     print(type(counter(epsilon=1, horizon=1024, intrusions=intrusions)).__name__)
+PanPrivateTreeCounter
+PanPrivateTreeCounter
+SimpleTwoCounter
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import EVENT, Unit
+from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.buffered import BufferedCounter
@@ -42,6 +49,8 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
 Objective: TypeAlias = Literal["mean", "worst"] | int
 
@@ -50,6 +59,7 @@ REFERENCE = 1 << 20
 # Means over longer streams are taken at this many steps, spread evenly; maxima start from these.
 POINTS = 1024
 ARITIES = (3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 29, 33, 41)
+PUBLISHED_ARITIES = (*range(2, 21), 24, 28, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +96,14 @@ def counter(
     contributions: int = 1,
     bound: int = 1,
     unit: Unit | str = EVENT,
+    intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
 ) -> CounterRecipe:
     """The recipe with the smallest error for this guarantee.
 
     ``horizon`` None means a stream without end.  ``delta`` above zero allows Gaussian noise.
+    ``intrusions`` says how often the state may be seized: "none", "one", "announced" or "every";
+    the error of announced ones is that before any was announced.
     ``optimise`` is the mean over all steps, the worst step, or the number of one step.
     """
     return compare(
@@ -101,6 +114,7 @@ def counter(
         contributions=contributions,
         bound=bound,
         unit=unit,
+        intrusions=intrusions,
         optimise=optimise,
     )[0].recipe
 
@@ -114,6 +128,7 @@ def compare(
     contributions: int = 1,
     bound: int = 1,
     unit: Unit | str = EVENT,
+    intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
 ) -> list[Row]:
     """All counters that can give this guarantee, the one with the smallest error first."""
@@ -122,8 +137,15 @@ def compare(
         raise refuse("optimise", "'mean', 'worst' or the number of a step", optimise)
     if not isinstance(optimise, str):
         whole(optimise, "optimise", low=1, high=steps)
+    asked = intrusions_of(intrusions)
     shared = {"width": width, "contributions": contributions, "bound": bound, "unit": unit}
-    recipes = _built(_candidates(epsilon, delta, horizon, steps, optimise, shared))
+    pure = {"epsilon": epsilon, "horizon": horizon, **shared}
+    if asked is Intrusions.NONE:
+        recipes = _built(_candidates(pure, delta, steps, optimise))
+    else:
+        exact(delta, "delta")  # Gaussian noise has no use here, but nonsense is refused
+        recipes = _built(_pan_private(pure, asked, steps, optimise))
+    recipes = [recipe for recipe in recipes if covers(recipe.guarantee.intrusions, asked)]
     found = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
     return [_relative(row, found[0].objective) for row in found]
 
@@ -140,22 +162,34 @@ def objective_of(recipe: CounterRecipe, at: list[int], optimise: Objective) -> f
     """What is to be small: the deviation at one step, on average, or at the worst."""
     if isinstance(optimise, int):
         return recipe.error.std(optimise)
-    deviations = [recipe.error.std(t) for t in at]
+    deviations = [*map(recipe.error.std, at)]
     if optimise == "worst":
         return max(deviations)
     return math.sqrt(math.fsum(d * d for d in deviations) / len(at))
 
 
+def intrusions_of(asked: Intrusions | str) -> Intrusions:
+    """The intrusions that are asked for, by their name or as they are."""
+    try:
+        return Intrusions(asked)
+    except ValueError:
+        raise refuse("intrusions", "'none', 'one', 'announced' or 'every'", asked) from None
+
+
+def covers(given: Intrusions, asked: Intrusions) -> bool:
+    """Whether a guarantee against the one is a guarantee against the other.
+
+    Announced ones cover one that nobody announces: it could still be announced, as the last.
+    """
+    order = list(Intrusions)
+    return order.index(given) >= order.index(asked)
+
+
 def _candidates(
-    epsilon: Exact,
-    delta: Exact,
-    horizon: int | None,
-    steps: int,
-    optimise: Objective,
-    shared: dict[str, Any],
+    pure: dict[str, Any], delta: Exact, steps: int, optimise: Objective
 ) -> Iterator[Callable[[], CounterRecipe]]:
     """Ways to give the guarantee; each is built when called, and may then refuse."""
-    pure = {"epsilon": epsilon, "horizon": horizon, **shared}
+    horizon = pure["horizon"]
     tuned = {"share": Fraction(4, 25), **pure}
     yield partial(SimpleTwoCounter, **pure)
     if horizon is None:
@@ -176,6 +210,16 @@ def _candidates(
                 yield partial(bell, **gaussian)
 
 
+def _pan_private(
+    pure: dict[str, Any], asked: Intrusions, steps: int, optimise: Objective
+) -> Iterator[Callable[[], CounterRecipe]]:
+    """Ways to give it although the state is seized; those that cannot refuse."""
+    yield partial(SimpleTwoCounter, **pure)
+    yield partial(PanPrivateCounter, intrusions=asked, **pure)
+    tree = partial(PanPrivateTreeCounter, intrusions=asked, **pure)
+    yield partial(_best_of, tree, steps, optimise, PUBLISHED_ARITIES)
+
+
 def _built(builds: Iterator[Callable[[], CounterRecipe]]) -> list[CounterRecipe]:
     """The recipes that these parameters allow; a refusal counts only if all refuse."""
     found, refusals = [], []
@@ -189,12 +233,19 @@ def _built(builds: Iterator[Callable[[], CounterRecipe]]) -> list[CounterRecipe]
     return found
 
 
-def _best_of(build: Callable[..., CounterRecipe], steps: int, optimise: Objective) -> CounterRecipe:
+def _best_of(
+    build: Callable[..., CounterRecipe],
+    steps: int,
+    optimise: Objective,
+    arities: Iterable[int] = ARITIES,
+) -> CounterRecipe:
     """The tree whose arity suits the objective; by default each is tuned for the mean."""
     if optimise == "mean":
         return build()
     spread = points(steps)[:: max(1, min(steps, POINTS) // 128)]
-    recipes = [build(arity=arity) for arity in ARITIES]
+    recipes = [build(arity=arity) for arity in arities]
+    if optimise == "worst":
+        return min(recipes, key=lambda recipe: worst_of(recipe, steps, spread))
     return min(recipes, key=lambda recipe: objective_of(recipe, spread, optimise))
 
 
@@ -219,7 +270,7 @@ def worst_of(recipe: CounterRecipe, steps: int, at: list[int]) -> float:
 
 def _measured(recipe: CounterRecipe, steps: int, optimise: Objective) -> Row:
     at = points(steps)
-    deviations = [recipe.error.std(t) for t in at]
+    deviations = [*map(recipe.error.std, at)]
     mean = math.sqrt(math.fsum(d * d for d in deviations) / len(at))
     worst = worst_of(recipe, steps, at)
     single = recipe.error.std(optimise) if isinstance(optimise, int) else 0.0

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
@@ -46,7 +46,12 @@ from ameles.accounting.calibration import VARIANCE_DIGITS
 from ameles.accounting.interval import Interval
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.gaussian import GaussianCounter
-from ameles.mechanisms.counters.gaussian_error import GaussianSum, quantile, rounded_variance
+from ameles.mechanisms.counters.gaussian_error import (
+    GaussianError,
+    GaussianSum,
+    quantile,
+    rounded_variance,
+)
 
 DEVIATIONS = 64
 WORD = 62
@@ -127,16 +132,23 @@ class EncodedCounter(GaussianCounter):
 
 
 @dataclass(frozen=True, slots=True)
-class EncodedError:
+class EncodedError(GaussianError):
     """The noise at t: the sum of b_j Z(t - j) over j < t, rounded."""
 
     filter: Filter
     bits: int
     variance: float  # of Z, in units of the grid
+    _gains: dict[int, float] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def gain(self, t: int) -> float:
+        """That of the filter, computed once for each t; before the first step, zero."""
+        if t not in self._gains:
+            self._gains[t] = self.filter.gain(t) if t else 0.0
+        return self._gains[t]
 
     def normal_variance(self, t: int) -> float:
         """The variance before it is rounded, in counts."""
-        return math.ldexp(self.variance, -2 * self.bits) * self.filter.gain(t)
+        return math.ldexp(self.variance, -2 * self.bits) * self.gain(t)
 
     def factor(self, t: int) -> float:
         """How much likelier t discrete noises can be than rounded normal ones."""
@@ -145,7 +157,7 @@ class EncodedError:
     def slack(self, t: int) -> float:
         """How far roundings can move the sum: those of the filter, and of the normal noises
         that stand for the discrete ones, at most half the sum of b_j."""
-        normal = math.sqrt(t * self.filter.gain(t)) / 2
+        normal = math.sqrt(t * self.gain(t)) / 2
         return math.ldexp(self.filter.slack + normal, -self.bits)
 
     def std(self, t: int) -> float:
@@ -164,7 +176,7 @@ class EncodedError:
         With a = b_(before - s) and b = b_(t - s), the weights of noise s: b_j is positive and
         does not grow, so (a - b)^2 <= a^2 - b^2 where both have it, and the sums are gains.
         """
-        fresh, old, new = (self.filter.gain(n) if n else 0.0 for n in (t - before, before, t))
+        fresh, old, new = (self.gain(n) for n in (t - before, before, t))
         variance = math.ldexp(self.variance, -2 * self.bits) * (2 * fresh + old - new)
         slack = self.slack(t) + (self.slack(before) if before else 0.0)
         return GaussianSum(variance + 1 / 6, self.factor(t), slack + 1)

@@ -32,6 +32,7 @@ from ameles.core.parameters import Horizon
 from ameles.mechanisms.counters.digits import unshared_blocks
 from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.gaussian_error import (
+    GaussianError,
     GaussianSum,
     discrete_variance,
     quantile,
@@ -133,7 +134,7 @@ class DyadicProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class DyadicError:
+class DyadicError(GaussianError):
     """A sum of independent discrete Gaussian variables of one parameter."""
 
     variance: float
@@ -159,8 +160,7 @@ class DyadicError:
     def between(self, before: int, t: int) -> GaussianSum:
         """The law of the noise of a total over steps before + 1, ..., t: shared blocks cancel."""
         terms = sum(unshared_blocks(before, t, (2,) * t.bit_length()))
-        variance = terms * discrete_variance(self.variance)
-        return GaussianSum(variance, sum_factor(terms, self.variance))
+        return GaussianSum(terms * self.variance, sum_factor(terms, self.variance))
 
     def _quantile(self, terms: int, beta: float) -> int:
         return quantile(terms * self.variance, beta, factor=sum_factor(terms, self.variance))

@@ -23,12 +23,15 @@ Error        a tail is the smaller of (a) and the normal tail times the factors 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ameles.core.parameters import refuse
+from ameles.noise.arrays import IntArray
 
 # From this variance on, rounding adds 1/12 and the discrete law has its parameter as
 # variance, both up to a relative exp(-2 pi^2 * 2) or so.
@@ -41,7 +44,7 @@ MOST_TERMS = 1 << 16
 class GaussianSum:
     """The law of a sum of discrete Gaussian variables, or one whose tails bound it."""
 
-    variance: float
+    variance: float  # the sum of the parameters: a little above the variance if they are small
     factor: float = 1.0
     slack: float = 0.0
 
@@ -61,6 +64,28 @@ class GaussianSum:
         return GaussianSum(
             self.variance + other.variance, self.factor * other.factor, self.slack + other.slack
         )
+
+
+class GaussianError(ABC):
+    """Bounds at many steps, one after the other: each takes microseconds."""
+
+    @abstractmethod
+    def bound(self, t: int, beta: float) -> float:
+        """The error at step ``t`` is at most this with probability at least 1 - beta."""
+
+    @abstractmethod
+    def between(self, before: int, t: int) -> GaussianSum:
+        """A bound on the noise of a total over steps before + 1, ..., t."""
+
+    def bounds(self, steps: IntArray, beta: float) -> NDArray[np.float64]:
+        """``bound`` at each of these steps."""
+        return np.array([self.bound(t, beta) for t in steps.tolist()], dtype=np.float64)
+
+    def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> NDArray[np.float64]:
+        """The quantile of ``between`` for each pair of steps."""
+        pairs = zip(before.tolist(), after.tolist(), strict=True)
+        found = [self.between(start, t).quantile(beta) for start, t in pairs]
+        return np.array(found, dtype=np.float64)
 
 
 def quantile(variance: float, beta: float, *, factor: float = 1.0, slack: float = 0.0) -> int:

@@ -219,5 +219,17 @@ class HonakerError(LaplaceError):
 
     def _weight(self, level: int, below: int) -> float:
         """How much a block of one level takes of each of its blocks of another."""
-        gains = np.diagonal(correction_weights(self.arity, self.levels))
-        return float((1 - gains[below]) * np.prod(gains[below + 1 : level + 1]))
+        return block_weights(self.arity, self.levels)[level][below]
+
+
+@lru_cache(maxsize=256)
+def block_weights(k: int, levels: int) -> list[list[float]]:
+    """How much a block of one level takes of each of its blocks of another, at most as high."""
+    gains = np.diagonal(correction_weights(k, levels))
+    return [
+        [
+            float((1 - gains[below]) * np.prod(gains[below + 1 : level + 1]))
+            for below in range(level + 1)
+        ]
+        for level in range(levels)
+    ]

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -203,30 +203,45 @@ class HybridError(LaplaceError):
     def between(self, before: int, t: int) -> LaplaceMixture:
         (old, passed), (new, steps) = self._place(before), self._place(t)
         if old == new:
-            return self._inside(new, passed, steps)
-        parts = self._inside(old, 0, passed).parts + self._inside(new, 0, steps).parts
-        return LaplaceMixture((*self._totals(new - old).parts, *parts))
+            return LaplaceMixture(self._inside(new, passed, steps))
+        parts = self._inside(old, 0, passed) + self._inside(new, 0, steps)
+        return LaplaceMixture((Part(self._scale, 1.0, new - old), *parts))
 
     def _place(self, t: int) -> tuple[int, int]:
         """How many epochs have ended by t, and how far into the next one t is."""
+        first, growth = self.recipe.first, self.recipe.growth
         ended = 0
-        while self.recipe.end_of(ended) <= t:
+        while epoch_end(ended, first, growth) <= t:
             ended += 1
-        return ended, t - self.recipe.end_of(ended - 1)
+        return ended, t - epoch_end(ended - 1, first, growth)
 
-    def _inside(self, epoch: int, before: int, t: int) -> LaplaceMixture:
-        inner = self.recipe.within(epoch)
-        return inner.error.between(before, t) if inner else LaplaceMixture(())
+    def _inside(self, epoch: int, before: int, t: int) -> tuple[Part, ...]:
+        """What the counter inside an epoch adds."""
+        if before == t:
+            return ()
+        if epoch not in self._errors:
+            inner = self.recipe.within(epoch)
+            self._errors[epoch] = inner.error if inner else None
+        error = self._errors[epoch]
+        if error is None:
+            return ()
+        return (error.between(before, t) if before else error.law(t)).parts
+
+    @cached_property
+    def _errors(self) -> dict[int, LaplaceError | None]:
+        """Of the counters inside, so far as they were asked for."""
+        return {}
+
+    @cached_property
+    def _scale(self) -> Fraction:
+        return self.recipe.scale
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         # later epochs have more totals and longer counters, whose noise is larger
         epoch = self.recipe.epoch_of(steps)
         inner = self.recipe.within(epoch) or self.recipe.within(max(epoch - 1, 0))
         inside = inner.error.worst_law(inner.horizon).parts if inner else ()
-        return LaplaceMixture((*self._totals(epoch + 1).parts, *inside), bounding=True)
-
-    def _totals(self, count: int) -> LaplaceMixture:
-        return LaplaceMixture((Part(self.recipe.scale, 1.0, count),))
+        return LaplaceMixture((Part(self._scale, 1.0, epoch + 1), *inside), bounding=True)
 
 
 LONGEST = 1 << 40  # no epoch is longer, since no bounded counter is

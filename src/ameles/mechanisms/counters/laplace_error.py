@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 
-from ameles.mechanisms.laplace_mixture import LaplaceMixture
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.mechanisms.laplace_mixture import LaplaceMixture, quantiles
+from ameles.noise.arrays import IntArray
 
 
 class LaplaceError(ABC):
@@ -39,3 +43,13 @@ class LaplaceError(ABC):
     def bound_all(self, steps: int, beta: float) -> float:
         """All of the first ``steps`` errors are at most this: a union bound."""
         return self.worst_law(steps).quantile(beta / steps)
+
+    def bounds(self, steps: IntArray, beta: float) -> NDArray[np.float64]:
+        """``bound`` at each of these steps, all at once."""
+        return quantiles((self.law(t) for t in steps.tolist()), beta).astype(np.float64)
+
+    def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> NDArray[np.float64]:
+        """The quantile of ``between`` for each pair of steps, all at once."""
+        pairs = zip(before.tolist(), after.tolist(), strict=True)
+        laws = (self.between(start, t) for start, t in pairs)
+        return quantiles(laws, beta).astype(np.float64)

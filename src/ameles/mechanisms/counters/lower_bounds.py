@@ -9,9 +9,10 @@ Theorem      Dwork-Naor-Pitassi-Rothblum 2010, with repaired constants.
              So it tells no stream of zeros from n such steps but for the total variation
              delta of the two binomials; being within E of both with probability 1 - beta
              needs delta + P(Bin(n, lambda) <= 2 E) + 2 beta >= 1.
-             Thm 5.3 (catalogue 18): 2^t inputs of n users, any two of them d k / t apart at some
-             step; at user level not all can be told apart once 2^(t-1) > exp(epsilon n), that
-             is t > 1 + epsilon n / ln 2
+             Thm 5.3 (catalogue 18), for an average over n users who can move it by d, or leave
+             it, at each of k steps: m of them make 2^k inputs, any two d m / n apart where they
+             first differ, and at most m users away from no input at all.  So at user level they
+             are not all told apart with probability 1 - beta once 2^k (1 - beta) > exp(epsilon m)
 Neighbours   streams that differ in one step by 1; Thm 5.3: in all events of one user
 
 >>> [packing_bound(horizon=2**power, epsilon=1, beta=1 / 3) for power in (8, 16, 20)]
@@ -19,7 +20,7 @@ Neighbours   streams that differ in one step by 1; Thm 5.3: in all events of one
 >>> [intrusion_bound(intrusions=10**power, epsilon=1, beta=1 / 4) for power in (2, 4, 6)]
 [3.0, 49.5, 563.0]
 >>> [varying_bound(changes=k, jump=1, users=100, epsilon=1) for k in (73, 10**6)]
-[0.25, 0.5]
+[0.245, 0.5]
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MULTIPLES = tuple(2 ** (power / 8) for power in range(-32, 33))
 
 
 def packing_bound(*, horizon: int, epsilon: Fraction | float, beta: float) -> float:
-    """An error that every epsilon-DP counter exceeds at some step with probability beta.
+    """An error that every epsilon-DP counter reaches at some step with probability above beta.
 
     The largest k/2 for which k still violates the inequality of the theorem.
     """
@@ -80,14 +81,26 @@ def binomial_distance(n: int, p: float, q: float) -> float:
 
 
 def varying_bound(
-    *, changes: int, jump: Fraction | float, users: int, epsilon: Fraction | float
+    *,
+    changes: int,
+    jump: Fraction | float,
+    users: int,
+    epsilon: Fraction | float,
+    beta: float = 0.5,
 ) -> float:
-    """An error that every user-level epsilon-DP algorithm has at some step with probability 1/2,
-    if its function of this many users' events can jump by ``jump`` this many times."""
+    """An error that every user-level epsilon-DP algorithm reaches at some step with probability
+    above beta, if all users can make its average jump by ``jump``, or not, at each of ``changes``
+    steps.
+
+    Up to rounding min(d, d k / t) / 2 with t = epsilon n / ln 2, as in the catalogue.  There a
+    jump is cut into pieces, for which there must be steps; here fewer users make a smaller one.
+    """
     k = whole(changes, "changes", low=1, high=2**60)
     n = whole(users, "users", low=1, high=2**60)
-    t = math.floor(1 + float(epsilon) * n / math.log(2)) + 1
-    return float(min(jump, jump * Fraction(k, t))) / 2
+    if not 0 <= beta < 1:
+        raise refuse("beta", "a probability from 0 to below 1", beta)
+    few = math.ceil((k * math.log(2) + math.log1p(-beta)) / float(epsilon)) - 1
+    return float(jump * Fraction(min(n, max(0, few)), n)) / 2
 
 
 def _window(n: int, p: float) -> tuple[int, int]:

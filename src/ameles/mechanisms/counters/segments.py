@@ -31,6 +31,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -43,6 +44,7 @@ from ameles.mechanisms.counters.cascade_process import CascadeProcess, Levels
 from ameles.mechanisms.counters.encoded import EncodedError, Encoding, root_up
 from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.gaussian_error import (
+    GaussianError,
     GaussianSum,
     discrete_variance,
     quantile,
@@ -207,25 +209,39 @@ class SegmentedProcess:
 
 
 @dataclass(frozen=True)
-class SegmentedError:
+class SegmentedError(GaussianError):
     """Independent noises of the finished totals, and the error of the counter inside."""
 
     recipe: SegmentedCounter
 
     def inside(self, segment: int) -> EncodedError:
         """The error of the counter inside a segment."""
-        encoding = self.recipe.encoding(segment)
-        return EncodedError(self.recipe.filter(segment), encoding.bits, float(encoding.variance))
+        if segment not in self._errors:
+            encoding = self.recipe.encoding(segment)
+            variance = float(encoding.variance)
+            self._errors[segment] = EncodedError(
+                self.recipe.filter(segment), encoding.bits, variance
+            )
+        return self._errors[segment]
+
+    @cached_property
+    def _errors(self) -> dict[int, EncodedError]:
+        """Of the counters inside, so far as they were asked for."""
+        return {}
+
+    @cached_property
+    def _variance(self) -> float:
+        return float(self.recipe.variance)
 
     def std(self, t: int) -> float:
         finished, place = self.recipe.cuts.locate(t)
-        total = finished * discrete_variance(float(self.recipe.variance))
+        total = finished * discrete_variance(self._variance)
         inner = self.inside(finished).normal_variance(place) if place else 0.0
         return math.sqrt(total + rounded_variance(inner))
 
     def bound(self, t: int, beta: float) -> float:
         finished, place = self.recipe.cuts.locate(t)
-        variance = float(self.recipe.variance)
+        variance = self._variance
         total, factor, slack = finished * variance, sum_factor(finished, variance), 0.0
         if place:
             inner = self.inside(finished)
@@ -247,9 +263,9 @@ class SegmentedError:
         (old, passed), (new, place) = self.recipe.cuts.locate(before), self.recipe.cuts.locate(t)
         if old == new:
             return self.inside(new).between(passed, place)
-        variance = float(self.recipe.variance)
+        variance = self._variance
         count = new - old
-        total = GaussianSum(count * discrete_variance(variance), sum_factor(count, variance))
+        total = GaussianSum(count * variance, sum_factor(count, variance))
         for segment, reached in ((old, passed), (new, place)):
             if reached:
                 total = total.plus(self.inside(segment).between(0, reached))
@@ -259,7 +275,7 @@ class SegmentedError:
         """The root mean square of the error over the first ``steps`` steps."""
         cuts = self.recipe.cuts
         finished, place = cuts.locate(steps)
-        each = discrete_variance(float(self.recipe.variance))
+        each = discrete_variance(self._variance)
         total = 0.0
         for segment in range(finished + 1):
             count = cuts.inside(segment) if segment < finished else place

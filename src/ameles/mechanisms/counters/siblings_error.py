@@ -115,35 +115,29 @@ class SiblingsError(LaplaceError):
         return 1 / 12
 
     def law(self, t: int) -> LaplaceMixture:
-        # the row of weights, with equal ones counted
         digits, weights = self._weights(t)
         parts: list[tuple[float, int]] = []
         for level, (size, digit) in enumerate(zip(self.sizes, digits, strict=True)):
-            under, own = weights[level], weights[level + 1]
-            parts += [(1 - own, digit), (own, size - digit - 1), (under - own, 1)]
+            parts += _group(size, digit, weights[level], weights[level + 1])
         return self._mixture(parts)
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         parts: list[tuple[float, int]] = []
-        for one, other in zip(self.row(before), self.row(t), strict=True):
-            if one[0] == other[0]:  # the same group of siblings
-                parts += [(b - a, 1) for a, b in zip(one[1], other[1], strict=True)]
+        (old, ours), (new, theirs) = self._weights(before), self._weights(t)
+        for level, size in enumerate(self.sizes):
+            one, under, own = old[level], ours[level], ours[level + 1]
+            other, below, its = new[level], theirs[level], theirs[level + 1]
+            if old[level + 1 :] != new[level + 1 :]:
+                parts += _group(size, one, under, own) + _group(size, other, below, its)
+                continue
+            # the same siblings: in both counts or in none, in the later alone, and on the paths
+            more = its - own
+            parts.append((more, one + size - other - 1))
+            if one == other:
+                parts.append((below - under - more, 1))
             else:
-                parts += [(a, 1) for a in (*one[1], *other[1])]
+                parts += [(1 - more, other - one - 1), (1 - under - more, 1), (below - more, 1)]
         return self._mixture(parts)
-
-    def row(self, t: int) -> list[tuple[int, list[float]]]:
-        """For each level, which group of siblings the path is in, and the weight of each."""
-        digits, weights = self._weights(t)
-        found = []
-        for level, (size, digit) in enumerate(zip(self.sizes, digits, strict=True)):
-            own = weights[level + 1]
-            siblings = [(1.0 if i < digit else 0.0) - own for i in range(size)]
-            if digit < size:
-                siblings[digit] += weights[level]
-            t //= size if level + 1 < len(self.sizes) else t + 1
-            found.append((t, siblings))
-        return found
 
     def _weights(self, t: int) -> tuple[list[int], list[float]]:
         """The digits of t, and the weight of the residual below and above each level."""
@@ -152,14 +146,30 @@ class SiblingsError(LaplaceError):
             t, digit = divmod(t, size)
             digits.append(digit)
         digits.append(t)
-        pulled = weight_matrix(self.arity, len(self.sizes)) @ np.array(digits)
-        return digits, [0.0, *pulled.tolist(), 0.0]
+        pulled, c = [], 0.0
+        gain = gains(self.arity, len(self.sizes))
+        for digit, k in zip(digits, gain, strict=False):
+            c = (c + digit) * k
+            pulled.append(c)
+        for level in range(len(gain) - 2, -1, -1):
+            pulled[level] += gain[level] * pulled[level + 1]
+        return digits, [0.0, *pulled, 0.0]
 
     def _mixture(self, parts: list[tuple[float, int]]) -> LaplaceMixture:
-        return LaplaceMixture(tuple(Part(self.scale, abs(a), n) for a, n in parts if a and n))
+        counts: dict[float, int] = {}
+        for weight, count in parts:
+            if weight and count:
+                counts[abs(weight)] = counts.get(abs(weight), 0) + count
+        return LaplaceMixture(tuple(Part(self.scale, a, n) for a, n in counts.items()))
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         # No weight exceeds 1.  By convexity, sums of squares being equal, fewer variables of
         # full weight have the larger Chernoff bound; so this many of them bound every step.
         most = worst_variance(self.arity, self.sizes)
         return LaplaceMixture((Part(self.scale, 1.0, most),), bounding=True)
+
+
+def _group(size: int, digit: int, under: float, own: float) -> list[tuple[float, int]]:
+    """The weights of a group of siblings, and how many have each: counted nodes, those that
+    follow the path's, and that."""
+    return [(1 - own, digit), (own, size - digit - 1), (under - own, 1)]

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
@@ -106,3 +107,10 @@ class IndependentError:
     def between(self, before: int, t: int) -> LaplaceMixture:
         """The law of the noise of a total over steps before + 1, ..., t."""
         return LaplaceMixture((Part(self.scale, 1.0, 2 if before else 1),))
+
+    def bounds(self, steps: IntArray, beta: float) -> NDArray[np.float64]:
+        return np.full(len(steps), float(laplace_sum.quantile(1, self.scale, beta)))
+
+    def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> NDArray[np.float64]:
+        terms = np.where(before > 0, 2, 1)
+        return laplace_sum.quantiles(terms, self.scale, beta).astype(np.float64)

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
@@ -138,3 +139,9 @@ class WalkError:
     def between(self, before: int, t: int) -> LaplaceMixture:
         """The law of the noise of a total over steps before + 1, ..., t."""
         return LaplaceMixture((Part(self.scale, 1.0, t - before),))
+
+    def bounds(self, steps: IntArray, beta: float) -> NDArray[np.float64]:
+        return laplace_sum.quantiles(steps, self.scale, beta).astype(np.float64)
+
+    def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> NDArray[np.float64]:
+        return laplace_sum.quantiles(after - before, self.scale, beta).astype(np.float64)

@@ -43,16 +43,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
-from ameles.core.parameters import Epsilon, OptionalHorizon, Parameter
+from ameles.core.parameters import Epsilon, OptionalHorizon
 from ameles.mechanisms.counters.folded import FoldedRun
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.tape_order import Demands
 from ameles.mechanisms.pan_private.epoch_error import EpochError
 from ameles.mechanisms.pan_private.erase import wipe
+from ameles.mechanisms.pan_private.survived import Survived, refuse_unplanned
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
@@ -60,24 +60,6 @@ from ameles.noise.arrays import IntArray
 FIRST, DEEPEST = 2, 40
 # So many numbers are computed at a time when many steps are fed at once.
 CHUNK = 1 << 18
-
-
-class Survived(Parameter[Intrusions | str, Intrusions]):
-    """Which intrusions a pan-private counter survives: one, or any number of announced ones."""
-
-    def check(self, value: Intrusions | str) -> Intrusions:
-        if value in (Intrusions.ONE, "one"):
-            return Intrusions.ONE
-        if value in (Intrusions.ANNOUNCED, "announced"):
-            return Intrusions.ANNOUNCED
-        got = value.value if isinstance(value, Intrusions) else value
-        raise BadInput(
-            f"The '{self.name}' parameter must be 'one' or 'announced'. Got {got!r} instead.",
-            why="two states with no fresh noise between them differ by exactly what was added; "
-            "with n unannounced intrusions no counter has an error below the order of sqrt(n) "
-            "(Dwork-Naor-Pitassi-Rothblum 2010, Thm 4.3)",
-            tip="SimpleTwoCounter, whose state may be seized after every step",
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,12 +144,7 @@ class PanPrivateRun(FoldedRun):
 
         The error grows: see ``error_after`` of the recipe.
         """
-        if self._pan_private.intrusions is not Intrusions.ANNOUNCED:
-            raise BadInput(
-                "This run survives one intrusion, which nobody announces.",
-                why="its noise was not planned for more",
-                tip="PanPrivateCounter(..., intrusions='announced')",
-            )
+        refuse_unplanned(self._pan_private.intrusions, "PanPrivateCounter")
         fresh = self._counter_noise(self._depth)
         self._open.fill(0)
         self._start_tree(self._depth, fresh)

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ameles.core.mechanism import Noise
-from ameles.core.parameters import Whole
+from ameles.mechanisms.continual.limits import Seizures
 from ameles.mechanisms.pan_private.biased_bits import bias, biased_bits, fair_bits
 from ameles.mechanisms.pan_private.entries import CHUNK, Entries, room
 from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
@@ -53,7 +53,7 @@ MOST_INTRUSIONS = 8
 class Density(UserRecipe[Estimate]):
     """The fraction of users who have appeared at least once."""
 
-    intrusions: Whole = Whole(1, MOST_INTRUSIONS, 1)
+    intrusions: Seizures = Seizures(1, MOST_INTRUSIONS, 1)
 
     @property
     def seizures(self) -> int:

@@ -35,13 +35,44 @@ def indices(users: object, universe: int) -> IntArray:
             why="the table has an entry for each user of the declared universe and no other",
             tip="leave out who does not belong to it, before counting anything",
         )
-    return found.astype(np.int64, copy=False)
+    return _widened(found)
 
 
 def _not_indices(kind: str) -> BadInput:
     return BadInput(
         f"Users are given as whole numbers, in one array. Got {kind} instead.",
         tip="the index of each user who occurs, in order of arrival",
+    )
+
+
+def amounts(by: object, count: int) -> IntArray:
+    """By how much each of ``count`` users changes, in a copy that the caller wipes."""
+    try:
+        found = np.atleast_1d(np.array(by))
+    except ValueError:  # rows of different lengths
+        raise _not_amounts() from None
+    if found.size == 0 and found.ndim == 1 and count == 0:
+        return np.empty(0, dtype=np.int64)
+    if found.dtype.kind not in "iu" or found.shape != (count,):
+        raise _not_amounts()
+    if found.dtype.kind == "u" and int(found.max()) > np.iinfo(np.int64).max:
+        found.fill(0)
+        raise _not_amounts()
+    return _widened(found)
+
+
+def _widened(found: NDArray[Any]) -> IntArray:
+    """The same numbers with 64 bits; if that is a copy, what it was made of is wiped."""
+    wide = found.astype(np.int64, copy=False)
+    if wide is not found:
+        found.fill(0)
+    return wide
+
+
+def _not_amounts() -> BadInput:
+    return BadInput(
+        "Changes are given as whole numbers of at most 64 bits, one for each user.",
+        tip="an array as long as that of the users, negative where something is taken back",
     )
 
 
@@ -62,3 +93,15 @@ def times(users: IntArray) -> tuple[IntArray, IntArray]:
     users.sort()
     first = np.flatnonzero(np.diff(users, prepend=-1))
     return users[first], np.diff(first, append=users.size)
+
+
+def totals(users: IntArray, by: IntArray) -> tuple[IntArray, IntArray]:
+    """Who changes, each once, and by how much in all.  The caller wipes all four arrays."""
+    order = np.argsort(users, kind="stable")
+    ordered = users[order]
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
+    moves = by[order]
+    who, total = ordered[first], np.add.reduceat(moves, first)
+    for copy in (order, ordered, moves):
+        copy.fill(0)
+    return who, total

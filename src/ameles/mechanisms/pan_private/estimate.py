@@ -26,7 +26,7 @@ from ameles.mechanisms import laplace_sum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A released statistic.  It is unbiased, so it may lie outside of what is possible;
+    """A released statistic.  Its noise has mean zero, so it may lie outside of what is possible;
     ``low`` to ``high`` is cut to it and covers the truth with probability ``confidence``."""
 
     value: float
@@ -34,6 +34,17 @@ class Estimate:
     low: float
     high: float
     confidence: float
+
+    @property
+    def complement(self) -> Estimate:
+        """Of a fraction: the same of all the others."""
+        return Estimate(
+            value=1 - self.value,
+            standard_error=self.standard_error,
+            low=1 - self.high,
+            high=1 - self.low,
+            confidence=self.confidence,
+        )
 
 
 def check_beta(beta: object) -> None:
@@ -59,21 +70,26 @@ class EstimateError:
 
     def bound(self, t: int, beta: float) -> float:
         """One release is this close to the truth with probability at least 1 - beta."""
-        check_beta(beta)
-        return self.unit * _deviation(self, math.log(2 / beta))
+        return max(self.margins(beta))
 
     def bound_all(self, steps: int, beta: float) -> float:
         """So are this many releases at once."""
         return self.bound(1, beta / steps)
 
+    def margins(self, beta: float) -> tuple[float, float]:
+        """How far below and above a release the truth may be, but for a probability beta."""
+        check_beta(beta)
+        margin = self.unit * _deviation(self, math.log(2 / beta))
+        return margin, margin
+
     def estimate(self, value: float, beta: float, *, top: float = 1.0) -> Estimate:
         """The estimate with its interval, cut to what is possible: 0 to ``top``."""
-        reach = self.bound(1, beta)
+        below, above = self.margins(beta)
         return Estimate(
             value=value,
             standard_error=self.std(1),
-            low=min(max(value - reach, 0.0), top),
-            high=min(max(value + reach, 0.0), top),
+            low=min(max(value - below, 0.0), top),
+            high=min(max(value + above, 0.0), top),
             confidence=1 - beta,
         )
 
@@ -109,6 +125,10 @@ class ChanceError(EstimateError):
 
     count: int
     chances: tuple[float, float]
+
+    def fraction(self, noisy: int) -> float:
+        """The fraction of terms with the second chance, from their noisy sum."""
+        return (noisy - self.chances[0] * self.count) * self.unit
 
     def exponent(self, h: float) -> float:
         return self.count * max(

@@ -25,12 +25,13 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Unpack
 
-from ameles.core.guarantee import Neighbours
-from ameles.core.parameters import Exact, Whole
+from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.cropped_mean import LARGEST_CROP, Crop, CroppedRecipe
 from ameles.mechanisms.pan_private.estimate import Estimate
 from ameles.mechanisms.pan_private.modular import ResidueFraction
+from ameles.mechanisms.pan_private.sharper import Terms, sharper
 from ameles.mechanisms.pan_private.user_table import UserRecipe
 
 
@@ -48,14 +49,7 @@ class HeavyHitters(CroppedRecipe):
 
 
 def heavy_hitters(
-    *,
-    users: int,
-    at_least: int,
-    neighbours: Neighbours | str,
-    epsilon_state: Exact,
-    epsilon_output: Exact,
-    below: int | None = None,
-    releases: int = 1,
+    *, at_least: int, below: int | None = None, **terms: Unpack[Terms]
 ) -> UserRecipe[Estimate]:
     """The sharper recipe for the fraction of users with at least this many occurrences.
 
@@ -66,23 +60,9 @@ def heavy_hitters(
     ...                    epsilon_state=1, epsilon_output=1)).__name__
     'ResidueFraction'
     """
-    cropped = HeavyHitters(
-        users=users,
-        at_least=at_least,
-        neighbours=neighbours,
-        epsilon_state=epsilon_state,
-        epsilon_output=epsilon_output,
-        releases=releases,
-    )
+    cropped = HeavyHitters(at_least=at_least, **terms)
     if below is None:
         return cropped
-    modular = ResidueFraction(
-        users=users,
-        modulus=below,
-        residues=tuple(range(at_least, below)),
-        neighbours=neighbours,
-        epsilon_state=epsilon_state,
-        epsilon_output=epsilon_output,
-        releases=releases,
+    return sharper(
+        cropped, ResidueFraction(modulus=below, residues=tuple(range(at_least, below)), **terms)
     )
-    return min(cropped, modular, key=lambda recipe: recipe.error.std(1))

@@ -25,12 +25,13 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Unpack
 
-from ameles.core.guarantee import Neighbours
-from ameles.core.parameters import Exact, Whole
+from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.cropped_mean import LARGEST_CROP, Crop, CroppedRecipe
 from ameles.mechanisms.pan_private.estimate import Estimate
 from ameles.mechanisms.pan_private.modular import ResidueFraction
+from ameles.mechanisms.pan_private.sharper import Terms, sharper
 from ameles.mechanisms.pan_private.user_table import UserRecipe
 
 
@@ -49,14 +50,7 @@ class Incidence(CroppedRecipe):
 
 
 def incidence(
-    *,
-    users: int,
-    exactly: int,
-    neighbours: Neighbours | str,
-    epsilon_state: Exact,
-    epsilon_output: Exact,
-    below: int | None = None,
-    releases: int = 1,
+    *, exactly: int, below: int | None = None, **terms: Unpack[Terms]
 ) -> UserRecipe[Estimate]:
     """The sharper recipe for the fraction of users with exactly this many occurrences.
 
@@ -67,23 +61,7 @@ def incidence(
     ...                epsilon_state=1, epsilon_output=1)).__name__
     'ResidueFraction'
     """
-    cropped = Incidence(
-        users=users,
-        exactly=exactly,
-        neighbours=neighbours,
-        epsilon_state=epsilon_state,
-        epsilon_output=epsilon_output,
-        releases=releases,
-    )
+    cropped = Incidence(exactly=exactly, **terms)
     if below is None:
         return cropped
-    modular = ResidueFraction(
-        users=users,
-        modulus=below,
-        residues=(exactly,),
-        neighbours=neighbours,
-        epsilon_state=epsilon_state,
-        epsilon_output=epsilon_output,
-        releases=releases,
-    )
-    return min(cropped, modular, key=lambda recipe: recipe.error.std(1))
+    return sharper(cropped, ResidueFraction(modulus=below, residues=(exactly,), **terms))

@@ -5,9 +5,7 @@ Theorem      Dwork et al. 2010, corrected (catalogue 27): per user a residue tha
              and is advanced by every occurrence.  Between any two histories of one user its loss
              is exactly a, so a = epsilon_state for presence and half of it for substitution
 Neighbours   USER_PRESENCE, or USER_SUBSTITUTION (two users' residues move)
-Noise        the offset by rejection: a uniform residue j is kept if it is 0, else with probability
-             exp(-a), which leaves weights 1 and exp(-a) for each other: the law above, after
-             fewer than min(k, e^a) proposals on average.  Discrete Laplace on each bin of the
+Noise        exact offsets, by rejection (``residue_table``).  Discrete Laplace on each bin of the
              histogram, scale 2 (substitution: 4) / epsilon_output, as a user leaves one bin for
              another
 Error        with p = (e^a - 1) / (e^a + k - 1), standard deviation per residue at most
@@ -16,7 +14,8 @@ Error        with p = (e^a - 1) / (e^a + k - 1), standard deviation per residue 
 Memory       one or two bytes per user
 
 Occurrences can be taken back: ``remove``.  With a public promise that counts stay below k, the
-residues are the counts, and a net count of zero is residue 0: ``ResidueFraction``.
+residues are the counts, and a net count of zero is residue 0: ``ResidueFraction``.  Without a
+promise: ``DynamicDensity``.
 
 Intrusions   one, unannounced.  With ``intrusions`` = J, each announced before more is added, every
              residue is moved on by a fresh offset: the views cost J * epsilon_state, and p becomes
@@ -36,54 +35,33 @@ True
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-import numpy as np
-
 from ameles.core.exceptions import BadInput
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Parameter, Whole, refuse, whole
-from ameles.mechanisms.pan_private.entries import CHUNK, kind_for, room, times
+from ameles.mechanisms.continual.limits import Seizures
 from ameles.mechanisms.pan_private.estimate import ChanceError, Estimate
-from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
+from ameles.mechanisms.pan_private.residue_table import (
+    LARGEST_MODULUS,
+    MOST_INTRUSIONS,
+    ResidueRecipe,
+    ResidueRun,
+)
+from ameles.mechanisms.pan_private.user_table import UserRun
 from ameles.mechanisms.snapshot import State
-from ameles.noise.arrays import IntArray
-
-LARGEST_MODULUS = 1 << 16
-MOST_INTRUSIONS = 64
-# Beyond this many proposals for each user, starting would seem to hang.
-MOST_PROPOSALS = 1000
-# Below this, not even 10^18 users would show.
-FAINTEST = 1e-18
 
 Out = TypeVar("Out")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModularRecipe(UserRecipe[Out]):
-    """A table of residues, each hidden by a random offset."""
+class ModularRecipe(ResidueRecipe[Out]):
+    """A table of residues of one public modulus."""
 
     modulus: Whole = Whole(2, LARGEST_MODULUS)
-    intrusions: Whole = Whole(1, MOST_INTRUSIONS, 1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.modulus > MOST_PROPOSALS and self.share > math.log(MOST_PROPOSALS):
-            raise BadInput(
-                f"A modulus of {self.modulus} at this epsilon_state takes too long to draw.",
-                why=f"each user's offset would need more than {MOST_PROPOSALS} proposals",
-                tip="an epsilon_state below 6",
-            )
-        if self.peak(self.intrusions) < FAINTEST:
-            raise BadInput(
-                "After so many intrusions nothing could be estimated.",
-                why="each of them fades the residues by a factor that depends on epsilon_state",
-                tip="fewer intrusions or a larger epsilon_state",
-            )
+    intrusions: Seizures = Seizures(1, MOST_INTRUSIONS, 1)
 
     @property
     def seizures(self) -> int:
@@ -91,40 +69,17 @@ class ModularRecipe(UserRecipe[Out]):
         return self.intrusions
 
     @property
-    def share(self) -> Fraction:
-        """What one user's residue loses to an intruder."""
-        return self.seizure_loss / self.moved
+    def widest(self) -> int:
+        """The modulus."""
+        return self.modulus
 
     def peak(self, offsets: int) -> float:
         """How much more likely 0 is than the others, in a sum of this many offsets."""
-        other = math.exp(-self.share)
-        once = -math.expm1(-self.share) / (1 + (self.modulus - 1) * other)
-        return float(once**offsets)
-
-    @property
-    @abstractmethod
-    def scale(self) -> Fraction:
-        """The scale of the output's noise."""
+        return self.peak_at(self.modulus, offsets)
 
     def error_over(self, offsets: int, residues: int) -> ChanceError:
         """The error of the fraction in this many residues, after this many offsets."""
-        peak = self.peak(offsets)
-        chance = residues * (1 - peak) / self.modulus
-        chances = (chance, min(chance + peak, 1.0))
-        return ChanceError(
-            unit=1 / (peak * self.entries),
-            variance=self.entries * max(c * (1 - c) for c in chances),
-            spread=float(self.entries),
-            weights=(1.0,),
-            scale=self.scale,
-            count=self.entries,
-            chances=chances,
-        )
-
-    @property
-    def memory(self) -> int:
-        """A residue for each user."""
-        return self.entries * np.dtype(kind_for(self.modulus)).itemsize
+        return self.error_at(self.modulus, offsets, residues)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,55 +146,14 @@ class ResidueFraction(ModularRecipe[Estimate]):
         return _FractionRun(self, state, noise)
 
 
-class ModularRun(UserRun[Out]):
-    """A run whose occurrences can also be taken back."""
+class ModularRun(ResidueRun[Out]):
+    """A run with the modulus of its recipe."""
 
     _recipe: ModularRecipe[Out]
 
-    def __init__(self, recipe: ModularRecipe[Out], state: State, noise: Noise) -> None:
-        super().__init__(recipe, state, noise)
-        self._words, self._table = room(recipe.entries, recipe.modulus)
-
-    def open(self) -> None:
-        self._refresh()
-
-    def remove(self, users: object) -> None:
-        """Takes occurrences back, as if one after another."""
-        self._take(users, -1)
-
-    def _refresh(self) -> None:
-        """Moves every residue on by a fresh offset."""
-        modulus = self._recipe.modulus
-        for start in range(0, self._table.size, CHUNK):
-            part = self._table[start : start + CHUNK]
-            drawn = offsets(self._noise, modulus, self._recipe.share, part.size)
-            part[:] = (part + drawn) % modulus
-            drawn.fill(0)
-
-    def _fold(self, users: IntArray, sign: int) -> None:
-        who, count = times(users)
-        count *= sign
-        count += self._table[who]
-        self._table[who] = count % self._recipe.modulus
-        who.fill(0)
-        count.fill(0)
-
-    def _offsets(self) -> int:
-        return min(self._announced + 1, self._recipe.seizures)
-
-    def _histogram(self) -> IntArray:
-        bins = np.zeros(self._recipe.modulus, dtype=np.int64)
-        for start in range(0, self._table.size, CHUNK):
-            part = self._table[start : start + CHUNK]
-            bins += np.bincount(part, minlength=bins.size)
-        return bins
-
-    def _fraction(self, noisy: int, error: ChanceError, beta: float) -> Estimate:
-        middle = error.chances[0] * error.count
-        return error.estimate((noisy - middle) * error.unit, beta)
-
-    def _parts(self) -> tuple[IntArray, ...]:
-        return (self._words,)
+    @property
+    def modulus(self) -> int:
+        return self._recipe.modulus
 
 
 class _HistogramRun(ModularRun[tuple[Estimate, ...]]):
@@ -247,7 +161,7 @@ class _HistogramRun(ModularRun[tuple[Estimate, ...]]):
         error = self._recipe.error_over(self._offsets(), 1)
         bins = self._histogram()
         bins += self._noise.laplace(error.scale, bins.size)
-        return tuple(self._fraction(int(noisy), error, beta) for noisy in bins)
+        return tuple(error.estimate(error.fraction(int(noisy)), beta) for noisy in bins)
 
 
 class _FractionRun(ModularRun[Estimate]):
@@ -257,17 +171,4 @@ class _FractionRun(ModularRun[Estimate]):
         residues = list(self._recipe.residues)
         error = self._recipe.error_over(self._offsets(), len(residues))
         noisy = int(self._histogram()[residues].sum()) + int(self._noise.laplace(error.scale, 1)[0])
-        return self._fraction(noisy, error, beta)
-
-
-def offsets(noise: Noise, modulus: int, share: Fraction, count: int) -> IntArray:
-    """Independent offsets: 0 with weight 1, every other residue with weight exp(-share)."""
-    drawn = noise.uniform(modulus, count)
-    pending = np.flatnonzero(drawn)
-    while pending.size:
-        pending = pending[~noise.bernoulli_exp(share, pending.size)]
-        if not pending.size:
-            break
-        drawn[pending] = noise.uniform(modulus, pending.size)
-        pending = pending[drawn[pending] != 0]
-    return drawn
+        return error.estimate(error.fraction(noisy), beta)

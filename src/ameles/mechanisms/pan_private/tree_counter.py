@@ -14,6 +14,17 @@ never show its count with the same noise.  Of the blocks that end at one step on
 published: counts do not need the others.  Without an arity, the one with the smallest mean
 variance is chosen from the formula.
 
+Without a horizon (catalogue 10) trees follow one another: one of one level up to step k, one of
+two levels up to k^2, and so on.  Each has noise by its own number of levels, and opens before its
+first event.  An event is in one tree alone, whose noises hide it; what a tree has published stays
+in all later counts.
+
+With ``intrusions="announced"`` (catalogue 12) the state may be seized any number of times, if
+``announce()`` is called after each intrusion, before the next: every open block gets a fresh noise.
+It takes the place of the opening noise for events after the announcement, and of the publication
+noise for those between the intrusion and the announcement; no noise is in the state by itself, so
+the tree goes on.  An event is still hidden by one noise in each of its h blocks.
+
 >>> from ameles.noise import Zero
 >>> run = PanPrivateTreeCounter(epsilon=1, horizon=8).start(Zero())
 >>> [run.step(x) for x in [1, 0, 1, 1]]
@@ -21,6 +32,9 @@ variance is chosen from the formula.
 >>> recipe = PanPrivateTreeCounter(epsilon=1, horizon=2**16)
 >>> recipe.arity, recipe.levels
 (16, 4)
+>>> endless = PanPrivateTreeCounter(epsilon=1)
+>>> endless.arity, [endless.depth(t) for t in (1, 16, 17, 2**16)]
+(16, [1, 1, 2, 4])
 """
 
 from __future__ import annotations
@@ -33,33 +47,40 @@ import numpy as np
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
-from ameles.core.parameters import Epsilon, Horizon, OptionalWhole
-from ameles.mechanisms.counters.arity import best_arity, digit_total, digits_of
-from ameles.mechanisms.counters.digits import DigitError, unshared_blocks
+from ameles.core.parameters import Epsilon, OptionalHorizon, OptionalWhole
+from ameles.mechanisms.counters.arity import best_arity
 from ameles.mechanisms.counters.folded import FoldedRun
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.tape_order import Demands
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 from ameles.mechanisms.pan_private.erase import wipe
+from ameles.mechanisms.pan_private.survived import Survived, refuse_unplanned
+from ameles.mechanisms.pan_private.tree_epochs import TreeEpochs, levels_of
+from ameles.mechanisms.pan_private.tree_error import PublishedError, published_cost
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import BoolArray, IntArray
 
 LARGEST_ARITY = 1 << 16
+# Without a horizon: the best for the mean over 2^16 and over 2^20 steps.
+ENDLESS_ARITY = 16
+# The deepest tree of a stream without end begins before this step.
+DEEPEST = 1 << 40
 # So many numbers are computed at a time when many steps are fed at once.
 CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)
 class PanPrivateTreeCounter(CounterRecipe):
-    """Counts from blocks of 1, k, k^2, ... steps, whose state may be seized once."""
+    """Counts from blocks of 1, k, k^2, ... steps, whose state may be seized."""
 
     epsilon: Epsilon = Epsilon()
-    horizon: Horizon = Horizon()
+    horizon: OptionalHorizon = OptionalHorizon()
     arity: OptionalWhole = OptionalWhole(2, LARGEST_ARITY)
+    intrusions: Survived = Survived(Intrusions.ONE)
 
     def __post_init__(self) -> None:
         if self.arity is None:
-            self.__dict__["arity"] = best_arity(self.horizon, published_cost)
+            best = best_arity(self.horizon, published_cost) if self.horizon else ENDLESS_ARITY
+            self.__dict__["arity"] = best
         super().__post_init__()
 
     @property
@@ -68,34 +89,41 @@ class PanPrivateTreeCounter(CounterRecipe):
         return Pure(self.epsilon)
 
     @property
-    def steps(self) -> int:
-        """The horizon."""
+    def steps(self) -> int | None:
+        """The horizon; None: without end."""
         return self.horizon
 
     @property
-    def intrusions(self) -> Intrusions:
-        """One, unannounced."""
-        return Intrusions.ONE
-
-    @property
     def levels(self) -> int:
-        """How many blocks an event is in."""
-        return levels_of(self.horizon, self.arity or 2)
+        """How many blocks an event is in, in the deepest tree."""
+        return levels_of(self.horizon or DEEPEST, self.arity or 2)
 
     @property
-    def arities(self) -> tuple[int, ...]:
-        """For each level but the top one, how many of its blocks make one of the next."""
-        return (self.arity or 2,) * (self.levels - 1)
+    def epochs(self) -> TreeEpochs:
+        """Where trees begin and end."""
+        return TreeEpochs(self.arity or 2, self.levels, self.horizon)
+
+    def depth(self, t: int = 1) -> int:
+        """How many blocks an event of step t is in."""
+        return self.epochs.depth(t)
+
+    def scale_of(self, depth: int) -> Fraction:
+        """The scale of all noises of a tree: what one unit changes in all blocks, over epsilon."""
+        return self.contributions * self.bound * depth / Fraction(self.epsilon)
 
     @property
     def scale(self) -> Fraction:
-        """The scale of each noise: what one unit changes in all blocks, over epsilon."""
-        return self.contributions * self.bound * self.levels / Fraction(self.epsilon)
+        """The scale of each noise; without a horizon, of those of the first tree."""
+        return self.scale_of(self.depth())
 
     @property
     def error(self) -> PublishedError:
-        """Two noises for each block that a count is made of."""
-        return PublishedError(self.scale, self.arities)
+        """Two noises for each block that a count is made of; see ``error_after``."""
+        return self.error_after(0)
+
+    def error_after(self, announcements: int) -> PublishedError:
+        """The error after so many announcements, each of which adds one noise to a count."""
+        return PublishedError(self.epochs, self.scale_of, announcements)
 
     @property
     def memory(self) -> int:
@@ -111,10 +139,9 @@ class PanPrivateTreeRun(FoldedRun):
 
     def __init__(self, recipe: PanPrivateTreeCounter, state: State, noise: Noise) -> None:
         super().__init__(recipe, state)
+        self._tree = recipe
+        self._epochs = recipe.epochs
         self._noise = noise
-        self._scale = recipe.scale
-        self._arities = recipe.arities
-        self._last = recipe.horizon
         shape = (recipe.levels, recipe.columns)
         self._open = np.zeros(shape, dtype=np.int64)
         self._published = np.zeros(shape, dtype=np.int64)
@@ -122,61 +149,106 @@ class PanPrivateTreeRun(FoldedRun):
             for buffer, part in zip((self._open, self._published), state.parts, strict=True):
                 np.copyto(buffer, part.reshape(shape))
         else:
-            fresh = noise.laplace(self._scale, shape)
-            np.copyto(self._open, fresh)
-            wipe(fresh)
+            self._open_all(self._noise_on_all(self._epochs.depth(1)))
+
+    def announce(self) -> None:
+        """Says that the state was seized: call it after the intrusion, before the next one.
+
+        The error grows: see ``error_after`` of the recipe.
+        """
+        refuse_unplanned(self._tree.intrusions, "PanPrivateTreeCounter")
+        fresh = self._noise_on_all(self._epochs.depth(self._t + 1))
+        self._open[: len(fresh)] += fresh
+        wipe(fresh)
+
+    def _noise_on_all(self, depth: int) -> IntArray:
+        """A noise for the open block of every level of a tree."""
+        return self._noise.laplace(self._tree.scale_of(depth), (depth, self._open.shape[1]))
+
+    def _noise_after(self, t: int) -> IntArray | None:
+        """The opening noise of the tree after step t, if one ends there and another follows.
+
+        All noise is drawn before anything changes: a step that fails has not happened.
+        """
+        depth = self._epochs.depth(t)
+        follows = self._tree.horizon is None and self._epochs.end(depth) == t
+        return self._noise_on_all(depth + 1) if follows else None
+
+    def _open_all(self, fresh: IntArray) -> None:
+        np.copyto(self._open[: len(fresh)], fresh)
+        wipe(fresh)
+
+    def _follow(self, fresh: IntArray | None) -> None:
+        """Opens the tree that follows, with what was published so far on its top level."""
+        if fresh is not None:
+            top = len(fresh) - 1
+            np.copyto(self._published[top], self._published[top - 1])
+            self._published[top - 1] = 0
+            self._open_all(fresh)
 
     def _fold(self, row: IntArray) -> None:
-        self._open += row
+        # deeper levels have no noise yet, and no block
+        self._open[: self._epochs.depth(self._t + 1)] += row
 
     def _close(self) -> IntArray:
-        level, steps = 0, self._t + 1
-        while level < len(self._arities) and steps % self._arities[level] == 0:
-            steps //= self._arities[level]
+        now = self._t + 1
+        depth = self._epochs.depth(now)
+        level, steps = 0, now
+        while level < depth - 1 and steps % self._epochs.arity == 0:
+            steps //= self._epochs.arity
             level += 1
-        # All noise is drawn before anything changes: a step that fails has not happened.
-        opening = level + 1 if self._t + 1 < self._last else 0
-        fresh = self._noise.laplace(self._scale, (1 + opening, self._open.shape[1]))
+        # After the last step of a tree none of its blocks is opened.
+        opening = level + 1 if now < self._epochs.end(depth) else 0
+        scale = self._tree.scale_of(depth)
+        fresh = self._noise.laplace(scale, (1 + opening, self._open.shape[1]))
+        following = self._noise_after(now)
         fresh[0] += self._open[level]
         self._published[:level] = 0
         self._published[level] += fresh[0]
-        # the state's values give way to the opening noise of the next blocks; after the last step
-        # no event can come, and none is opened
+        # the state's values give way to the opening noise of the next blocks
         np.copyto(self._open[: level + 1], fresh[1:] if opening else 0)
         wipe(fresh)
+        self._follow(following)
         release: IntArray = self._published.sum(axis=0)
         return release
 
     def _feed(self, rows: IntArray) -> IntArray:
         releases = np.zeros(rows.shape, dtype=np.int64)
         most = max(1, CHUNK // self._open.shape[1])
-        for done in range(0, len(rows), most):
-            now = slice(done, done + most)
+        done = 0
+        while done < len(rows):
+            t = self._t + done
+            left = self._epochs.end(self._epochs.depth(t + 1)) - t
+            now = slice(done, done + min(most, left, len(rows) - done))
             try:
-                self._advance(self._t + done, rows[now], releases[now])
+                self._advance(t, rows[now], releases[now])
             except BaseException:
-                self._t += done  # these steps are over, though their releases are lost
+                self._t = t  # these steps are over, though their releases are lost
                 raise
+            done = now.stop
         return releases
 
     def _advance(self, t: int, rows: IntArray, releases: IntArray) -> None:
-        """Steps t + 1, t + 2, ...: releases come as zeros and are computed by their changes."""
+        """Steps t + 1, t + 2, ... of a tree: releases come as zeros, to be filled with changes."""
         count = len(rows)
+        depth = self._epochs.depth(t + 1)
         demands = Demands(count)
         demands.add(np.arange(count), np.ones(count, dtype=np.int64))
         plans = []
         size = 1
-        for arity in (*self._arities, 0):
+        for arity in (*self._epochs.arities(depth), 0):
             # the steps at which a block of this level ends, and the level's digit there
             at = np.arange(-(t + 1) % size, count, size)
             digit = (t + 1 + at) // size
             if arity:
                 digit %= arity
-            reopened = at[at + t + 1 < self._last]
+            reopened = at[at + t + 1 < self._epochs.end(depth)]
             demands.add(reopened, np.ones(len(reopened), dtype=np.int64))
             plans.append((at, digit > 0))
             size *= arity
-        drawn, (publishing, *opening) = demands.draw(self._noise, self._scale, rows.shape[1])
+        scale = self._tree.scale_of(depth)
+        drawn, (publishing, *opening) = demands.draw(self._noise, scale, rows.shape[1])
+        following = self._noise_after(t + count)
         sums = np.cumsum(rows, axis=0)
         releases[0] = self._published.sum(axis=0)
         for level, ((at, used), where) in enumerate(zip(plans, opening, strict=True)):
@@ -186,6 +258,7 @@ class PanPrivateTreeRun(FoldedRun):
             wipe(values)
         np.cumsum(releases, axis=0, out=releases)
         wipe(sums, drawn)
+        self._follow(following)
 
     def _end_blocks(self, level: int, sums: IntArray, at: IntArray, fresh: IntArray) -> IntArray:
         """What the blocks that end at these steps have counted; the next one is left open."""
@@ -196,7 +269,7 @@ class PanPrivateTreeRun(FoldedRun):
             values[1:] -= sums[at[:-1]]
             values[0] += open_
             values[1:] += fresh[: len(at) - 1]
-            # at the horizon no block is opened, since no event can come
+            # at the end of the tree no block is opened
             np.copyto(open_, fresh[-1] if len(fresh) == len(at) else 0)
             open_ -= sums[at[-1]]
         if not len(at) or len(fresh) == len(at):
@@ -223,35 +296,3 @@ class PanPrivateTreeRun(FoldedRun):
 
     def _parts(self) -> tuple[IntArray, ...]:
         return self._open.reshape(-1), self._published.reshape(-1)
-
-
-@dataclass(frozen=True)
-class PublishedError(DigitError):
-    """Two noises for each block: one from its opening, one from its publication."""
-
-    def law(self, t: int) -> LaplaceMixture:
-        return self._twice(self.terms(t))
-
-    def worst_law(self, steps: int) -> LaplaceMixture:
-        return self._twice(self.most_terms(steps))
-
-    def between(self, before: int, t: int) -> LaplaceMixture:
-        return self._twice(sum(unshared_blocks(before, t, self.arities)))
-
-    def _twice(self, blocks: int) -> LaplaceMixture:
-        return LaplaceMixture((Part(self.scale, 1.0, 2 * blocks),))
-
-
-def levels_of(horizon: int, k: int) -> int:
-    """The smallest h with k^h >= horizon, and at least 1."""
-    return len(digits_of(horizon - 1, k))
-
-
-def published_cost(horizon: int, k: int) -> float:
-    """The mean variance over the horizon, up to a factor: h^2 times the mean number of blocks."""
-    levels = levels_of(horizon, k)
-    low = sum(digit_total(horizon, k, level, lambda digit: digit) for level in range(levels - 1))
-    size: int = k ** (levels - 1)
-    whole, rest = divmod(horizon, size)
-    top = size * whole * (whole - 1) // 2 + whole * (rest + 1)  # the top digit has no limit
-    return levels**2 * (low + top) / horizon

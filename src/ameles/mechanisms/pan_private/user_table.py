@@ -179,12 +179,7 @@ class UserRun(ABC, Generic[Out]):
 
     def release(self, *, beta: float = 0.05) -> Out:
         """The statistic, with fresh noise, and an interval that misses with probability beta."""
-        if self._t == self._recipe.releases:
-            raise HorizonReached(
-                f"This run was declared for {self._recipe.releases} releases and has given them.",
-                why="each release costs epsilon_output of its own",
-                tip="a new run with a larger 'releases' and its own budget",
-            )
+        self._check_room(1)
         check_beta(beta)  # before any noise is drawn
         released = self._close(beta)
         self._t += 1
@@ -196,8 +191,14 @@ class UserRun(ABC, Generic[Out]):
         return self.release()
 
     def feed(self, xs: Iterable[object]) -> list[Out]:
-        """A step for each array of users."""
-        return [self.step(x) for x in xs]
+        """A step for each array of users; refused whole if one of them is refused."""
+        steps = list(xs)
+        self._check_room(len(steps))
+        if steps:
+            self._check_open()
+        for x in steps:
+            indices(x, self._recipe.users).fill(0)
+        return [self.step(x) for x in steps]
 
     def intruded(self) -> None:
         """Announces that the state was seen, before anything is added to it again.
@@ -230,16 +231,28 @@ class UserRun(ABC, Generic[Out]):
     def _take(self, users: object, sign: int) -> None:
         found = indices(users, self._recipe.users)
         try:
-            if self._announced == self._recipe.seizures:
-                raise BadInput(
-                    "This run has met all of its declared intrusions: nothing can be added.",
-                    why="who sees the state again would see what was added",
-                    tip="a new run, with its own budget",
-                )
+            self._check_open()
             for start in range(0, found.size, CHUNK):
                 self._fold(found[start : start + CHUNK], sign)
         finally:
             found.fill(0)
+
+    def _check_room(self, count: int) -> None:
+        if self._t + count > self._recipe.releases:
+            raise HorizonReached(
+                f"This run was declared for {self._recipe.releases} releases and has given "
+                f"{self._t}; {count} more do not fit.",
+                why="each release costs epsilon_output of its own",
+                tip="a new run with a larger 'releases' and its own budget",
+            )
+
+    def _check_open(self) -> None:
+        if self._announced == self._recipe.seizures:
+            raise BadInput(
+                "This run has met all of its declared intrusions: nothing can be added.",
+                why="who sees the state again would see what was added",
+                tip="a new run, with its own budget",
+            )
 
     def _refresh(self) -> None:
         """Makes the table one that nobody has seen; where that cannot be, it is refused."""

@@ -1,0 +1,104 @@
+"""Gaussian steps: its exact loss from the code, its errors, all generic checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ameles.core.recipe import recipe_from_json
+from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.noise import System, Zero
+from tests import checks
+from tests.mechanisms.counters.loss import noise_matrix
+
+
+def exact_rho(recipe: GaussianStepsCounter, steps: int) -> Fraction:
+    """The noise can be read back from the releases, so the shift that hides a change is the
+    only one, and rho is the worst sum of its squares over twice the variance."""
+    matrix, variances = noise_matrix(recipe, steps)
+    inverse = np.linalg.inv(matrix).round().astype(np.int64)
+    assert (matrix @ inverse == np.eye(steps)).all()
+    columns = []
+    for step in range(steps):
+        impulse = np.zeros(steps, dtype=np.int64)
+        impulse[step] = recipe.bound
+        columns.append(inverse @ recipe.start(Zero()).feed(impulse))
+    worst = Fraction(0)
+    for changed in combinations(range(steps), min(recipe.contributions, steps)):
+        shift = sum(columns[step] for step in changed)
+        pairs = zip(shift, variances, strict=True)
+        worst = max(worst, sum((int(e) ** 2 / (2 * v) for e, v in pairs), Fraction(0)))
+    return worst
+
+
+@pytest.mark.parametrize("contributions", [1, 2, 5, 9])
+def test_the_loss_is_exactly_rho(contributions: int) -> None:
+    recipe = GaussianStepsCounter(rho="1/3", horizon=5, contributions=contributions, bound=3)
+    assert exact_rho(recipe, 5) == Fraction(1, 3)
+
+
+def test_the_noise_of_one_step_only_is_caught() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class OneStep(GaussianStepsCounter):
+        @property
+        def variance(self) -> Fraction:
+            return super().variance / self.contributions
+
+    assert exact_rho(OneStep(rho=1, horizon=5, contributions=3), 5) == 3
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {"epsilon": 1, "delta": "1e-6", "horizon": 64},
+    {"rho": "1/3", "horizon": 50, "width": 5},
+    {"rho": 2, "width": 3000},
+    {"epsilon": 0.1, "delta": "1e-9", "unit": "user", "contributions": 3, "bound": 2, "width": 1},
+]
+# JSON is read through the catalogue there, and through the class below.
+CHECKS = [check for check in checks.CHECKS if check is not checks.recipes_survive_json]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("variant", range(len(VARIANTS)))
+def test_every_check(check: Callable[[CounterRecipe], None], variant: int) -> None:
+    parameters: dict[str, Any] = VARIANTS[variant]
+    check(GaussianStepsCounter(**parameters))
+
+
+def test_recipes_survive_json() -> None:
+    recipe = GaussianStepsCounter(rho="1/7", width=3)
+    again = recipe_from_json(recipe.to_json(), {"GaussianStepsCounter": GaussianStepsCounter})
+    assert again == recipe
+
+
+def test_bounds_hold() -> None:
+    checks.bounds_hold(
+        lambda width: GaussianStepsCounter(rho="1/50", horizon=16, width=width), System()
+    )
+
+
+def test_the_law_of_a_window_is_that_of_its_steps() -> None:
+    error = GaussianStepsCounter(rho="1/50").error
+    assert error.between(7, 10).std == pytest.approx(error.std(3))
+    steps = np.array([1, 5, 9])
+    assert error.bounds(steps, 0.05).tolist() == [error.bound(int(t), 0.05) for t in steps]
+    assert error.between_bounds(steps - 1, steps, 0.05).tolist() == [error.bound(1, 0.05)] * 3
+
+
+def test_it_is_better_than_laplace_noise_for_users_with_many_steps() -> None:
+    def deviation(kind: type[CounterRecipe], steps: int) -> float:
+        given: dict[str, Any] = {"epsilon": 1, "contributions": steps, "unit": "user"}
+        if kind is GaussianStepsCounter:
+            given["delta"] = "1e-6"
+        return kind(**given).error.std(1)
+
+    for steps, better in ((1, False), (5, False), (20, True), (365, True)):
+        less = deviation(GaussianStepsCounter, steps) < deviation(SimpleTwoCounter, steps)
+        assert less is better

@@ -1,0 +1,137 @@
+"""Tails by an integral in the complex plane: against closed forms, convolutions and itself."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ameles.mechanisms import laplace_contour, laplace_sum
+from ameles.mechanisms.laplace_contour import FloatArray, Sums
+
+BETAS = (0.99, 0.5, 0.05, 1e-3, 1e-10, 1e-100)
+LAWS = st.lists(
+    st.tuples(st.floats(-3, 3).map(lambda power: 10**power), st.integers(1, 10**6)),
+    min_size=1,
+    max_size=4,
+)
+
+
+def sums(law: list[tuple[float, int]], *, lattice: bool) -> Sums:
+    widths, counts = np.array(law, dtype=np.float64).T
+    return Sums(widths[None], counts[None], lattice=lattice)
+
+
+def discrete(scales: list[float], counts: list[int]) -> Sums:
+    widths = [laplace_sum.width(Fraction(scale)) for scale in scales]
+    return sums(list(zip(widths, counts, strict=True)), lattice=True)
+
+
+def convolved(scales: list[float], counts: list[int], most: int) -> FloatArray:
+    """P(|Y| > m) for m up to ``most``, by the Fourier transform of a window that Y hardly leaves.
+
+    The window is 40 scales longer than 12 deviations, so that less than 1e-15 is outside.
+    """
+    spread = math.sqrt(sum(2 * n * b * b for b, n in zip(scales, counts, strict=True)))
+    size = 2 * (most + int(12 * spread + 40 * max(scales)) + 2)
+    angle = 2 * np.pi * np.arange(size // 2 + 1) / size
+    law = np.ones_like(angle)
+    for b, n in zip(scales, counts, strict=True):
+        law /= (1 + (np.sin(angle / 2) / math.sinh(1 / (2 * b))) ** 2) ** n
+    masses = np.fft.irfft(law, size)
+    found: FloatArray = 1 - masses[0] - 2 * np.cumsum(np.append(0, masses[1 : most + 1]))
+    return found
+
+
+@pytest.mark.parametrize("terms", [1, 2, 3, 10, 60])
+def test_continuous_tails_have_their_closed_form(terms: int) -> None:
+    law = sums([(10.0, terms)], lattice=False)
+    for beta in BETAS:
+        x = law.quantiles(beta)
+        exact = laplace_sum.continuous_tail(terms, float(x[0]) / 10)
+        allowed = 1e-7 if beta <= 0.5 else 1e-5
+        assert law.tails(x)[0] == pytest.approx(exact, rel=allowed)
+        assert beta * (1 - 2 * laplace_contour.ROUGH_GUARD) <= exact <= beta
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 7.0, 1000.0])
+@pytest.mark.parametrize("terms", [1, 3, 40, 128])
+def test_discrete_tails_have_their_finite_formula(terms: int, scale: float) -> None:
+    law = discrete([scale], [terms])
+    for reach in (0, 1, 5, 20):
+        m = int(reach * scale * math.sqrt(terms))
+        exact = laplace_sum.tail(terms, Fraction(scale), m)
+        assert law.tails(np.array([m + 0.5]))[0] == pytest.approx(exact, rel=1e-5)
+    for beta in BETAS:
+        m = math.ceil(law.quantiles(beta)[0] - 0.5)
+        assert laplace_sum.tail(terms, Fraction(scale), m) <= beta
+        if m:  # and no smaller number would do
+            least = beta * (1 - laplace_contour.ROUGH_GUARD)
+            assert laplace_sum.tail(terms, Fraction(scale), m - 1) > least
+
+
+@pytest.mark.parametrize(
+    ("scales", "counts"),
+    [
+        ([20.0, 3.0], [1, 6]),
+        ([2.0, 4.0, 8.0], [3, 3, 3]),
+        ([0.3, 0.9], [5, 1]),
+        ([9.0, 1.0], [1, 400]),
+    ],
+)
+def test_different_scales_equal_their_convolution(scales: list[float], counts: list[int]) -> None:
+    law = discrete(scales, counts)
+    exact = convolved(scales, counts, 200)
+    for m in range(0, 200, 7):
+        # the convolution has an absolute error of about 1e-14
+        assert law.tails(np.array([m + 0.5]))[0] == pytest.approx(exact[m], rel=1e-5, abs=1e-12)
+
+
+def farther(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path twice as long, in steps a quarter as wide."""
+    monkeypatch.setattr(laplace_contour, "REACH", 14.0)
+    monkeypatch.setattr(laplace_contour, "POINTS", 400)
+
+
+@given(law=LAWS, lattice=st.booleans(), beta=st.sampled_from(BETAS))
+def test_a_longer_and_finer_path_gives_the_same(
+    law: list[tuple[float, int]], lattice: bool, beta: float
+) -> None:
+    x = sums(law, lattice=lattice).quantiles(beta)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        farther(monkeypatch)
+        tail = float(sums(law, lattice=lattice).tails(x)[0])
+    assert tail <= beta
+    if x[0] > 0:
+        assert tail == pytest.approx(beta, rel=2 * laplace_contour.ROUGH_GUARD)
+
+
+def test_too_short_a_path_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = sums([(10.0, 1)], lattice=False)
+    monkeypatch.setattr(laplace_contour, "REACH", 2.0)
+    exact = laplace_sum.continuous_tail(1, 3.0)
+    assert law.tails(np.array([30.0]))[0] != pytest.approx(exact, rel=1e-5)
+
+
+def test_discrete_variables_taken_for_continuous_ones_are_noticed() -> None:
+    wrong = sums([(3.0, 4)], lattice=True)  # the scale in place of the width
+    exact = laplace_sum.tail(4, Fraction(3), 15)
+    assert wrong.tails(np.array([15.5]))[0] != pytest.approx(exact, rel=1e-3)
+
+
+def test_laws_are_the_same_one_by_one_and_together() -> None:
+    widths = 1 + np.arange(3000.0).reshape(1000, 3) % 17
+    counts = 1 + np.arange(3000.0).reshape(1000, 3) % 5
+    together = Sums(widths, counts, lattice=False).quantiles(0.05)
+    for row in (0, 1, 500, 999):
+        alone = Sums(widths[row : row + 1], counts[row : row + 1], lattice=False)
+        assert alone.quantiles(0.05)[0] == pytest.approx(together[row], rel=1e-9)
+
+
+def test_counts_of_zero_change_nothing() -> None:
+    padded = Sums(np.array([[3.0, 3.0]]), np.array([[2.0, 0.0]]), lattice=False)
+    assert padded.quantiles(0.05) == pytest.approx(sums([(3.0, 2)], lattice=False).quantiles(0.05))

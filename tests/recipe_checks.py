@@ -1,0 +1,239 @@
+"""The checks that hold for every recipe, whatever its steps take; ``test_recipes`` runs them.
+
+A sample says what a recipe's steps take and what may not be told of it.  Estimators, which are
+sold inside of ``Continual`` only, have ``add`` and ``answer`` where others have ``step``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ameles.core.exceptions import AmelesError, BadInput, BudgetExceeded, StoreRefused
+from ameles.core.guarantee import EVENT, Guarantee, Neighbours
+from ameles.ledger import Ledger
+from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.noise import System, Tape
+from tests.checks import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A recipe, some inputs of its steps, one more that must not be told, and bad ones."""
+
+    recipe: Any
+    inputs: tuple[Any, ...]
+    canary: int
+    bad: tuple[Any, ...] = ()
+    # What a ledger sells, if not the recipe itself.
+    sold: Any = None
+
+    def refused(self) -> tuple[Any, ...]:
+        """What no step takes; most of it tells the canary to whoever echoes it."""
+        c = self.canary
+        wrong = (float(c), str(c), str(c).encode(), Fraction(c), {"user": c}, {c}, object())
+        nested = ([float(c)], [str(c)], [[[c]]], [None], np.full(3, float(c)))
+        return (*wrong, *nested, math.nan, True, *self.bad)
+
+
+def played(run: Any, x: Any) -> Any:
+    """What a step gives, as plain values."""
+    if hasattr(run, "step"):
+        given = run.step(x)
+        return given.tolist() if isinstance(given, np.ndarray | np.generic) else given
+    run.add(x)
+    return run.answer()
+
+
+def recipes_survive_json(sample: Sample) -> None:
+    recipe = sample.recipe
+    again = recipe_from_json(recipe.to_json())
+    require(again == recipe and hash(again) == hash(recipe), "JSON gave another recipe")
+    require(again.fingerprint == recipe.fingerprint, "JSON gave another fingerprint")
+    require(again.to_json() == recipe.to_json(), "JSON of JSON differs")
+
+
+def others_like_it(recipe: Any) -> Iterator[Any]:
+    """The same recipe with one parameter changed, for each that can be changed alone."""
+    for field in fields(recipe):
+        value = getattr(recipe, field.name)
+        if isinstance(value, bool) or not isinstance(value, int | Fraction):
+            continue
+        for other in (value + 1, value * 2, value - 1, value / 2):
+            try:
+                changed = replace(recipe, **{field.name: other})
+            except BadInput:
+                continue
+            if getattr(changed, field.name) != value:
+                yield changed
+                break
+
+
+def recipes_compare_by_their_parameters(sample: Sample) -> None:
+    recipe = sample.recipe
+    same = replace(recipe)
+    require(same is not recipe and same == recipe, "a copy is another recipe")
+    require(hash(same) == hash(recipe) and repr(same) == repr(recipe), "a copy looks different")
+    require(repr(recipe).startswith(type(recipe).__name__ + "("), "the repr has another name")
+    others = list(others_like_it(recipe))
+    require(bool(others), "no parameter can be changed")
+    for other in others:
+        require(other != recipe, "with another parameter it is still equal")
+        require(repr(other) != repr(recipe), "with another parameter it looks the same")
+        require(other.fingerprint != recipe.fingerprint, "two recipes share a fingerprint")
+
+
+def recipes_are_frozen(sample: Sample) -> None:
+    recipe = sample.recipe
+    before = repr(recipe)
+    for field in fields(recipe):
+        value = getattr(recipe, field.name)
+        for change in (
+            partial(setattr, recipe, field.name, value),
+            partial(delattr, recipe, field.name),
+        ):
+            try:
+                change()
+            except AttributeError:
+                continue
+            require(False, f"{field.name} can be changed")
+    require(repr(recipe) == before, "a refused change changed it")
+
+
+def promises_are_numbers(sample: Sample) -> None:
+    recipe = sample.recipe
+    estimator = not hasattr(recipe, "guarantee")
+    guarantee = recipe.state_guarantee if estimator else recipe.guarantee
+    require(Guarantee.from_json(guarantee.to_json()) == guarantee, "JSON gave another guarantee")
+    spent = [getattr(guarantee.loss, field.name) for field in fields(guarantee.loss)]
+    require(all(type(part) is Fraction and part >= 0 for part in spent), "a loss is no fraction")
+    require(estimator or any(spent), "it promises no loss at all")
+    error = recipe.answer_error if estimator else recipe.error
+    bounds = [error.bound(1, beta) for beta in (0.5, 0.05)]
+    bounds += [error.bound_all(2, 0.05)]
+    for bound in bounds:
+        number = isinstance(bound, int | float) and math.isfinite(bound)
+        require(number and bound >= 0, "a bound is no number")
+    require(bounds == sorted(bounds), "a surer bound is smaller")
+
+
+def one_tape_gives_one_run(sample: Sample) -> None:
+    recorded = Tape(beyond=System.direct())
+    first = sample.recipe.start(recorded)
+    expected = [played(first, x) for x in sample.inputs]
+    again = Tape(recorded.values)
+    second = sample.recipe.start(again)
+    require([played(second, x) for x in sample.inputs] == expected, "one tape, two results")
+    require(again.draws == recorded.draws, "one tape, two orders of draws")
+    if hasattr(second, "feed"):
+        fed = sample.recipe.start(Tape(recorded.values)).feed(list(sample.inputs))
+        fed = fed.tolist() if isinstance(fed, np.ndarray) else list(fed)
+        require(fed == expected, "feed differs from steps")
+    if hasattr(second, "id"):
+        require(first.id != second.id, "two runs share an identity")
+
+
+def resuming_equals_going_on(sample: Sample) -> None:
+    recipe = sample.recipe
+    recorded = Tape(beyond=System.direct())
+    run = recipe.start(recorded)
+    expected = [played(run, x) for x in sample.inputs]
+    for cut in range(len(expected) + 1):
+        tape = Tape(recorded.values)
+        run = recipe.start(tape)
+        before = [played(run, x) for x in sample.inputs[:cut]]
+        snapshot = run.snapshot()
+        rest = Tape(recorded.values[len(tape.draws) :])
+        resumed = recipe.resume(snapshot, rest)
+        require(resumed.snapshot() == snapshot, "a snapshot of a snapshot differs")
+        require(not rest.draws, "resuming drew noise")
+        after = [played(resumed, x) for x in sample.inputs[cut:]]
+        require(before + after == expected, f"resumed after {cut} steps, other releases")
+
+
+def a_ledger_sells_it(sample: Sample) -> None:
+    recipe = sample.recipe if sample.sold is None else sample.sold
+    promise = recipe.guarantee
+    relation = promise.neighbours
+    if relation is Neighbours.STEP:  # what changes there is what an event, or a user, adds
+        relation = Neighbours.ADD_REMOVE if promise.unit == EVENT else Neighbours.USER_PRESENCE
+    ledger = Ledger("people", cap=promise.loss, unit=promise.unit, neighbours=relation)
+    run = ledger.start(recipe, on="stream", why="a check")
+    require(ledger.spent == promise.loss, "another loss was debited")
+    require(ledger.entries[-1].guarantee == promise, "another guarantee was entered")
+    require(ledger.entries[-1].run == run.id, "another run was entered")
+    try:
+        ledger.start(recipe, on="again", why="a check")
+    except BudgetExceeded:
+        pass
+    else:
+        require(False, "it was sold twice for the price of one")
+    played(run, sample.inputs[0])
+    snapshot = run.snapshot()
+    try:
+        resumed = ledger.resume(recipe, snapshot)
+    except StoreRefused:
+        require(False, "the ledger does not know its own run")
+    require((resumed.id, resumed.t) == (run.id, run.t), "another run was resumed")
+    played(resumed, sample.inputs[1])
+    require(ledger.spent == promise.loss, "a step or resuming was debited")
+    try:
+        ledger.resume(recipe, snapshot)
+    except StoreRefused:
+        return
+    require(False, "one snapshot was resumed twice")
+
+
+def bad_inputs_change_nothing(sample: Sample) -> None:
+    tape = Tape(beyond=System.direct())
+    run = sample.recipe.start(tape)
+    played(run, sample.inputs[0])
+    before, drawn = run.snapshot(), len(tape.draws)
+    for bad in sample.refused():
+        try:
+            played(run, bad)
+        except BadInput:
+            require(run.snapshot() == before, "a refused input changed the state")
+            require(len(tape.draws) == drawn, "a refused input drew noise")
+        else:
+            require(False, f"a {type(bad).__name__} was accepted")
+
+
+def nothing_tells_a_value(sample: Sample) -> None:
+    run = sample.recipe.start(Tape(beyond=System.direct()))
+    texts = [repr(sample.recipe), repr(run), str(run)]
+    played(run, sample.canary)
+    texts += [repr(run), str(run)]
+    for bad in sample.refused():
+        try:
+            played(run, bad)
+        except AmelesError as refusal:
+            texts += chain(refusal)
+    require(not any(str(sample.canary) in text for text in texts), "a value was told")
+
+
+def chain(problem: BaseException | None) -> Iterator[str]:
+    """What a traceback would show of an error and of those that led to it."""
+    while problem is not None:
+        yield from (str(problem), repr(problem))
+        seen = None if problem.__suppress_context__ else problem.__context__
+        problem = problem.__cause__ or seen
+
+
+RECIPE_CHECKS: tuple[Callable[[Sample], None], ...] = (
+    recipes_survive_json,
+    recipes_compare_by_their_parameters,
+    recipes_are_frozen,
+    promises_are_numbers,
+    one_tape_gives_one_run,
+    resuming_equals_going_on,
+    a_ledger_sells_it,
+    bad_inputs_change_nothing,
+    nothing_tells_a_value,
+)

@@ -1,0 +1,105 @@
+"""A sample of every recipe in the catalogue, for the checks that hold for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ameles.mechanisms.catalogue import COUNTERS
+from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.monitor import WindowMonitor
+from ameles.mechanisms.continual.monitors import WindowMonitors
+from ameles.mechanisms.continual.sparse_vector import SparseVector
+from ameles.mechanisms.continual.transformation import Continual, continual
+from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
+from ameles.mechanisms.pan_private.density import Density
+from ameles.mechanisms.pan_private.dynamic import DynamicDensity
+from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters
+from ameles.mechanisms.pan_private.incidence import Incidence
+from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
+from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
+from tests import checks
+from tests.recipe_checks import Sample
+
+USERS = 911
+TABLE: dict[str, Any] = {
+    "users": USERS,
+    "neighbours": "user-presence",
+    "epsilon_state": "1/2",
+    "epsilon_output": "1/3",
+    "releases": 5,
+}
+MOVED: dict[str, Any] = {**TABLE, "neighbours": "user-substitution"}
+ARRIVALS: tuple[Any, ...] = ([3, 3, 5], np.arange(USERS), [], range(4), 7)
+STRANGERS = ([USERS], [-1], [5, 10**30], [[1, 2]])
+
+
+def table(recipe: Any) -> Sample:
+    return Sample(recipe=recipe, inputs=ARRIVALS, canary=867, bad=(*STRANGERS, None))
+
+
+def continued(algorithm: Any) -> Continual:
+    return continual(algorithm, horizon=8, epsilon=3, changes=2, jump=1, sensitivity=2)
+
+
+def distinct(algorithm: Any) -> tuple[Sample, Sample]:
+    """An estimator, and what is sold: it made continual."""
+    inputs = (3, 3, None, 5, 910)
+    bad = (USERS, -1, 10**30)
+    sold = continued(algorithm)
+    return (
+        Sample(recipe=algorithm, inputs=inputs, canary=867, bad=bad, sold=sold),
+        Sample(recipe=sold, inputs=inputs, canary=867, bad=bad),
+    )
+
+
+def asked(recipe: Any) -> Sample:
+    return Sample(recipe=recipe, inputs=(3, -12, 40, 0, 7), canary=8_675_309, bad=(None, [3]))
+
+
+OTHERS: tuple[Sample, ...] = (
+    table(Density(**TABLE)),
+    table(Density(intrusions=3, **MOVED)),
+    table(SampledDensity(sample=99, **TABLE)),
+    table(BucketDensity(buckets=77, **MOVED)),
+    table(CroppedMean(crop=300, **TABLE)),
+    table(CroppedMean(crop=4, **MOVED)),
+    table(HeavyHitters(at_least=2, **TABLE)),
+    table(Incidence(exactly=3, **MOVED)),
+    table(ModularIncidence(modulus=4, **TABLE)),
+    table(ModularIncidence(modulus=400, intrusions=2, **MOVED)),
+    table(ResidueFraction(modulus=5, residues=(1, 3), **TABLE)),
+    table(DynamicDensity(primes_from=20, **TABLE)),
+    table(DynamicDensity(primes_from=200, intrusions=3, **MOVED)),
+    asked(
+        SparseVector(
+            threshold_epsilon=1,
+            query_epsilon=2,
+            answer_epsilon="1/3",
+            aboves=3,
+            threshold=10,
+            neighbours="add-remove",
+            horizon=9,
+        )
+    ),
+    asked(WindowMonitor(epsilon=1, window=2, threshold=5, aboves=2, answering="1/4", horizon=9)),
+    Sample(
+        recipe=WindowMonitors(epsilon=1, width=1, window=2, threshold=5, aboves=2, horizon=9),
+        inputs=([3], [-12], [40], [0], [7]),
+        canary=8_675_309,
+        bad=(None, [1, 2]),
+    ),
+    *distinct(ExactDistinct(users=USERS)),
+    *distinct(NoisyDistinct(users=USERS, epsilon="1/2", neighbours="user-presence")),
+)
+
+
+def counted(recipe: Any) -> Sample:
+    return Sample(recipe=recipe, inputs=(3, -2, 0, 4, 9), canary=8_675_309, bad=(None, [3]))
+
+
+SAMPLES: tuple[Sample, ...] = (
+    *(counted(checks.build(kind, epsilon=1, horizon=64)) for kind in COUNTERS),
+    *OTHERS,
+)

@@ -1,0 +1,114 @@
+"""Every example plan is short, says what it is for, and fits the simulated site."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Callable
+from datetime import date, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ameles.simulate import REGIONS, Season, season, write_csv, write_hourly_csv
+
+PLANS = sorted((Path(__file__).parents[1] / "examples" / "plans").glob("*.toml"))
+MEASURES = {"count", "sum", "mean", "histogram", "quantile", "distinct", "top", "alert"}
+WRITERS: dict[str, Callable[[Path, Season], None]] = {
+    "visits.csv": write_csv,
+    "hourly.csv": write_hourly_csv,
+}
+KINDS = {
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "text": "VARCHAR",
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+}
+SITE = season(visitors=300)
+each_plan = pytest.mark.parametrize("file", PLANS, ids=lambda file: file.stem)
+
+
+@cache
+def plan(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the plans name as their sources."""
+    folder = tmp_path_factory.mktemp("site")
+    for name, write in WRITERS.items():
+        write(folder / name, SITE)
+    return folder
+
+
+def test_there_is_a_plan_for_every_measure_and_every_unit() -> None:
+    assert {release["measure"] for file in PLANS for release in plan(file)["release"]} == MEASURES
+    assert {file.stem for file in PLANS} >= MEASURES
+    assert {plan(file)["privacy"]["unit"] for file in PLANS} == {"event", "user", "user-window"}
+    assert any("weight" in plan(file)["stream"] for file in PLANS)
+    assert any(release.get("other") for file in PLANS for release in plan(file)["release"])
+
+
+@each_plan
+def test_it_is_short_and_begins_with_what_it_is_for(file: Path) -> None:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("# ")
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 100
+
+
+@each_plan
+def test_its_files_are_its_own_and_lie_beside_it(file: Path) -> None:
+    written = plan(file)
+    assert written["stream"]["name"] == file.stem
+    assert written["store"] == {"url": f"{file.stem}.db"}
+    assert written["sink"] == [{"csv": f"{file.stem}-releases.csv"}]
+
+
+@each_plan
+def test_its_clock_is_that_of_the_season(file: Path) -> None:
+    stream = plan(file)["stream"]
+    assert date.fromisoformat(stream["start"]) == SITE.start
+    assert stream["every"] == "1d"
+    assert timedelta(days=1) * stream["horizon"] == timedelta(days=SITE.days)
+
+
+@each_plan
+def test_its_columns_are_in_its_source_and_of_the_declared_kind(file: Path, site: Path) -> None:
+    stream = plan(file)["stream"]
+    source = site / stream["source"]
+    with source.open(newline="", encoding="utf-8") as text:
+        header = next(csv.reader(text))
+    assert set(stream["columns"]) <= set(header)
+    casts = ", ".join(
+        f'count(CAST("{name}" AS {KINDS[kind]}))' for name, kind in stream["columns"].items()
+    )
+    question = f"SELECT count(*), {casts} FROM read_csv(?, header = true, all_varchar = true)"
+    with duckdb.connect() as reader:
+        ((rows, *counts),) = reader.execute(question, [str(source)]).fetchall()
+    assert rows > 0
+    assert counts == [rows] * len(counts)
+
+
+@each_plan
+def test_everything_it_names_is_declared_and_nothing_is_declared_in_vain(file: Path) -> None:
+    written = plan(file)
+    stream = written["stream"]
+    names = {stream["time"], stream.get("weight"), written["privacy"].get("user")} - {None}
+    for release in written["release"]:
+        names |= {release["column"]} if "column" in release else set()
+        names |= set(release.get("by", {}))
+        names |= {word for word in release.get("where", "").split() if word in stream["columns"]}
+    assert names == set(stream["columns"])
+
+
+@each_plan
+def test_its_keys_are_those_of_the_site(file: Path) -> None:
+    for release in plan(file)["release"]:
+        regions = release.get("by", {}).get("region") or release.get("categories")
+        assert regions in (None, list(REGIONS))

@@ -1,0 +1,142 @@
+"""Every check of recipes on a sample of every recipe, and for each check one that it rejects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from ameles.core.mechanism import Noise
+from ameles.mechanisms.catalogue import MECHANISMS
+from ameles.mechanisms.pan_private.density import Density, DensityRun
+from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
+from ameles.mechanisms.pan_private.user_table import UserRun
+from ameles.mechanisms.snapshot import State, pack
+from ameles.noise.arrays import IntArray
+from tests import recipe_checks
+from tests.checks import CheckFailed
+from tests.recipe_checks import RECIPE_CHECKS, Sample
+from tests.samples import SAMPLES, TABLE, table
+
+
+def test_every_mechanism_has_a_sample() -> None:
+    assert {type(sample.recipe) for sample in SAMPLES} == set(MECHANISMS)
+
+
+@pytest.mark.parametrize("check", RECIPE_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample.recipe).__name__)
+def test_every_check_on_every_recipe(sample: Sample, check: Callable[[Sample], None]) -> None:
+    check(sample)
+
+
+# Broken recipes, one for each check ---------------------------------------------------------
+
+
+class ForgetsItsUsers(Density):
+    def to_json(self) -> str:
+        return Density(**{**TABLE, "users": 5}).to_json()
+
+
+class AllAlike(Density):
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AllAlike)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class Soft(Density):
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+class Vague(Density):
+    @property
+    def error(self) -> EstimateError:
+        return replace(super().error, unit=float("nan"))
+
+
+class Dice(DensityRun):
+    """Has randomness of its own."""
+
+    def _close(self, beta: float) -> Estimate:
+        return replace(super()._close(beta), value=float(int.from_bytes(os.urandom(8), "big")))
+
+
+class Amnesiac(DensityRun):
+    def restore(self, parts: tuple[IntArray, ...]) -> None:
+        super().restore((parts[0], *(0 * part for part in parts[1:])))
+
+
+class Renamed(DensityRun):
+    def snapshot(self) -> bytes:
+        parts = (0 * self._words[0][:1], *self._parts())
+        return pack(State(os.urandom(16), self._t, parts), self._recipe.fingerprint)
+
+
+class Hasty(DensityRun):
+    """Lets go of the old before it has looked at the new."""
+
+    def add(self, users: object) -> None:
+        self._draw(self._tables[0])
+        super().add(users)
+
+
+class Talkative(DensityRun):
+    _last: object = None
+
+    def __repr__(self) -> str:
+        return f"<run that met {self._last} last>"
+
+    def add(self, users: object) -> None:
+        super().add(users)
+        self._last = users
+
+
+def running(run: type[DensityRun]) -> Sample:
+    """A density whose runs are these."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Broken(Density):
+        def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+            return run(self, state, noise)
+
+    return table(Broken(**TABLE))
+
+
+BROKEN: dict[Callable[[Sample], None], Sample] = {
+    recipe_checks.recipes_survive_json: table(ForgetsItsUsers(**TABLE)),
+    recipe_checks.recipes_compare_by_their_parameters: table(AllAlike(**TABLE)),
+    recipe_checks.recipes_are_frozen: table(Soft(**TABLE)),
+    recipe_checks.promises_are_numbers: table(Vague(**TABLE)),
+    recipe_checks.one_tape_gives_one_run: running(Dice),
+    recipe_checks.resuming_equals_going_on: running(Amnesiac),
+    recipe_checks.a_ledger_sells_it: running(Renamed),
+    recipe_checks.bad_inputs_change_nothing: running(Hasty),
+    recipe_checks.nothing_tells_a_value: running(Talkative),
+}
+
+
+@pytest.mark.parametrize("check", RECIPE_CHECKS, ids=lambda check: check.__name__)
+def test_every_check_rejects_its_broken_recipe(check: Callable[[Sample], None]) -> None:
+    with pytest.raises(CheckFailed):
+        check(BROKEN[check])
+
+
+@pytest.mark.parametrize("check", RECIPE_CHECKS[3:], ids=lambda check: check.__name__)
+def test_a_broken_recipe_s_mother_passes(check: Callable[[Sample], None]) -> None:
+    check(running(DensityRun))
+
+
+def test_a_value_in_the_cause_of_a_refusal_is_told() -> None:
+    class Wordy(DensityRun):
+        def add(self, users: object) -> None:
+            try:
+                float(f"user {users}")
+            except ValueError:
+                super().add(users)
+
+    with pytest.raises(CheckFailed, match="told"):
+        recipe_checks.nothing_tells_a_value(running(Wordy))
