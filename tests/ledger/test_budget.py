@@ -31,9 +31,7 @@ def test_a_childs_spends_are_its_parents() -> None:
 def test_a_childs_own_cap_holds_first() -> None:
     root = population(Pure(1))
     child = root.child("research", cap=Pure("1/4"))
-    with pytest.raises(
-        BudgetExceeded, match=r"budget 'research' has epsilon 0\.25 left"
-    ) as refusal:
+    with pytest.raises(BudgetExceeded, match=r"budget 'research' has 0\.25 left") as refusal:
         spend(child, "1/2")
     assert refusal.value.blocked_by == "budget 'research', by its epsilon"
     assert child.left == Pure("1/4")

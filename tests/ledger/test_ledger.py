@@ -141,9 +141,8 @@ def test_a_refusal_says_everything_and_changes_nothing() -> None:
         ledger.start(SimpleTwoCounter(epsilon=0.5), on="cough", why="a report")
     refusal = caught.value
     assert str(refusal).splitlines() == [
-        "error[budget]: 'cough' needs epsilon 0.5; population 'visitors' has epsilon 0.2 left "
-        "of epsilon 1",
-        "  why: 'flu' was started with epsilon 0.3 on 2026-03-01 (a report), after 1 others",
+        "error[budget]: 'cough' needs epsilon 0.5; population 'visitors' has 0.2 left of 1",
+        "  why: 'flu' was started with epsilon 0.3 on 2026-03-01 (a report), after 1 other",
         "  try: a loss of at most epsilon 0.2, or a renewal by the owner of population 'visitors'",
     ]
     assert refusal.spent == Pure("0.8")

@@ -9,8 +9,15 @@ import typer
 
 from ameles.cli.audit import audit
 from ameles.cli.compare import compare
+from ameles.cli.demo import demo
 from ameles.cli.doctor import doctor
 from ameles.cli.examples import examples
+from ameles.cli.explain import explain
+from ameles.cli.init import init
+from ameles.cli.ledger import ledger
+from ameles.cli.plan import plan
+from ameles.cli.releases import releases
+from ameles.cli.run import run
 
 app = typer.Typer(
     help="Live statistics about people, under differential privacy.",
@@ -38,6 +45,27 @@ def ameles(
     """Live statistics about people, under differential privacy."""
 
 
+app.command(epilog=examples("ameles demo", "ameles demo small --events 20000"))(demo)
+app.command(
+    epilog=examples(
+        "ameles init visits.csv --output first.toml --time reported_at --user '' "
+        "--population visits --start 2025-10-01 --every 1d --horizon 182 --by '' --epsilon 1",
+        "ameles init visits.csv --output second.toml --time reported_at --user device "
+        "--max-per-step 1 --max-steps 6 --population visitors --start 2025-10-01 --every 1d "
+        "--horizon 182 --by region --keys north,south,east,west --epsilon 1",
+    )
+)(init)
+app.command(epilog=examples("ameles plan", "ameles plan ameles.toml --json"))(plan)
+app.command(epilog=examples("ameles run", "ameles run ameles.toml --until 2026-01-01 --json"))(run)
+app.command(
+    epilog=examples("ameles releases --release visits --key north", "ameles releases --format csv")
+)(releases)
+app.command(epilog=examples("ameles explain visits 98", "ameles explain outbreak 98 --json"))(
+    explain
+)
+app.command(
+    epilog=examples("ameles ledger --export", "ameles ledger --renew 0.5 --why 'a second season'")
+)(ledger)
 app.command(epilog=examples("ameles doctor", "ameles doctor --json ."))(doctor)
 app.command(
     epilog=examples("ameles audit SimpleOneCounter --horizon 8", "ameles audit --horizon 4 --json")

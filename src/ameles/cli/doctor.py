@@ -1,8 +1,8 @@
 """``ameles doctor``: whether this machine has what Ameles stands on.
 
-Looks at Python, at the two sources of random bytes, at the compiled kernels, at a folder
-that is to hold secret files, and at the extras.  Only what no guarantee can do without
-is essential; the rest makes things faster or adds parts.
+Looks at Python, at the two sources of random bytes, at a folder that is to hold secret files, at
+DuckDB and its locks, at a store in that folder, at the compiled kernels, and at the extras.  Only
+what no guarantee can do without is essential; the rest makes things faster or adds parts.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import importlib
 import json
 import os
 import platform
+import sqlite3
 import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
+import duckdb
 import typer
 from rich import box
 from rich.console import Console
@@ -27,10 +30,17 @@ from rich.table import Table
 from rich.text import Text
 
 from ameles.cli.extras import Extra, extras, version
+from ameles.connectors.duck import connect
+from ameles.core.exceptions import AmelesError
+from ameles.core.guarantee import EVENT, Neighbours
+from ameles.core.loss import Pure
 from ameles.noise import kernels
 from ameles.noise.entropy import Entropy, Keystream, OperatingSystem
+from ameles.store import open_store
 
 OLDEST_PYTHON = (3, 11)
+OLDEST_DUCKDB = (2, 0)
+DUCKDB_MEMORY = 64 << 20
 OWNER_ONLY = 0o600
 STYLES = {"ok": "green", "broken": "red", "absent": "dim"}
 
@@ -75,6 +85,8 @@ def examine(folder: Path) -> list[Check]:
         _check("entropy", lambda: entropy(OperatingSystem())),
         _check("keystream", lambda: keystream(Keystream())),
         _check("folder", lambda: secret_folder(folder)),
+        _check("duckdb", locked_duckdb),
+        _check("store", lambda: working_store(folder)),
         _check("kernels", compiled_kernels, essential=False),
     ]
 
@@ -86,6 +98,9 @@ def _check(name: str, look: Callable[[], str], *, essential: bool = True) -> Che
         return Check(name, ok=False, essential=essential, detail=problem.strerror or str(problem))
     except Unfit as problem:
         return Check(name, ok=False, essential=essential, detail=str(problem))
+    except AmelesError as refusal:
+        why = f" ({refusal.why})" if refusal.why else ""
+        return Check(name, ok=False, essential=essential, detail=f"{refusal.what}{why}")
 
 
 def python() -> str:
@@ -131,6 +146,53 @@ def secret_folder(folder: Path) -> str:
     if mode != OWNER_ONLY:
         raise Unfit(f"files in '{folder}' get mode {mode:04o} instead of {OWNER_ONLY:04o}")
     return f"'{folder}' holds files that only their owner can read"
+
+
+def locked_duckdb(open_: Callable[..., duckdb.DuckDBPyConnection] = connect) -> str:
+    """DuckDB is recent enough, and can neither open a file nor be set up otherwise."""
+    found = tuple(int(part) for part in duckdb.__version__.split(".")[:2])
+    if found < OLDEST_DUCKDB:
+        oldest = ".".join(map(str, OLDEST_DUCKDB))
+        raise Unfit(f"DuckDB {duckdb.__version__}; {oldest} or newer is needed")
+    with (
+        closing(open_(zone="UTC", memory=DUCKDB_MEMORY)) as duck,
+        tempfile.TemporaryDirectory() as place,
+    ):
+        some = Path(place) / "some.csv"
+        some.write_text("a\n1\n", encoding="utf-8")
+        tried = {
+            "opens files that it was not given": f"SELECT * FROM read_csv('{some}')",
+            "writes files": f"COPY (SELECT 1) TO '{some.with_name('other.csv')}'",
+            "can be set up otherwise": "SET memory_limit = '8GB'",
+        }
+        for deed, statement in tried.items():
+            try:
+                duck.execute(statement).fetchall()
+            except duckdb.Error:
+                continue
+            raise Unfit(f"DuckDB {duckdb.__version__} {deed}")
+    return f"DuckDB {duckdb.__version__}, locked: it opens and writes no file of its own accord"
+
+
+def working_store(folder: Path) -> str:
+    """A store can be made there, and has what was written to it when it is opened again."""
+    try:
+        place = tempfile.TemporaryDirectory(prefix=".ameles-doctor-", dir=folder)
+    except OSError as problem:
+        raise Unfit(f"no store can be made in '{folder}': {problem.strerror}") from problem
+    with place as name:
+        url = str(Path(name) / "doctor.db")
+        with closing(open_store(url)) as store, store.writing() as transaction:
+            transaction.open_population(
+                "doctor", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE
+            )
+        with closing(open_store(url, create=False)) as store:
+            store.check()
+            with store.reading() as transaction:
+                kept = transaction.population("doctor") is not None
+    if not kept:
+        raise Unfit("a store forgot what was written to it")
+    return f"SQLite {sqlite3.sqlite_version}; '{folder}' holds a store that keeps what it was told"
 
 
 def compiled_kernels() -> str:

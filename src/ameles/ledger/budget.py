@@ -17,7 +17,7 @@ from ameles.accounting.filter import admit, in_currency, left_of, nothing_of
 from ameles.core.exceptions import BadInput, BudgetExceeded
 from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
-from ameles.core.parameters import whole
+from ameles.core.parameters import shown, whole
 
 if TYPE_CHECKING:
     from ameles.ledger.ledger import Ledger, Recipe, RunT
@@ -107,7 +107,8 @@ class Budget(ABC):
             try:
                 total = admit(asked, cap=self.cap, spent=self._spent)
             except BudgetExceeded as refusal:
-                raise self._refusal(refusal, on) from None
+                fits = f"a loss of at most {refusal.left}" if any_of(refusal.left) else ""
+                raise self._refusal(refusal, needs=f"'{on}'", fits=fits) from None
         return [Quote(self, total, asked), *self._quotes_above(asked, total, on)]
 
     def settle(self, total: Loss) -> None:
@@ -118,18 +119,20 @@ class Budget(ABC):
     def _quotes_above(self, asked: Loss, total: Loss, on: str) -> list[Quote]:
         """The quotes of the budgets that this one passes its spends on to."""
 
-    def _refusal(self, refusal: BudgetExceeded, on: str) -> BudgetExceeded:
+    def _refusal(self, refusal: BudgetExceeded, *, needs: str, fits: str) -> BudgetExceeded:
+        """The refusal as a sentence about this budget; ``fits`` is what it would allow."""
         kind = "population" if self.ledger is self else "budget"
+        cap = "" if self.cap is None else _bare(self.cap)
+        renewal = f"a renewal by the owner of {kind} '{self.name}'"
         return BudgetExceeded(
-            f"'{on}' needs {refusal.asked}; {kind} '{self.name}' has {refusal.left} left "
-            f"of {self.cap}",
+            f"{needs} needs {refusal.asked}; {kind} '{self.name}' has {_bare(refusal.left)} left "
+            f"of {cap}",
             spent=refusal.spent,
             asked=refusal.asked,
             left=refusal.left,
             blocked_by=f"{kind} '{self.name}', by its {refusal.blocked_by}",
             why=self.ledger.history(self) or f"its cap is {self.cap}",
-            tip=f"a loss of at most {refusal.left}, or a renewal by the owner of {kind} "
-            f"'{self.name}'",
+            tip=f"{fits}, or {renewal}" if fits else renewal,
         )
 
 
@@ -212,3 +215,14 @@ class Part(Budget):
 def added(total: Loss, more: Loss) -> Loss:
     """The exact sum of two losses of one currency."""
     return type(total)(**{name: value + vars(more)[name] for name, value in vars(total).items()})
+
+
+def any_of(loss: Loss) -> bool:
+    """Whether this is a loss at all."""
+    return any(vars(loss).values())
+
+
+def _bare(loss: Loss) -> str:
+    """A loss without the name of its only amount, after a loss that has said it."""
+    amounts = list(vars(loss).values())
+    return shown(amounts[0]) if len(amounts) == 1 else str(loss)

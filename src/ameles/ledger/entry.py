@@ -24,6 +24,11 @@ class Entry:
     guarantee: Guarantee
     run: str
 
+    @property
+    def stream(self) -> str:
+        """The stream or table: of "flu/fever" it is "flu"."""
+        return self.on.partition("/")[0]
+
     def __str__(self) -> str:
         return f"'{self.on}' was started with {self.asked} on {self.at:%Y-%m-%d} ({self.why})"
 

@@ -5,6 +5,10 @@ currency, fixed when it is opened.  ``start`` reads the guarantee from the recip
 and gives the run; the noise source never leaves it.  Nothing is refunded.  A renewal adds to
 the cap, for all to see, and never forgets what was spent.
 
+A ledger in memory is gone with its process.  A store restores one from its past ``entries`` and
+``renewals``, and overrides ``_record`` and ``_record_renewal`` to keep what is new; the rules are
+the same.
+
 >>> from datetime import datetime
 >>> from ameles.core.guarantee import EVENT
 >>> from ameles.core.loss import Pure
@@ -17,7 +21,7 @@ epsilon 0.2
 >>> visitors.start(SimpleTwoCounter(epsilon=0.5), on="cough", why="weekly dashboard")
 Traceback (most recent call last):
 ameles.core.exceptions.BudgetExceeded: error[budget]: 'cough' needs epsilon 0.5; population
-'visitors' has epsilon 0.2 left of epsilon 1
+'visitors' has 0.2 left of 1
   why: 'flu' was started with epsilon 0.8 on 2026-03-01 (weekly dashboard)
   try: a loss of at most epsilon 0.2, or a renewal by the owner of population 'visitors'
 """
@@ -25,24 +29,29 @@ ameles.core.exceptions.BudgetExceeded: error[budget]: 'cough' needs epsilon 0.5;
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from functools import reduce
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from ameles.accounting.filter import in_currency, left_of, nothing_of
-from ameles.core.exceptions import StoreRefused
+from ameles.accounting.filter import admit, in_currency, left_of
+from ameles.core.exceptions import BadInput, BudgetExceeded, StoreRefused
 from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.mechanism import Noise, Run
-from ameles.ledger.budget import Budget, Quote, added
+from ameles.core.parameters import shown
+from ameles.ledger.budget import Budget, Quote, added, any_of
 from ameles.ledger.entering import Terms
 from ameles.ledger.entry import Entry, Renewal
+from ameles.ledger.replay import replayed, told
 from ameles.mechanisms.snapshot import run_id
 from ameles.noise import System
 
 RunT = TypeVar("RunT", bound=Run[Any, Any], covariant=True)
 
 
+@runtime_checkable
 class Recipe(Protocol[RunT]):
     """What can be bought: a recipe that says what it promises."""
 
@@ -63,7 +72,8 @@ class Ledger(Budget):
 
     ``contributions`` is the owner's promise of how many events one unit may have, for
     mechanisms that protect single events under a cap for users.  ``noise`` replaces the
-    operating system's in tests; such a ledger is marked by ``genuine``.
+    operating system's in tests; such a ledger is marked by ``genuine``.  ``cap`` is the one at the
+    opening; ``entries``, ``renewals`` and the step that each run has ``reached`` are the past.
     """
 
     def __init__(
@@ -76,15 +86,21 @@ class Ledger(Budget):
         contributions: int | None = None,
         noise: Noise | None = None,
         clock: Callable[[], datetime] = _now,
+        entries: Iterable[Entry] = (),
+        renewals: Iterable[Renewal] = (),
+        reached: Mapping[str, int] | None = None,
     ) -> None:
-        super().__init__(population, nothing_of(cap))
-        self._cap = cap
+        past, more = list(entries), list(renewals)
+        opened = replayed(cap, past, more)
+        super().__init__(population, opened.spent)
+        self._cap = opened.cap
         self._terms = Terms(unit=unit, neighbours=neighbours, contributions=contributions)
         self._noise = noise
         self._clock = clock
         self._lock = threading.Lock()
-        self._entries: list[Entry] = []
-        self._renewals: list[Renewal] = []
+        self._entries = past
+        self._renewals = more
+        self._reached = dict(reached or {})
         self._resumed: dict[str, int] = {}
 
     @property
@@ -131,22 +147,58 @@ class Ledger(Budget):
         """Adds to the cap: an explicit, permanent entry."""
         with self._lock:
             more = in_currency(added_cap, self._cap)
-            self._renewals.append(Renewal(at=self._clock(), why=why, added=more))
-            self._cap = added(self._cap, more)
+            if not any_of(more):
+                raise BadInput("A renewal must add something to the cap.")
+            renewal = Renewal(at=self._clock(), why=why, added=more)
+            cap = added(self._cap, more)
+            self._record_renewal(renewal)
+            self._renewals.append(renewal)
+            self._cap = cap
+
+    def prices(self, recipes: Mapping[str, Recipe[Run[Any, Any]]]) -> dict[str, Loss]:
+        """What each recipe would cost here, in the population's currency; nothing is bought."""
+        return {
+            name: self._terms.price(recipe.guarantee, self._cap) for name, recipe in recipes.items()
+        }
 
     def buy(self, recipe: Recipe[RunT], *, budget: Budget, on: str, why: str) -> RunT:
         """Starts a run that ``budget``, this ledger or one below it, pays for."""
-        guarantee = recipe.guarantee
         with self._lock:
-            asked = self._terms.price(guarantee, self._cap)
+            asked = self._terms.price(recipe.guarantee, self._cap)
             quotes = budget.quote(asked, on=on)
             # A run that has not been handed out has revealed nothing: a recipe that
             # cannot start costs nothing, and no run leaves before it is paid.
-            run = recipe.start(self._noise_for(guarantee))
+            run = recipe.start(self._noise_for(recipe.guarantee))
+            self._keep([self._entry(quotes, recipe, run.id, on, why)])
             for quote in quotes:
                 quote.budget.settle(quote.total)
-            self._entries.append(self._entry(quotes, recipe, guarantee, run.id, on, why))
         return run
+
+    def launch(self, recipes: Mapping[str, Recipe[RunT]], *, on: str, why: str) -> dict[str, RunT]:
+        """Buys all runs of a plan, or none: the total is checked before any of them starts.
+
+        Each has an entry of its own, on ``on/name``.
+        """
+        if not recipes:
+            raise BadInput("A plan must have something to release.")
+        with self._lock:
+            prices = self.prices(recipes)
+            total = self._plan_total(prices)
+            runs = {
+                name: recipe.start(self._noise_for(recipe.guarantee))
+                for name, recipe in recipes.items()
+            }
+            entries = [
+                self._entry(
+                    [Quote(self, total, price)], recipes[name], runs[name].id, f"{on}/{name}", why
+                )
+                for name, price in prices.items()
+            ]
+            # One purchase: consecutive numbers, and one time.
+            first, at = entries[0].number, entries[0].at
+            self._keep([replace(e, number=first + i, at=at) for i, e in enumerate(entries)])
+            self.settle(total)
+        return runs
 
     def resume(self, recipe: Recipe[RunT], snapshot: bytes) -> RunT:
         """Goes on with a run that was bought here, once from each snapshot.
@@ -161,6 +213,13 @@ class Ledger(Budget):
                     "This snapshot is of no run that was bought here with this recipe.",
                     tip="the ledger and the recipe that the run was started with",
                 )
+            if step < self._reached.get(run, 0):
+                raise StoreRefused(
+                    f"This snapshot is of step {step}; the run has gone on to step "
+                    f"{self._reached[run]}.",
+                    why="the steps in between were released, and would be again with other noise",
+                    tip="the newest snapshot of the run",
+                )
             if step <= self._resumed.get(run, -1):
                 raise StoreRefused(
                     f"The run was resumed from step {self._resumed[run]} or later before.",
@@ -174,21 +233,23 @@ class Ledger(Budget):
     def history(self, budget: Budget) -> str:
         """What a budget was spent on, in one line: the latest, and how many before."""
         spent = [entry for entry in self._entries if budget is self or entry.by == budget.name]
-        if not spent:
-            return ""
-        others = f", after {len(spent) - 1} others" if len(spent) > 1 else ""
-        return f"{spent[-1]}{others}"
+        return told(spent)
 
-    def _noise_for(self, guarantee: Guarantee) -> Noise:
-        if self._noise is not None:
-            return self._noise
-        return System() if guarantee.intrusions is Intrusions.NONE else System.direct()
+    def _record(self, entry: Entry) -> None:
+        """Keeps an entry for ever, before it counts; a store overrides this."""
+
+    def _record_renewal(self, renewal: Renewal) -> None:
+        """Keeps a renewal for ever, before it counts; a store overrides this."""
+
+    def _keep(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            self._record(entry)
+        self._entries += entries
 
     def _entry(
         self,
         quotes: list[Quote],
         recipe: Recipe[Run[Any, Any]],
-        guarantee: Guarantee,
         run: str,
         on: str,
         why: str,
@@ -202,9 +263,28 @@ class Ledger(Budget):
             asked=quotes[0].paid,
             paid=quotes[-1].paid,
             recipe=recipe.to_json(),
-            guarantee=guarantee,
+            guarantee=recipe.guarantee,
             run=run,
         )
+
+    def _plan_total(self, prices: Mapping[str, Loss]) -> Loss:
+        """What will have been spent in all after this plan, or a refusal."""
+        asked = reduce(added, prices.values())
+        try:
+            return admit(asked, cap=self._cap, spent=self._spent)
+        except BudgetExceeded as refusal:
+            amounts = {name: shown(value) for name, value in vars(refusal.left).items()}
+            # A rounded amount is no advice: it may be too much.
+            exact = any_of(refusal.left) and not any("about" in text for text in amounts.values())
+            fits = ", ".join(f"{name} = {text}" for name, text in amounts.items())
+            raise self._refusal(
+                refusal, needs="this plan", fits=f"{fits} in the plan" if exact else ""
+            ) from None
+
+    def _noise_for(self, guarantee: Guarantee) -> Noise:
+        if self._noise is not None:
+            return self._noise
+        return System() if guarantee.intrusions is Intrusions.NONE else System.direct()
 
     def _quotes_above(self, asked: Loss, total: Loss, on: str) -> list[Quote]:
         return []

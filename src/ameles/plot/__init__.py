@@ -7,6 +7,7 @@ says what it becomes: ``.png`` or ``.svg``.
 from ameles.plot.against import error_against_epsilon, error_against_horizon
 from ameles.plot.canvas import check_picture
 from ameles.plot.matrix import noise_matrices
+from ameles.plot.releases import releases
 from ameles.plot.side_by_side import side_by_side
 from ameles.plot.stream import error_within_stream
 from ameles.plot.table import Table
@@ -20,5 +21,6 @@ __all__ = [
     "error_against_horizon",
     "error_within_stream",
     "noise_matrices",
+    "releases",
     "side_by_side",
 ]

@@ -1,0 +1,241 @@
+"""The engine: bounded aggregates beside bare DuckDB, releases beside bare SQLite, memory, flatness.
+
+Each contender runs in a process of its own, so that its peak memory is its own; the two sides of
+a ratio run in turns, and the best round of each counts.  The bare query bounds the same users to
+the same number of events in a step and counts by key; it may use as much memory as it likes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+STEPS, KEYS, PER_STEP = 1440, 1000, 3
+GOALS = {"aggregate": 2.0, "releases": 2.0, "memory": 1.5}
+PLAN = """
+[stream]
+name = "bench"
+source = "{source}"
+time = "time"
+columns = {{ time = "timestamp", user = "text", key = "text" }}
+start = "2026-01-01"
+every = "1m"
+horizon = {steps}
+[privacy]
+population = "people"
+unit = "user"
+user = "user"
+max_per_step = {per_step}
+max_steps = {max_steps}
+epsilon = 1
+[[release]]
+name = "count"
+measure = "count"
+by = {{ key = [{keys}] }}
+[store]
+url = "bench.db"
+"""
+
+
+def events(file: Path, count: int) -> None:
+    """One day: uniform in time and key, with users of whom few are very busy."""
+    with duckdb.connect() as duck:
+        duck.execute(
+            "COPY (SELECT TIMESTAMP '2026-01-01' + to_microseconds(hash(range) % 86400000000) "
+            "AS time, printf('u%07d', CAST(floor(1e6 * pow(hash(range, 1) / pow(2, 64), 2)) "
+            "AS BIGINT)) AS user, 'k' || (hash(range, 2) % 1000) AS key "
+            f"FROM range({count})) TO '{file}' (FORMAT parquet)"
+        )
+
+
+def plan_text(source: Path, max_steps: int) -> str:
+    """The plan of the day, with this bound on a user's steps."""
+    keys = ", ".join(f'"k{n}"' for n in range(KEYS))
+    return PLAN.format(
+        source=source, steps=STEPS, per_step=PER_STEP, max_steps=max_steps, keys=keys
+    )
+
+
+# What a process of its own does -------------------------------------------------------------------
+
+
+def run_engine(source: Path, max_steps: int) -> dict[str, float]:
+    """The whole run of a fresh stream, and the part of it that reads, bounds and adds up."""
+    from ameles.engine.engine import Engine
+    from ameles.engine.plan import read_plan_text
+    from ameles.store import open_store
+
+    with tempfile.TemporaryDirectory() as folder:
+        plan = read_plan_text(plan_text(source, max_steps), base=Path(folder))
+        _ = plan.recipes  # chosen before the clock starts: it reads nothing
+        start = time.perf_counter()
+        with open_store(str(Path(folder) / "bench.db")) as store:
+            engine = Engine(plan, store)
+            marks: list[float] = []
+            gather = engine._gather
+
+            def timed(*arguments: object) -> object:
+                began = time.perf_counter()
+                try:
+                    return gather(*arguments)
+                finally:
+                    marks.append(time.perf_counter() - began)
+
+            engine._gather = timed
+            engine.run(datetime(2026, 1, 2, tzinfo=UTC))
+        whole = time.perf_counter() - start
+    return {"seconds": whole, "gather": marks[0], "rest": whole - marks[0]}
+
+
+def run_bare(source: Path) -> dict[str, float]:
+    """The same bounded aggregate as one query."""
+    start = time.perf_counter()
+    with duckdb.connect() as duck:
+        duck.execute("SET preserve_insertion_order = false")
+        found = duck.execute(
+            "SELECT step, key, count(*) AS n FROM ("
+            "SELECT epoch_us(time) // 60000000 AS step, key FROM "
+            f"read_parquet('{source}') QUALIFY row_number() OVER (PARTITION BY user, step "
+            f"ORDER BY hash('salt', time, user, key)) <= {PER_STEP}) GROUP BY ALL"
+        ).fetchnumpy()
+    return {"seconds": time.perf_counter() - start, "rows": len(found["n"])}
+
+
+def run_inserts() -> dict[str, float]:
+    """The rows of a day's releases, into the store's own table, by one executemany."""
+    from ameles.store import open_store
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "bare.db"
+        with open_store(str(file)):
+            pass
+        with sqlite3.connect(file, isolation_level=None) as bare:
+            bare.execute("PRAGMA synchronous = FULL")
+            bare.execute("PRAGMA foreign_keys = OFF")
+            values = np.arange(STEPS * KEYS)
+            start = time.perf_counter()
+            bare.execute("BEGIN IMMEDIATE")
+            bare.executemany(
+                "INSERT INTO release (stream, step, series, value, low, high, label) "
+                "VALUES (1, ?, ?, ?, ?, ?, '')",
+                zip(
+                    (values // KEYS + 1).tolist(),
+                    (values % KEYS + 1).tolist(),
+                    values.tolist(),
+                    (values - 40).tolist(),
+                    (values + 40).tolist(),
+                    strict=True,
+                ),
+            )
+            bare.execute("COMMIT")
+            return {"seconds": time.perf_counter() - start}
+
+
+# The comparison -----------------------------------------------------------------------------------
+
+
+def measured(job: str, *arguments: str) -> dict[str, float]:
+    """One job in a process of its own."""
+    ended = subprocess.run(
+        [sys.executable, __file__, "--job", job, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode:
+        sys.exit(ended.stderr)
+    found: dict[str, float] = json.loads(ended.stdout)
+    return found
+
+
+def best(rounds: int, *jobs: tuple[str, ...]) -> list[dict[str, float]]:
+    """The best round of each job, run in turns."""
+    found: list[list[dict[str, float]]] = [[] for _ in jobs]
+    for _ in range(rounds):
+        for place, job in enumerate(jobs):
+            found[place].append(measured(*job))
+    return [min(rounds_of, key=lambda one: one["seconds"]) for rounds_of in found]
+
+
+def verdict(name: str, ratio: float) -> str:
+    """Whether a goal was reached."""
+    return f"goal at most {GOALS[name]:g}: {'reached' if ratio <= GOALS[name] else 'NOT reached'}"
+
+
+def compare(count: int, rounds: int) -> None:
+    """All contenders on so many events."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "events.parquet"
+        events(source, count)
+        engine, limited, bare, inserts = best(
+            rounds,
+            ("engine", str(source), str(STEPS)),
+            ("engine", str(source), "20"),
+            ("bare", str(source)),
+            ("inserts",),
+        )
+        print(f"{count:,} events in Parquet, {KEYS:,} keys, users bounded to {PER_STEP} a step")
+        for name, one in (("max_steps = all", engine), ("max_steps = 20", limited)):
+            ratio = one["gather"] / bare["seconds"]
+            print(
+                f"  {name:16} read, bound and add up: {one['gather']:6.2f} s, "
+                f"{ratio:4.2f} x bare DuckDB ({bare['seconds']:.2f} s, "
+                f"{bare['memory']:.2f} GiB); {verdict('aggregate', ratio)}"
+            )
+            print(
+                f"  {'':16} whole run {one['seconds']:.2f} s, "
+                f"{one['seconds'] / (bare['seconds'] + inserts['seconds']):.2f} x the bare query "
+                f"and the bare inserts; peak memory {one['memory']:.2f} GiB, "
+                f"{verdict('memory', one['memory'])}"
+            )
+        ratio = engine["rest"] / inserts["seconds"]
+        print(
+            f"{STEPS:,} steps x {KEYS:,} keys of releases: {engine['rest']:.2f} s, {ratio:.2f} x "
+            f"bare SQLite ({inserts['seconds']:.2f} s); {verdict('releases', ratio)}"
+        )
+        print("cost of an event, read to commit, less that of no events:")
+        empty = Path(folder) / "none.parquet"
+        events(empty, 0)
+        (nothing,) = best(rounds, ("engine", str(empty), str(STEPS)))
+        for size in sorted({10**5, 10**6, count}):
+            some = Path(folder) / f"{size}.parquet"
+            events(some, size)
+            (one,) = best(rounds, ("engine", str(some), str(STEPS)))
+            each = (one["seconds"] - nothing["seconds"]) / size * 1e6
+            print(f"  {size:>10,} events: {each:.2f} microseconds each")
+
+
+def main() -> None:
+    """The benchmark, or one job of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=float, default=1e7)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--job", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.job:
+        match given.job:
+            case ["engine", source, max_steps]:
+                found = run_engine(Path(source), int(max_steps))
+            case ["bare", source]:
+                found = run_bare(Path(source))
+            case _:
+                found = run_inserts()
+        found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
+        print(json.dumps(found))
+        return
+    compare(int(given.events), given.rounds)
+
+
+if __name__ == "__main__":
+    main()

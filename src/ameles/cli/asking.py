@@ -1,0 +1,124 @@
+"""Questions to the person in front of the terminal, for what was not given as an option.
+
+An option that cannot be used is refused; an answer that cannot be used is asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+
+import typer
+
+from ameles.core.exceptions import BadInput
+from ameles.core.parameters import exact
+from ameles.engine.durations import Duration
+
+Check = Callable[[str], object]
+
+
+class Asking:
+    """Answers about a file with these columns; none known means that any may be named."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    def text(
+        self,
+        question: str,
+        given: str | None,
+        default: str | None = None,
+        check: Check = lambda answer: None,
+    ) -> str:
+        """What was given, or else what is answered; the default for an empty answer."""
+        if given is not None:
+            check(given.strip())
+            return given.strip()
+        while True:
+            answer = _answer(question, default)
+            try:
+                check(answer)
+            except BadInput as refusal:
+                typer.echo(str(refusal), err=True)
+            else:
+                return answer
+
+    def column(self, question: str, given: str | None, default: str | None = None) -> str:
+        """The name of a column; empty only where that is the default."""
+
+        def check(answer: str) -> None:
+            if not answer and default is None:
+                raise BadInput("A column must be named.", tip=self._some())
+            if answer and self.names and answer not in self.names:
+                raise BadInput(f"The file has no column {answer[:64]!r}.", tip=self._some())
+
+        return self.text(question, given, default, check)
+
+    def count(self, question: str, given: str | None, default: str) -> str:
+        """A whole number of at least 1; empty only where that is the default."""
+
+        def check(answer: str) -> None:
+            if answer == default == "":
+                return
+            if not (answer.isascii() and answer.isdigit() and int(answer[:20])):
+                raise BadInput(f"It must be a whole number of at least 1. Got {answer[:40]!r}.")
+
+        return self.text(question, given, default, check)
+
+    def date(self, question: str, given: str | None) -> str:
+        """A day, as 2026-01-01."""
+
+        def check(answer: str) -> None:
+            try:
+                date.fromisoformat(answer)
+            except ValueError:
+                raise BadInput(
+                    f"It must be a date. Got {answer[:40]!r} instead.", tip="2026-01-01"
+                ) from None
+
+        return self.text(question, given, None, check)
+
+    def duration(self, question: str, given: str | None, default: str) -> str:
+        """A duration, such as 1d."""
+        return self.text(question, given, default, Duration.read)
+
+    def number(self, question: str, given: str | None, default: str) -> str:
+        """An exact number."""
+        return self.text(question, given, default, lambda answer: exact(answer, "epsilon"))
+
+    def keys(self, question: str, given: str | None, *, asked: str) -> list[str]:
+        """A list with commas; nothing where there is no column to have keys."""
+
+        def listed(answer: str) -> list[str]:
+            return [key.strip() for key in answer.split(",") if key.strip()]
+
+        def check(answer: str) -> None:
+            if not listed(answer):
+                raise BadInput(
+                    f"The keys of '{asked}' must be listed.",
+                    why="a key that appears only when data arrives tells who is in the data",
+                    tip="north,south",
+                )
+
+        if not asked:
+            if given:
+                raise BadInput("There are keys, and no column that they are of.", tip="--by")
+            return []
+        return listed(self.text(f"{question} (with commas)", given, None, check))
+
+    def _some(self) -> str:
+        return f"one of {', '.join(self.names)}" if self.names else ""
+
+
+def _answer(question: str, default: str | None) -> str:
+    shown = f"[{default}] " if default else ""
+    typer.echo(f"{question} {shown}", nl=False, err=True)
+    try:
+        return input().strip() or default or ""
+    except EOFError:
+        typer.echo("", err=True)
+        raise BadInput(
+            f"Nobody answers: {question}",
+            why="what only a person knows is asked for, and standard input has ended",
+            tip="all options on the command line; ameles init --help lists them",
+        ) from None

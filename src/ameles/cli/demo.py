@@ -1,0 +1,172 @@
+"""``ameles demo``: a season of an influenza site, simulated, published by the real engine.
+
+The visitors are made up, so the truth may be shown beside what is published: nowhere else does
+Ameles print a true value.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ameles.cli.demo_truth import Point, Truth
+from ameles.cli.plan import show
+from ameles.cli.plans import brief, progress, store_path, table
+from ameles.cli.sparks import chart
+from ameles.core.exceptions import BadInput
+from ameles.core.release import Release
+from ameles.engine.clock import instant
+from ameles.engine.engine import Engine
+from ameles.engine.forecast import forecasts, in_words
+from ameles.engine.plan import Plan, read_plan
+from ameles.plot import Table as Values
+from ameles.plot import releases as drawn
+from ameles.simulate import season, write_csv
+from ameles.store import open_store
+
+DEFAULT_FOLDER = Path("ameles-demo")
+EVENTS = 100_000
+SHOWN = (28, 63, 84, 98, 182)
+PANELS = {
+    ("visits", "north"): "visits of the last 7 days, north",
+    ("visits", "south"): "visits of the last 7 days, south",
+    ("fever-today", ""): "adults with a fever, each day",
+    ("visitors", ""): "different visitors so far",
+}
+FILES = {
+    "visits.csv": "the raw visits; in earnest nobody but you sees them",
+    "ameles.toml": "the plan",
+    "flu.db": "the store: ledger, releases and secret state",
+    "releases.csv": "what is published",
+    "releases.png": "true against released",
+}
+
+
+def demo(
+    folder: Annotated[
+        Path, typer.Argument(help="A folder that does not exist yet, or is empty.")
+    ] = DEFAULT_FOLDER,
+    events: Annotated[int, typer.Option(help="How many visits to simulate.", min=1000)] = EVENTS,
+) -> None:
+    """Simulate an influenza site and publish its season.
+
+    Makes a folder with the visits, a plan, a store and the releases, and shows what came out.
+    """
+    since = time.monotonic()
+    _empty(folder)
+    _say("A season of visits to an influenza self-assessment site, simulated; and its plan:")
+    # Most people come once or twice; a few come very often, and meet the bounds.
+    write_csv(folder / "visits.csv", season(events=events, visitors=5 * events))
+    text = resources.files("ameles.cli").joinpath("demo.toml").read_text(encoding="utf-8")
+    (folder / "ameles.toml").write_text(text, encoding="utf-8")
+    plan = read_plan(folder / "ameles.toml")
+    for sentence in in_words(plan):
+        _say(f"  {sentence}")
+    _say("")
+    show(forecasts(plan))
+    found = _published(plan)
+    truth = Truth.of(plan)
+    points = [truth.beside(release) for release in found if truth.knows(release)]
+    _say("")
+    _show(points)
+    _say(alarms(plan, found))
+    _say(
+        f"{truth.left_out:.1%} of the visits are beyond the bounds of the plan and count nowhere, "
+        "which ± does not say."
+    )
+    _picture(points, folder)
+    _say("")
+    for name, what in FILES.items():
+        if (folder / name).exists():
+            _say(f"  {folder / name}: {what}")
+    _say(f"Done in {time.monotonic() - since:.0f} s. True values are here because nobody is real.")
+    _say(f"Next: cd {folder} && ameles explain visits 98")
+
+
+def _empty(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(
+            f"'{folder}' is there already and is not an empty folder.",
+            tip="ameles demo second-demo, or move it away",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise BadInput(
+            f"The folder '{folder}' cannot be made: {problem.strerror or problem}.",
+            tip="a folder in which this user may write",
+        ) from None
+
+
+def _published(plan: Plan) -> list[Release]:
+    """Runs the plan to its end and reads what it has published."""
+    end = instant(plan.clock.end_of(plan.stream.horizon or 1))
+    with closing(open_store(store_path(plan))) as store:
+        with progress() as tell:
+            Engine(plan, store, progress=tell).run(end)
+        with store.reading() as transaction:
+            stream = transaction.stream(plan.stream.name)
+            return [] if stream is None else list(transaction.releases(stream))
+
+
+def _show(points: list[Point]) -> None:
+    rows = [
+        (
+            point.released.release,
+            point.released.key,
+            str(point.released.step),
+            *map(brief, (point.true, point.released.value, point.half)),
+        )
+        for name in PANELS
+        for point in points
+        if point.name == name and point.released.step in SHOWN
+    ]
+    table(("release", "key", "day", "true", "released", "±95%"), rows, left=2)
+
+
+def alarms(plan: Plan, found: list[Release]) -> str:
+    """When the plan's alert has fired, in a sentence."""
+    alert = next(release for release in plan.releases if release.measure == "alert")
+    told = {r.step: r.label for r in found if r.release == alert.name}
+    above = [step for step, label in told.items() if label == "above"]
+    if not above:
+        return f"{alert.name}: no alarm."
+    halted = [step for step, label in told.items() if label == "halted"]
+    ends = f"; halted from day {halted[0]} on" if halted else ""
+    many = "1 alarm" if len(above) == 1 else f"{len(above)} alarms"
+    return f"{alert.name}: {many}, the first on day {above[0]}, the last on day {above[-1]}{ends}."
+
+
+def _picture(points: list[Point], folder: Path) -> None:
+    rows = [
+        (
+            title,
+            point.released.step,
+            point.released.value or 0,
+            point.released.low or 0,
+            point.released.high or 0,
+            point.true,
+        )
+        for name, title in PANELS.items()
+        for point in points
+        if point.name == name
+    ]
+    if find_spec("matplotlib") is not None:
+        heads = ("panel", "step", "value", "low", "high", "true")
+        drawn(Values(heads, rows), folder / "releases.png", step="day of the season")
+        return
+    title = PANELS["fever-today", ""]
+    here = [row for row in rows if row[0] == title]
+    typer.echo(f"\n{title}: released █, true ·")
+    for line in chart([row[2] for row in here], [row[5] for row in here], width=78, height=10):
+        typer.echo(line)
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)

@@ -1,0 +1,164 @@
+"""``ameles explain``: where one published number comes from."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Annotated
+
+import typer
+
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, known, launched, moment, stored
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.guarantee import Intrusions
+from ameles.core.loss import loss_to_dict
+from ameles.core.recipe import Recipe
+from ameles.core.release import Release
+from ameles.engine.clock import instant
+from ameles.engine.forecast import forecasts
+from ameles.engine.plan import Plan, read_plan
+from ameles.ledger.entry import Entry
+from ameles.measures.bounded import BoundedMeasure
+from ameles.measures.chosen import law_of
+from ameles.measures.measure import Measure
+from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.mechanisms.continual.monitors import WindowMonitors
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.store import StreamRecord
+
+SHOWN = 10
+
+# How low and high come about; docs/releases.md has the long version.
+INTERVALS = {
+    "count": "the value, give or take what 95% of this noise stays within",
+    "sum": "the value, give or take what 95% of this noise stays within",
+    "histogram": "the value, give or take what 95% of this noise stays within",
+    "distinct": "the value, give or take what 95% of this noise stays within",
+    "top": "the value, give or take what the noise of all keys stays within, together with 95%",
+    "mean": "from the least to the greatest quotient of a sum and a count within their noise",
+    "quantile": "between the edges that the noise cannot have moved across, with 95%",
+    "alert": "none: what is said is wrong only if the count is near the threshold",
+}
+
+
+def explain(
+    name: Annotated[str, typer.Argument(help="The release, by name.")],
+    step: Annotated[int, typer.Argument(help="The step, from 1.", min=1)],
+    file: PlanFile = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Say where the numbers of one release and step come from.
+
+    The mechanism, its noise, the interval, and the line of the ledger that paid for it.
+    """
+    checked = read_plan(file)
+    with stored(checked) as store, store.reading() as transaction:
+        stream = launched(transaction, checked)
+        known("release", name, [line.release for line in transaction.series(stream)])
+        _released(step, stream, checked)
+        found = list(transaction.releases(stream, release=name, first=step, last=step))
+        ledger = transaction.ledger(stream.population)
+    entries = [] if ledger is None else [e for e in ledger.entries if e.number == found[0].entry]
+    if not entries:
+        raise StoreRefused(f"The ledger has no entry that paid for release '{name}'.")
+    if as_json:
+        typer.echo(json.dumps(_report(found, entries[0]), indent=2))
+        return
+    known("release", name, [release.name for release in checked.releases])
+    _say(checked, found, entries[0])
+
+
+def _released(step: int, stream: StreamRecord, checked: Plan) -> None:
+    horizon = checked.stream.horizon
+    if horizon is not None and step > horizon:
+        raise BadInput(f"The stream has {horizon} steps. Got step {step} instead.")
+    if step > stream.released:
+        raise BadInput(
+            f"Step {step} was not released yet; the stream is at step {stream.released}.",
+            tip=f"ameles run, after the end of step {step} on "
+            f"{moment(instant(checked.clock.end_of(step)))} UTC",
+        )
+
+
+def _report(found: list[Release], entry: Entry) -> dict[str, object]:
+    return {
+        "releases": [release.to_dict() for release in found],
+        "recipe": json.loads(entry.recipe),
+        "guarantee": entry.guarantee.to_dict(),
+        "entry": {
+            "number": entry.number,
+            "at": entry.at.isoformat(),
+            "on": entry.on,
+            "why": entry.why,
+            "paid": loss_to_dict(entry.paid),
+        },
+    }
+
+
+def _say(checked: Plan, found: list[Release], entry: Entry) -> None:
+    measure = next(m for m in checked.releases if m.name == found[0].release)
+    recipe, privacy = recipe_from_json(entry.recipe), checked.privacy
+    forecast = next(f for f in forecasts(checked) if f.release == measure.name)
+    typer.echo(f"{measure.name}, step {found[0].step}: {_about(checked, measure, found[0])}")
+    for release in found[:SHOWN]:
+        typer.echo(f"  {_line(release)}")
+    if len(found) > SHOWN:
+        typer.echo(f"  ... and {len(found) - SHOWN} other keys")
+    lines = {
+        "mechanism": f"{forecast.mechanism}, because {forecast.why}",
+        "noise": noise_of(recipe) + _deviation(recipe, measure, checked, found[0].step),
+        "interval": INTERVALS[measure.measure],
+        "": "it holds the privacy noise alone: not what came late or beyond the bounds",
+        # Some mechanisms could stand intrusions, but the source keeps what they would forget.
+        "guarantee": str(replace(entry.guarantee, intrusions=Intrusions(privacy.intrusions))),
+        "ledger": f"entry {entry.number} of population '{privacy.population}': {entry}",
+    }
+    if measure.measure == "alert":
+        near = f"within {brief(forecast.half_widths[1])} of it, with 95%"
+        lines["interval"] += f": {near}"
+    for head, text in lines.items():
+        typer.echo(f"{head:10} {text}")
+
+
+def _about(checked: Plan, measure: Measure, release: Release) -> str:
+    """The time that a number is about."""
+    window = checked.window(measure)
+    first = 1 if window is None else max(1, release.step - window + 1)
+    start = instant(checked.clock.start_of(first))
+    return f"{measure.measure} from {moment(start)} to {moment(release.end)} UTC"
+
+
+def _line(release: Release) -> str:
+    key = f"{release.key}: " if release.key else ""
+    if release.low is None:
+        return f"{key}{release.label or brief(release.value)}"
+    label = f"{release.label}, " if release.label else ""
+    interval = f"{brief(release.low)} to {brief(release.high)}"
+    return f"{key}{label}{brief(release.value)}, interval {interval}"
+
+
+def noise_of(recipe: Recipe) -> str:
+    """The law of a mechanism's noise, in a few words."""
+    if isinstance(recipe, WindowMonitors):
+        asked = recipe.comparison
+        return (
+            f"discrete Laplace, of scale {float(asked.threshold_scale):g} on the threshold, drawn "
+            f"once, and of scale {float(asked.query_scale):g} on each comparison"
+        )
+    match getattr(recipe, "scale", None), getattr(recipe, "variance", None):
+        case Fraction() | int() as scale, _:
+            return f"discrete Laplace of scale {float(scale):.6g}"
+        case _, Fraction() | int() as variance:
+            return f"discrete Gaussian of deviation {math.sqrt(variance):.6g}"
+    return "discrete Gaussian, filtered over the steps"
+
+
+def _deviation(recipe: Recipe, measure: Measure, checked: Plan, step: int) -> str:
+    """How far all the noise in a number goes, where the number is a sum."""
+    if not isinstance(recipe, CounterRecipe) or measure.measure in ("mean", "quantile"):
+        return ""
+    unit = float(measure.grid.granularity) if isinstance(measure, BoundedMeasure) else 1.0
+    together = unit * law_of(recipe, checked.window(measure), step).std
+    return f"; what adds up at this step has standard deviation {brief(together)}"

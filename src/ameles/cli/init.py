@@ -1,0 +1,193 @@
+"""``ameles init``: a first plan for a file, from its column names and what only a person knows.
+
+Values, types and keys are not looked up in the data: what a plan declares is public, and what the
+data says is not.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ameles.cli.asking import Asking
+from ameles.cli.plans import DEFAULT
+from ameles.connectors.source import open_source
+from ameles.core.exceptions import BadInput
+from ameles.engine.plan import read_plan_text
+
+KINDS = ("text", "integer", "number", "boolean", "timestamp")
+
+
+def init(
+    source: Annotated[Path, typer.Argument(help="A file of events: csv, jsonl or parquet.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the plan.")
+    ] = DEFAULT,
+    time: Annotated[
+        str | None, typer.Option(help="The column with the time of an event.", metavar="COLUMN")
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that tells users apart; '' protects single events.", metavar="COLUMN"
+        ),
+    ] = None,
+    max_per_step: Annotated[
+        str | None, typer.Option(help="Events of one user that a step counts.", metavar="COUNT")
+    ] = None,
+    max_steps: Annotated[
+        str | None, typer.Option(help="Steps of one user that count at all.", metavar="COUNT")
+    ] = None,
+    population: Annotated[
+        str | None, typer.Option(help="Whose data it is.", metavar="NAME")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(help="When the first step begins.", metavar="DATE")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(help="How often to publish, such as 1d or 10m.", metavar="TIME")
+    ] = None,
+    horizon: Annotated[
+        str | None, typer.Option(help="How many steps; '' for no end.", metavar="COUNT")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="A column to count by; '' for none.", metavar="COLUMN")
+    ] = None,
+    keys: Annotated[
+        str | None, typer.Option(help="The public list of its keys, with commas.", metavar="KEYS")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="The privacy loss of the whole stream.", metavar="NUMBER")
+    ] = None,
+) -> None:
+    """Write a plan for a file.
+
+    Only the names of the columns are read from it.  What is not given is asked.
+    """
+    if output.exists():
+        raise BadInput(
+            f"'{output}' is there already.",
+            why="a plan of a launched stream must stay as it is",
+            tip="--output with another name, or move it away",
+        )
+    if not source.is_file():
+        raise BadInput(f"There is no file '{source}'.", tip="a file of events, as in visits.csv")
+    names = open_source(source.name, {}, source.parent).names()
+    if names:
+        typer.echo(f"Columns: {', '.join(names)}", err=True)
+    ask = Asking(names)
+    answers: dict[str, str] = {"time": ask.column("Which column is the time of an event?", time)}
+    answers["user"] = ask.column(
+        "Which column tells users apart? (empty: only single events are protected)", user, ""
+    )
+    if answers["user"]:
+        answers["max_per_step"] = ask.count(
+            "How many events of one user may a step count?", max_per_step, "1"
+        )
+        answers["max_steps"] = ask.count(
+            "In how many steps may one user count, in all?", max_steps, "10"
+        )
+    answers["population"] = ask.text(
+        "What are those called whose data it is?", population, "visitors"
+    )
+    answers["start"] = ask.date("On which day does the first step begin?", start)
+    answers["every"] = ask.duration("How often is something published?", every, "1d")
+    answers["horizon"] = ask.count("For how many steps? (empty: without end)", horizon, "")
+    answers["by"] = ask.column("Count by which column? (empty: all together)", by, "")
+    declared = ask.keys(f"Which keys of '{answers['by']}' are public?", keys, asked=answers["by"])
+    answers["epsilon"] = ask.number("Which privacy loss, epsilon, in all?", epsilon, "1.0")
+    place = os.path.relpath(source.resolve(), output.parent.resolve())
+    text = plan_text(place, _name(source.stem), answers, declared, others=names)
+    read_plan_text(text, base=output.parent)  # all problems, before anything is written
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as problem:
+        raise BadInput(f"'{output}' cannot be written: {problem.strerror or problem}.") from None
+    same = output == DEFAULT
+    typer.echo(f"Wrote {output}. Next: ameles plan{'' if same else f' {output}'}", err=True)
+
+
+def plan_text(
+    source: str,
+    name: str,
+    answers: dict[str, str],
+    keys: list[str],
+    others: tuple[str, ...] = (),
+) -> str:
+    """A plan with one release: how many events, by key."""
+    time, user, by = answers["time"], answers["user"], answers["by"]
+    columns = {time: "timestamp"} | {column: "text" for column in (user, by) if column}
+    declared = ", ".join(f"{_key(column)} = {_quoted(kind)}" for column, kind in columns.items())
+    unread = [column for column in others if column not in columns]
+    horizon = f"horizon = {answers['horizon']}"
+    if not answers["horizon"]:
+        horizon = "# horizon = 365  # how many steps; a stream that knows its end needs less noise"
+    lines = [
+        "[stream]",
+        f"name = {_quoted(name)}",
+        f"source = {_quoted(source)}",
+        f"time = {_quoted(time)}",
+        f"columns = {{ {declared} }}",
+        f"# a column is one of {', '.join(KINDS)}",
+        *([f"# not read: {_quoted(', '.join(unread))}"] if unread else []),
+        f"start = {_quoted(answers['start'])}",
+        f"every = {_quoted(answers['every'])}",
+        horizon,
+        "",
+        "[privacy]",
+        f"population = {_quoted(answers['population'])}  # whose budget this is",
+        *_protected(answers),
+        f"epsilon = {_number(answers['epsilon'])}",
+        "",
+        "[[release]]",
+        'name = "events"',
+        'measure = "count"',
+        'over = "total"  # or "step", or a window such as "7d"',
+    ]
+    if by:
+        listed = ", ".join(_quoted(key) for key in keys)
+        lines.append(f"by = {{ {_key(by)} = [{listed}] }}  # the public list of keys")
+    lines += ["", "[store]", f"url = {_quoted(name + '.db')}  # secret", ""]
+    lines += ["[[sink]]", 'csv = "releases.csv"  # public', ""]
+    return "\n".join(lines)
+
+
+def _protected(answers: dict[str, str]) -> list[str]:
+    if not answers["user"]:
+        return ['unit = "event"  # one event, not one person']
+    return [
+        'unit = "user"  # a user with all events',
+        f"user = {_quoted(answers['user'])}",
+        f"max_per_step = {answers['max_per_step']}  # events of one user that a step counts",
+        f"max_steps = {answers['max_steps']}  # steps of one user that count at all",
+    ]
+
+
+def _quoted(text: str) -> str:
+    """A TOML string.
+
+    >>> _quoted('a "b"')
+    '"a \\\\"b\\\\""'
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+
+
+def _key(text: str) -> str:
+    """A TOML key, in quotes where it needs them."""
+    plain = text.isascii() and text.replace("_", "").replace("-", "").isalnum()
+    return text if plain else _quoted(text)
+
+
+def _number(text: str) -> str:
+    """A number as TOML has it; a fraction is a text."""
+    return _quoted(text) if "/" in text else text
+
+
+def _name(text: str) -> str:
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in text)
+    return kept.strip("-_")[:64] or "stream"

@@ -1,0 +1,145 @@
+"""``ameles ledger``: what was spent, on what, and what is left."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, stored, table
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.loss import Approx, Concentrated, Loss, Pure, loss_to_dict
+from ameles.engine.plan import Plan, read_plan
+from ameles.engine.registering import registered
+from ameles.ledger.ledger import Ledger
+from ameles.ledger.report import Report, report
+from ameles.store import Transaction
+
+
+def ledger(
+    file: PlanFile = DEFAULT,
+    export: Annotated[
+        bool, typer.Option("--export", help="Print the record for public registries, as JSON.")
+    ] = False,
+    renew: Annotated[
+        str | None,
+        typer.Option(
+            help="Add so much epsilon to the population's cap, for ever.", metavar="NUMBER"
+        ),
+    ] = None,
+    why: Annotated[
+        str | None, typer.Option(help="Why it is renewed; kept for ever.", metavar="TEXT")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the population's budget was spent on, and what is left.
+
+    A renewal is an entry of its own: the lifetime sum goes on, and is always shown.
+    """
+    checked = read_plan(file)
+    if (renew is None) != (why is None) or (why is not None and not why.strip()):
+        raise BadInput("A renewal needs both --renew and --why.", tip='--renew 1 --why "year two"')
+    with stored(checked) as store:
+        if renew is not None and why is not None:
+            with store.writing() as transaction:
+                book = _book(transaction, checked)
+                more = _more(renew, book.cap)
+                book.renew(more, why=why.strip())
+            typer.echo(f"Added {more} to the cap of population '{book.name}'.", err=True)
+        with store.reading() as transaction:
+            book = _book(transaction, checked)
+            if export:
+                version = metadata.version("ameles")
+                record = registered(transaction, book.name, implementation=version)
+                typer.echo(json.dumps(record, indent=2))
+                return
+    if as_json:
+        typer.echo(json.dumps(_plain(book), indent=2))
+    else:
+        _show(book)
+
+
+def _book(transaction: Transaction, checked: Plan) -> Ledger:
+    book = transaction.ledger(checked.privacy.population)
+    if book is None:
+        raise StoreRefused(
+            f"The store '{checked.store.url}' has no population '{checked.privacy.population}'.",
+            why="no stream about it was launched",
+            tip="ameles run, which opens it",
+        )
+    return book
+
+
+def _more(text: str, cap: Loss) -> Loss:
+    match cap:
+        case Pure():
+            return Pure(text)
+        case Approx():
+            return Approx(text, 0)
+        case Concentrated():
+            return Concentrated(text)
+
+
+def _plain(book: Ledger) -> dict[str, object]:
+    return {
+        "population": book.name,
+        "unit": book.unit.tag,
+        "neighbours": book.neighbours.value,
+        "cap": loss_to_dict(book.cap),
+        "spent": loss_to_dict(book.spent),
+        "left": loss_to_dict(book.left),
+        "entries": [
+            {
+                "number": entry.number,
+                "at": entry.at.isoformat(),
+                "on": entry.on,
+                "why": entry.why,
+                "paid": loss_to_dict(entry.paid),
+                "recipe": json.loads(entry.recipe),
+                "guarantee": entry.guarantee.to_dict(),
+            }
+            for entry in book.entries
+        ],
+        "renewals": [
+            {"at": one.at.isoformat(), "why": one.why, "added": loss_to_dict(one.added)}
+            for one in book.renewals
+        ],
+    }
+
+
+def _show(book: Ledger) -> None:
+    standing = report(book, now=datetime.now(UTC))
+    typer.echo(
+        f"Population '{book.name}', for {book.unit}: {standing.spent} spent in its life, "
+        f"{standing.left} left of {standing.cap}."
+    )
+    typer.echo("")
+    rows = [
+        (
+            str(entry.number),
+            moment(entry.at.replace(microsecond=0, second=0)),
+            entry.on,
+            str(json.loads(entry.recipe)["recipe"]),
+            str(entry.paid),
+        )
+        for entry in book.entries
+    ]
+    table(("entry", "when (UTC)", "for", "mechanism", "paid"), rows, left=4)
+    for renewal in book.renewals:
+        typer.echo(f"renewed on {renewal.at:%Y-%m-%d} by {renewal.added}: {renewal.why}")
+    typer.echo(_rate(standing), err=True)
+
+
+def _rate(standing: Report) -> str:
+    """How fast the budget goes, in words."""
+    days = f"the last {standing.window.days} days"
+    if standing.retired:
+        return f"In {days} {standing.recent} was spent. The cap is used up: nothing more can start."
+    if standing.used_up is None:
+        return f"In {days} nothing was spent."
+    return f"In {days} {standing.recent} was spent; at this rate the cap lasts until " + (
+        f"{standing.used_up:%Y-%m-%d}."
+    )

@@ -1,0 +1,118 @@
+"""``ameles plan``: what a plan promises, and how exact it will be, before anything is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, store_path, table
+from ameles.core.exceptions import AmelesError
+from ameles.core.loss import Pure, loss_to_dict, shown
+from ameles.engine.forecast import Forecast, forecasts, in_words
+from ameles.engine.plan import Plan, read_plan
+from ameles.ledger.budget import added
+from ameles.measures.measure import Measure
+from ameles.store import open_store
+
+
+def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
+    """Say what a plan promises and how exact it will be.
+
+    A dry run: no data is read, nothing is drawn, nothing is spent.
+    """
+    checked = read_plan(file)
+    found = forecasts(checked)
+    if as_json:
+        typer.echo(json.dumps(_report(checked, found), indent=2))
+        return
+    for sentence in in_words(checked):
+        typer.echo(sentence)
+    typer.echo("")
+    show(found)
+    typer.echo("")
+    for forecast in found:
+        typer.echo(f"{forecast.release}: {forecast.mechanism}, because {forecast.why}.")
+    typer.echo(
+        "± is half of the interval that holds 95% of the privacy noise, for one key.", err=True
+    )
+    for forecast in found:
+        if forecast.of != Measure.forecast:
+            typer.echo(f"± of {forecast.release} is of {forecast.of}.", err=True)
+    typer.echo(budget(checked), err=True)
+
+
+def show(found: list[Forecast]) -> None:
+    """Prints what each release spends and how exact it will be."""
+    pure = all(isinstance(forecast.loss, Pure) for forecast in found)
+    steps = found[0].steps
+    heads = ("release", "measure", "keys", "epsilon" if pure else "spends")
+    rows = [
+        (
+            forecast.release,
+            f"{forecast.measure}, {forecast.over}",
+            f"{forecast.keys:,}",
+            shown(forecast.loss.epsilon) if isinstance(forecast.loss, Pure) else str(forecast.loss),
+            *map(brief, forecast.half_widths),
+        )
+        for forecast in found
+    ]
+    table((*heads, *(f"± step {step}" for step in steps)), rows, left=2)
+
+
+def _report(checked: Plan, found: list[Forecast]) -> dict[str, object]:
+    return {
+        "stream": checked.stream.name,
+        "population": checked.privacy.population,
+        "loss": loss_to_dict(checked.loss),
+        "words": in_words(checked),
+        "releases": [
+            {
+                **asdict(forecast),
+                "loss": loss_to_dict(forecast.loss),
+                "recipe": json.loads(forecast.recipe),
+            }
+            for forecast in found
+        ],
+    }
+
+
+def budget(checked: Plan) -> str:
+    """What the population has left, if its store is there already."""
+    name, path = checked.privacy.population, store_path(checked)
+    if Path(path).exists():
+        try:
+            return _stored_budget(checked, path)
+        except AmelesError as refusal:  # a dry run says so, and leaves the refusing to the run
+            return f"The store '{checked.store.url}' cannot be used: {refusal.what}"
+    return _new(checked, name)
+
+
+def _stored_budget(checked: Plan, path: str) -> str:
+    name, stream = checked.privacy.population, checked.stream.name
+    recipes: Mapping[str, Any] = checked.recipes
+    with closing(open_store(path, create=False)) as store, store.reading() as transaction:
+        ledger = transaction.ledger(name)
+        running = transaction.stream(stream) is not None
+        asked = None if ledger is None else reduce(added, ledger.prices(recipes).values())
+    if ledger is None or asked is None:
+        return _new(checked, name)
+    left = f"Population '{name}' has {ledger.left} left of {ledger.cap}"
+    if running:
+        return f"{left}; stream '{stream}' was launched and is paid."
+    fits = all(vars(ledger.left)[part] >= amount for part, amount in vars(asked).items())
+    if not fits:
+        return f"{left}; launching this stream needs {asked} and would be refused."
+    return f"{left}; launching this stream would spend {asked} of it."
+
+
+def _new(checked: Plan, name: str) -> str:
+    cap = checked.privacy.cap
+    whole = f"a cap of epsilon {shown(cap)}" if cap else f"this plan's {checked.loss} as its cap"
+    return f"Population '{name}' is new: the first run opens it with {whole}."

@@ -1,0 +1,137 @@
+"""What the commands about a plan share: the argument, the store, tables, progress by steps."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.engine.plan import Plan
+from ameles.store import Store, StreamRecord, Transaction, open_store
+
+DEFAULT = Path("ameles.toml")
+QUIET_SECONDS = 1.0
+PIPED_WIDTH = 200
+
+PlanFile = Annotated[Path, typer.Argument(help="The plan, a TOML file.", metavar="[PLAN]")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def store_path(plan: Plan) -> str:
+    """Where the plan's store is: relative to the plan."""
+    url = plan.store.url
+    return url if "://" in url else str(plan.base / url)
+
+
+@contextmanager
+def stored(plan: Plan) -> Iterator[Store]:
+    """The plan's store, which must be there."""
+    path = store_path(plan)
+    if "://" not in path and not Path(path).exists():
+        raise StoreRefused(
+            f"There is no store '{plan.store.url}' beside the plan.",
+            why=f"stream '{plan.stream.name}' was not launched yet, or its store was moved",
+            tip="ameles run, which launches a stream and spends its budget; or put the store back",
+        )
+    with closing(open_store(path, create=False)) as store:
+        yield store
+
+
+def launched(transaction: Transaction, plan: Plan) -> StreamRecord:
+    """The plan's stream, which must have been launched."""
+    stream = transaction.stream(plan.stream.name)
+    if stream is None:
+        raise StoreRefused(
+            f"Stream '{plan.stream.name}' was not launched yet.",
+            why=f"the store '{plan.store.url}' has no stream of this name",
+            tip="ameles run, which launches it and spends its budget",
+        )
+    return stream
+
+
+def known(kind: str, asked: str, names: Sequence[str]) -> None:
+    """Refuses a name that is none of these."""
+    if asked not in names:
+        listed = ", ".join(name or "''" for name in dict.fromkeys(names))
+        raise BadInput(
+            f"There is no {kind} {asked[:64]!r}.",
+            tip=f"one of {listed}" if len(listed) < 500 else f"one of {listed[:500]}...",
+        )
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    """Prints a table to standard output: the first ``left`` columns are words, then numbers."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PIPED_WIDTH)  # a file has no right edge to wrap at
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for place, head in enumerate(heads):
+        grid.add_column(head, justify="left" if place < left else "right", no_wrap=place >= left)
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))  # as Text: brackets are no markup here
+    console.print(grid)
+
+
+def brief(number: float | None) -> str:
+    """A number for people: whole where it is large.
+
+    >>> brief(20.71), brief(92681.9), brief(1.0), brief(None)
+    ('20.7', '92,682', '1', '-')
+    """
+    if number is None or number != number:
+        return "-"
+    if number == int(number):
+        return f"{int(number):,}"
+    size = abs(number)
+    return f"{number:,.{0 if size >= 1000 else 1 if size >= 10 else 2}f}"
+
+
+def moment(time: datetime | None) -> str:
+    """A time for people, in UTC.
+
+    >>> from datetime import UTC
+    >>> moment(datetime(2026, 1, 3, 7, tzinfo=UTC))
+    '2026-01-03 07:00'
+    """
+    if time is None:
+        return ""
+    return f"{time:%Y-%m-%d %H:%M:%S}" if time.second else f"{time:%Y-%m-%d %H:%M}"
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar of released steps on standard error, once a second has passed and if one watches.
+
+    It knows steps and no rows: how many of those there are is not public.
+    """
+    columns = TextColumn("releasing"), BarColumn(), MofNCompleteColumn(), TextColumn("steps")
+    bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    task = bar.add_task("", total=None)
+
+    def tell(done: int, of: int) -> None:
+        bar.update(task, completed=done, total=of)
+
+    if not sys.stderr.isatty():
+        yield tell
+        return
+    # Its own thread: the reading before the first step may take long and tells nothing.
+    timer = threading.Timer(QUIET_SECONDS, bar.start)
+    timer.start()
+    try:
+        yield tell
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()

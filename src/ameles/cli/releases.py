@@ -1,0 +1,118 @@
+"""``ameles releases``: what a stream has published, from its store."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from itertools import islice
+from typing import Annotated, TypeVar
+
+import typer
+
+from ameles.cli.plans import (
+    DEFAULT,
+    AsJson,
+    PlanFile,
+    brief,
+    known,
+    launched,
+    moment,
+    stored,
+    table,
+)
+from ameles.connectors.records import FORMATS
+from ameles.core.release import Release
+from ameles.engine.plan import read_plan
+
+SHOWN = 40  # lines of a table, at least one step
+AT_ONCE = 4096
+T = TypeVar("T")
+
+
+class Format(Enum):
+    """How releases are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSONL = "jsonl"
+
+
+def releases(
+    file: PlanFile = DEFAULT,
+    name: Annotated[
+        str | None, typer.Option("--release", help="Of this release only.", metavar="NAME")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="Of this key only.", metavar="KEY")] = None,
+    step: Annotated[int, typer.Option(help="From this step on.", min=1)] = 1,
+    form: Annotated[
+        Format, typer.Option("--format", help="A table of the last ones, or all of them.")
+    ] = Format.TABLE,
+    as_json: AsJson = False,
+) -> None:
+    """Show what has been published.
+
+    The table shows the last releases; csv and jsonl print all of them, as the sinks have them.
+    """
+    checked = read_plan(file)
+    form = Format.JSONL if as_json else form
+    with stored(checked) as store, store.reading() as transaction:
+        stream = launched(transaction, checked)
+        lines = transaction.series(stream)
+        if name is not None:
+            known("release", name, [line.release for line in lines])
+        wanted = [line for line in lines if name in (None, line.release)]
+        if key is not None:
+            known("key", key, [line.key for line in wanted])
+        if form is not Format.TABLE:
+            rows = transaction.release_rows(stream, release=name, key=key, first=step)
+            _print(rows, form)
+            return
+        keys = sum(key in (None, line.key) for line in wanted)
+        first = max(step, stream.released - max(1, SHOWN // keys) + 1)
+        found = list(
+            islice(transaction.releases(stream, release=name, key=key, first=first), 4 * SHOWN)
+        )
+    _show(found)
+    if not found:
+        typer.echo(f"Nothing was released yet from step {step} on.", err=True)
+        return
+    typer.echo("low to high holds 95% of the privacy noise, and no other error.", err=True)
+    if first > step:
+        typer.echo(f"Steps from {first} on are shown; --format csv prints all.", err=True)
+
+
+def _print(rows: Iterable[tuple[object, ...]], form: Format) -> None:
+    format_ = FORMATS[form.value]
+    sys.stdout.write(format_.header)
+    for some in _batches(rows):
+        sys.stdout.write(format_.lines(some))
+
+
+def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
+    remaining = iter(rows)
+    while some := list(islice(remaining, AT_ONCE)):
+        yield some
+
+
+def _show(found: list[Release]) -> None:
+    heads = ["release", "key", "label", "ends (UTC)", "step", "value", "low", "high"]
+    rows = [
+        [
+            release.release,
+            release.key,
+            release.label,
+            moment(release.end),
+            str(release.step),
+            *map(brief, (release.value, release.low, release.high)),
+        ]
+        for release in found
+    ]
+    left = 4
+    for place in (2, 1):  # a column that says nothing is left out
+        if not any(row[place] for row in rows):
+            del heads[place]
+            for row in rows:
+                del row[place]
+            left -= 1
+    table(heads, rows, left=left)

@@ -1,0 +1,1 @@
+"""Connectors: where events come from, and where releases go."""

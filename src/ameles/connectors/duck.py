@@ -1,0 +1,157 @@
+"""DuckDB, locked down: it reads what it is given, writes nothing, and its error texts stay inside.
+
+Its errors quote rows, a spilled block is a copy of events on disk, and an extension is somebody
+else's program.  So a connection has no folder for temporary files, opens no file but those it is
+told of, loads nothing, and can no longer be configured; and every setting is read back, because
+one that did not hold would not be noticed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import duckdb
+
+from ameles.core.exceptions import AmelesError, PlanError
+from ameles.measures.fields import literal
+
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+
+class OutOfMemory(AmelesError):
+    """DuckDB needed more than its memory limit; smaller shares of the work may fit."""
+
+    code = "memory"
+
+
+def connect(*, zone: str, memory: int, readable: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
+    """A connection in memory alone; texts without an offset are times in ``zone``.
+
+    ``memory`` is the limit in bytes; ``readable`` are the paths that DuckDB itself may open.
+    """
+    duck = duckdb.connect(":memory:")
+    _set_zone(duck, zone)
+    wanted: dict[str, Any] = {
+        "temp_directory": "",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "allow_persistent_secrets": False,
+        "python_enable_replacements": False,
+        "preserve_insertion_order": False,
+        "enable_progress_bar": False,
+        "allowed_directories": [],
+        "allowed_paths": list(readable),
+        "enable_external_access": False,
+    }
+    with quiet("setting DuckDB's limits"):
+        duck.execute(f"SET memory_limit = '{memory}B'").fetchall()
+        for name, value in wanted.items():
+            duck.execute(f"SET {name} = {_written(value)}").fetchall()
+        duck.execute("SET lock_configuration = true").fetchall()
+    _assert_held(duck, {**wanted, "lock_configuration": True}, zone, memory)
+    return duck
+
+
+def _set_zone(duck: duckdb.DuckDBPyConnection, zone: str) -> None:
+    try:
+        duck.execute(f"SET TimeZone = {literal(zone)}").fetchall()
+    except duckdb.Error:
+        known = False
+    else:
+        known = True
+    if not known:
+        raise PlanError(
+            f"DuckDB knows no time zone {zone!r}.",
+            tip='zone = "UTC", or a name such as "Europe/Berlin"',
+        )
+
+
+def _written(value: bool | str | list[str]) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return literal(value)
+        case _:
+            return f"[{', '.join(literal(path) for path in value)}]"
+
+
+def _assert_held(
+    duck: duckdb.DuckDBPyConnection, wanted: dict[str, Any], zone: str, memory: int
+) -> None:
+    with quiet("reading DuckDB's limits back"):
+        held = {name: _setting(duck, name) for name in [*wanted, "TimeZone", "memory_limit"]}
+    failed = [name for name, value in wanted.items() if not _same(held[name], value)]
+    if str(held["TimeZone"]).casefold() != zone.casefold():
+        failed.append("TimeZone")
+    # It is shown rounded: "953.6 MiB".
+    if not 0.98 * memory <= _bytes(str(held["memory_limit"])) <= 1.02 * memory:
+        failed.append("memory_limit")
+    if failed:
+        raise AmelesError(
+            f"DuckDB did not keep the settings {', '.join(failed)}.",
+            why="without them it may copy events to disk, or open files that are not the source",
+            tip="the version of duckdb that Ameles was tested with",
+        )
+
+
+def _setting(duck: duckdb.DuckDBPyConnection, name: str) -> Any:
+    return duck.execute("SELECT current_setting(?)", [name]).fetchall()[0][0]
+
+
+def _same(held: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return sorted(held or []) == sorted(set(wanted))
+    return type(held) is type(wanted) and bool(held == wanted)
+
+
+def _bytes(shown: str) -> float:
+    found = re.fullmatch(r"([0-9.]+) (\w+)", shown)
+    return float(found[1]) * _UNITS.get(found[2], 0) if found else 0.0
+
+
+def quiet(what: str) -> Quiet:
+    """``with quiet("adding up"):`` turns DuckDB's errors into ours, without their text."""
+    return Quiet(what)
+
+
+class Quiet:
+    """What ``quiet`` gives."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, duckdb.Error):
+            return
+        ours = _refusal(self._what, error)
+        try:
+            raise ours from None
+        finally:
+            ours.__context__ = None  # "from None" only hides it, and it quotes rows
+
+
+def _refusal(what: str, error: duckdb.Error) -> AmelesError:
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return OutOfMemory(
+            f"DuckDB ran out of memory while {what}.",
+            why="it may not write events to disk, so all of its work must fit into memory",
+            tip="more memory for the engine, or a source in smaller files",
+        )
+    return AmelesError(
+        f"DuckDB failed while {what}.",
+        why=f"it reports a {type(error).__name__}; its own message is withheld, because it may "
+        "quote events",
+    )

@@ -1,0 +1,67 @@
+"""Lines of text from bytes, in bounded memory; what one line is does not depend on any other.
+
+A newline ends a line, whatever stands before it: no quote, NUL or broken character can reach
+across.  A line that is longer than a limit, or that has a NUL, counts nowhere.
+
+>>> import io
+>>> [text(chunk) for block in blocks(io.BytesIO(b"a,1\\r\\nb,2\\0\\n\\nc,3").read)
+...  for chunk in chunks(block)]
+['a,1\\n\\n', 'c,3\\n']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+BLOCK = 8 << 20  # bytes that are read at a time
+CHUNK = 64 << 10  # bytes that DuckDB splits at a time, about
+LONGEST = 1 << 20  # bytes of a line without its newline
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def blocks(read: Callable[[int], bytes], *, within: bool = False) -> Iterator[bytes]:
+    """Whole lines, many at a time; the last gets its newline if it has none.
+
+    ``within`` says that the bytes begin inside a line, which is left out.
+    """
+    rest, skipping = b"", within
+    while piece := read(BLOCK):
+        if skipping:
+            _, newline, piece = piece.partition(b"\n")
+            if not newline:
+                continue
+            skipping = False
+        data = rest + piece
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield data[:end]
+        rest = data[end:]
+        if len(rest) > LONGEST:  # already too long, however it goes on
+            rest, skipping = b"", True
+    if rest:
+        yield rest + b"\n"
+
+
+def chunks(block: bytes) -> Iterator[bytes]:
+    """The lines of a block without those that count nowhere, each chunk some whole lines."""
+    start = 0
+    while start < len(block):
+        end = block.rfind(b"\n", start, start + CHUNK) + 1
+        if not end:
+            end = block.index(b"\n", start + CHUNK) + 1
+            if end - 1 - start > LONGEST:
+                start = end
+                continue
+        chunk, start = block[start:end], end
+        if b"\0" in chunk:
+            kept = [line for line in chunk.split(b"\n") if b"\0" not in line]
+            chunk = b"\n".join(kept)
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n")
+        yield chunk
+
+
+def text(chunk: bytes) -> str:
+    """A chunk as text: broken UTF-8 is replaced inside its own line."""
+    return chunk.decode("utf-8", errors="replace")

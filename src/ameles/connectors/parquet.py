@@ -1,0 +1,141 @@
+"""Parquet: whole files that never change; DuckDB opens them itself."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+
+from ameles.connectors import marks
+from ameles.connectors.duck import connect
+from ameles.connectors.marks import Mark
+from ameles.connectors.source import Found, Reading, Source, find_files, unreadable
+from ameles.connectors.typed import Typed, typed
+from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
+from ameles.measures.fields import identifier, literal
+
+_MEMORY = 256 << 20  # to look into a footer
+
+
+class ParquetSource(Source):
+    """A Parquet file or files; a new file brings new events."""
+
+    def __init__(self, pattern: str, base: Path, columns: Mapping[str, str]) -> None:
+        self._pattern = pattern
+        self._base = base
+        self._columns = columns
+
+    def names(self) -> tuple[str, ...]:
+        found = [[*_types(file)] for file in self._files()]
+        if not found:
+            return ()
+        everywhere = set(found[0]).intersection(*found[1:])
+        return tuple(name for name in found[0] if name in everywhere)
+
+    def paths(self) -> tuple[str, ...]:
+        return tuple(_opened(file) for file in self._files())
+
+    def reading(self, position: str | None) -> ParquetReading:
+        taken = marks.from_json("parquet", position)
+        fresh = []
+        for file in self._files():
+            try:
+                known = taken.get(file.name)
+                if known is None:
+                    fresh.append((file, Mark.of_parquet(file.path, file.name)))
+                elif not known.fits_parquet(file.path):
+                    raise _changed(file.name)
+            except OSError:
+                raise unreadable(file.name) from None
+        every = [*taken.values(), *(mark for _, mark in fresh)]
+        relations = {file: self._relation(file) for file, _ in fresh}
+        return ParquetReading(fresh, relations, marks.to_json("parquet", every))
+
+    def _files(self) -> tuple[Found, ...]:
+        return find_files(self._pattern, self._base)
+
+    def _relation(self, file: Found) -> str:
+        types = _types(file)
+        missing = [name for name in self._columns if name not in types]
+        if missing:
+            raise PlanError(
+                f"The file '{file.name}' has no column {missing[0]!r}.",
+                why="the plan's columns are read by name",
+                tip="a file with all of the plan's columns",
+            )
+        columns = [
+            Typed(name, kind, identifier(name), types[name]) for name, kind in self._columns.items()
+        ]
+        return typed(columns, _scan(file))
+
+
+class ParquetReading(Reading):
+    """The files that were not there before."""
+
+    def __init__(
+        self, fresh: list[tuple[Found, Mark]], relations: Mapping[Found, str], position: str
+    ) -> None:
+        self._fresh = fresh
+        self._relations = relations
+        self._position = position
+
+    @property
+    def size(self) -> int:
+        """How many bytes are unread."""
+        return sum(mark.offset for _, mark in self._fresh)
+
+    @property
+    def position(self) -> str:
+        """What to store with the rows' counts; the next reading begins there."""
+        return self._position
+
+    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        for file, mark in self._fresh:
+            yield self._relations[file]
+            if not mark.fits_parquet(file.path):
+                raise _changed(file.name)
+
+
+def _opened(file: Found) -> str:
+    """The path as DuckDB is given it, which would take some characters for a pattern."""
+    path = str(file.path.resolve())
+    if glob.has_magic(path):
+        raise PlanError(
+            f"The path of the file '{file.name}' has one of the characters * ? [ in it.",
+            why="DuckDB would take it for a pattern",
+            tip="another name for the file or its folder",
+        )
+    return path
+
+
+def _scan(file: Found) -> str:
+    # Broken UTF-8 would end the query for all rows; so it is replaced in its own value.
+    options = "hive_partitioning = false, utf8_validation = 'replace'"
+    return f"read_parquet({literal(_opened(file))}, {options})"
+
+
+def _types(file: Found) -> dict[str, str]:
+    """The columns of a file with DuckDB's types."""
+    try:
+        with closing(connect(zone="UTC", memory=_MEMORY, readable=[_opened(file)])) as duck:
+            rows = duck.execute(f"DESCRIBE SELECT * FROM {_scan(file)}").fetchall()
+    except duckdb.Error:
+        rows = []
+    if not rows:
+        raise PlanError(
+            f"The file '{file.name}' cannot be read as Parquet.",
+            why="it is damaged, incomplete or something else",
+            tip="a file that ends in .parquet only when it is complete",
+        )
+    return {name: kind for name, kind, *_ in rows}
+
+
+def _changed(name: str) -> AmelesError:
+    return StoreRefused(
+        f"The Parquet file '{name}' was changed since it was read.",
+        why="a Parquet file is taken whole, and its events were counted",
+        tip="put the file back as it was, and give new events in a new file",
+    )

@@ -1,0 +1,114 @@
+"""Sources: where events come from, and how far they were taken.
+
+A source is opened from the plan's text; what it has now is a reading.  A reading gives relations
+for DuckDB, one after the other, and the position to store once their rows are counted.  Its end
+is fixed when it begins, so that it can be gone through again and has the same rows.
+"""
+
+from __future__ import annotations
+
+import glob
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from ameles.connectors.typed import check_kinds
+from ameles.core.exceptions import PlanError
+
+
+class Reading(ABC):
+    """Rows that were there when it began and had not been taken before."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many bytes are unread."""
+
+    @property
+    @abstractmethod
+    def position(self) -> str:
+        """What to store with the rows' counts; the next reading begins there."""
+
+    @abstractmethod
+    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        """SQL relations, to stand after FROM, with the plan's columns in their kinds.
+
+        Each holds until the next is asked for.  May be gone through again from the start.
+        """
+
+
+class Source(ABC):
+    """Where events come from."""
+
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The columns that it has: in every file, if there are several."""
+
+    @abstractmethod
+    def paths(self) -> tuple[str, ...]:
+        """The files that DuckDB itself opens."""
+
+    @abstractmethod
+    def reading(self, position: str | None) -> Reading:
+        """What it has beyond a stored position; None: all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file of a source; its name is what the plan's text matched."""
+
+    name: str
+    path: Path
+
+
+def find_files(text: str, base: Path) -> tuple[Found, ...]:
+    """The files that a path or a pattern names now, by name."""
+    names = [text]
+    if glob.has_magic(text) and not (base / text).is_file():
+        names = sorted(glob.glob(text, root_dir=base, recursive=True))
+    return tuple(Found(name, base / name) for name in names if (base / name).is_file())
+
+
+def open_source(text: str, columns: Mapping[str, str], base: Path) -> Source:
+    """The source that a plan names; ``columns`` are its columns with their kinds."""
+    # Here, because the files of this package that implement a source import this one.
+    from ameles.connectors.csv_lines import CsvLines
+    from ameles.connectors.json_lines import JsonLines
+    from ameles.connectors.parquet import ParquetSource
+    from ameles.connectors.text import TextSource
+
+    check_kinds(columns)
+    ending = Path(text).suffix.lower()
+    source: Source
+    match ending:
+        case ".csv":
+            source = TextSource(text, base, CsvLines(columns))
+        case ".jsonl" | ".ndjson":
+            source = TextSource(text, base, JsonLines(columns))
+        case ".parquet":
+            source = ParquetSource(text, base, columns)
+        case _:
+            raise PlanError(
+                f"The source {text!r} is of no kind that Ameles can read.",
+                why="the kind of a file is told by the ending of its name",
+                tip="a path or pattern that ends in .csv, .jsonl, .ndjson or .parquet",
+            )
+    if not find_files(text, base):
+        raise PlanError(
+            f"No file matches the source {text!r}.",
+            why="a source is a path, or a pattern, from the folder of the plan",
+            tip='source = "events.csv", with the file beside the plan',
+        )
+    return source
+
+
+def unreadable(name: str) -> PlanError:
+    """The error for a file that the operating system does not open."""
+    return PlanError(
+        f"The file '{name}' cannot be read.",
+        why="it does not exist, or its permissions do not allow it",
+        tip="a file that the user who runs Ameles may read",
+    )

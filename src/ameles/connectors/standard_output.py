@@ -1,0 +1,42 @@
+"""Standard output: each release once, as lines; the store remembers what was sent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from itertools import islice
+
+from ameles.connectors import durable
+from ameles.connectors.records import Format
+from ameles.connectors.sink import Row, Sink
+
+_AT_ONCE = 10_000  # rows in memory
+
+
+class StandardOutput(Sink):
+    """Lines for the next program; the header comes with the first step alone."""
+
+    def __init__(self, name: str, form: Format) -> None:
+        self.name = name
+        self._form = form
+        self._sent = 0
+
+    def last(self) -> int:
+        """0: nobody can look at what was written."""
+        return 0
+
+    def first_needed(self, sent: int) -> int:
+        self._sent = sent
+        return sent + 1
+
+    def write(self, rows: Iterable[Row], through: int) -> None:
+        if through <= self._sent:
+            return
+        with durable.writing(self.name):
+            if not self._sent:
+                sys.stdout.write(self._form.header)
+            remaining = iter(rows)
+            while some := list(islice(remaining, _AT_ONCE)):
+                sys.stdout.write(self._form.lines(some))
+            sys.stdout.flush()
+        self._sent = through

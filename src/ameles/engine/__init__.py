@@ -1,0 +1,1 @@
+"""The engine: plans, their clock, and the runs that turn events into private releases."""

@@ -1,0 +1,149 @@
+"""What a plan promises and what it will give, before any data is read: its guarantee in words, the
+mechanism of each release, and the half-width of its interval at the first, middle and last step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ameles.core.loss import Loss, Pure, shown
+from ameles.core.recipe import Recipe
+from ameles.engine.clock import instant
+from ameles.engine.durations import Duration
+from ameles.engine.plan import Plan
+from ameles.measures.alert import Alert
+from ameles.measures.measure import Measure
+
+# Without a horizon, the forecast looks at these steps.
+LOOKED_AHEAD = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """One release: what it spends and how far from the truth it will be."""
+
+    release: str
+    measure: str
+    over: str
+    keys: int
+    loss: Loss
+    mechanism: str
+    recipe: str
+    steps: tuple[int, int, int]
+    half_widths: tuple[float, float, float]  # 95% of the noise stays within, for one key
+    of: str  # what the half-widths are of
+    why: str  # the reason for this mechanism
+
+
+def forecasts(plan: Plan) -> list[Forecast]:
+    """Every release of the plan; reads no data and spends nothing."""
+    last = plan.stream.horizon or LOOKED_AHEAD
+    steps = (1, max(1, last // 2), last)
+    return [_forecast(plan, release, steps) for release in plan.releases]
+
+
+def _forecast(plan: Plan, release: Measure, steps: tuple[int, int, int]) -> Forecast:
+    recipe: Recipe = plan.recipes[release.name]
+    half = release.half_widths(recipe, plan.terms(release), np.array(steps)).tolist()
+    return Forecast(
+        release=release.name,
+        measure=release.measure,
+        over=release.over,
+        keys=len(release.keys),
+        loss=plan.shares[release.name],
+        mechanism=type(recipe).__name__,
+        recipe=recipe.to_json(),
+        steps=steps,
+        half_widths=(half[0], half[1], half[2]),
+        of=release.forecast,
+        why=_why(plan, release),
+    )
+
+
+def _why(plan: Plan, release: Measure) -> str:
+    """Why this mechanism: the choice is by computed error, from public parameters alone."""
+    if isinstance(release, Alert):
+        alarms = _counted(release.times, "alarm")
+        return f"quiet steps then cost nothing: its noise is for {alarms}, however many steps"
+    window, horizon = plan.window(release), plan.stream.horizon
+    if window == 1:
+        about = "single steps"
+    elif window is not None:
+        about = f"windows of {window} steps"
+    else:
+        about = "totals without end" if horizon is None else f"totals over {horizon} steps"
+    return f"it has the smallest mean error of all counters for {about}"
+
+
+def in_words(plan: Plan) -> list[str]:
+    """The guarantee of a plan, as sentences that its people can read."""
+    stream, privacy = plan.stream, plan.privacy
+    ends = (
+        "for as long as it runs"
+        if stream.horizon is None
+        else f"for {_counted(stream.horizon, 'step')}, until {_day(plan, stream.horizon)}"
+    )
+    sentences = [
+        f"Stream '{stream.name}' publishes {_numbers(plan)} every {often(stream.every)} from "
+        f"{_day(plan, 0)} on, {ends}.",
+        _protected(plan),
+        f"It spends {plan.loss} of population '{privacy.population}', once, when it is launched; "
+        "steps cost nothing more, and running it again is free.",
+    ]
+    if isinstance(plan.loss, Pure):
+        sentences.append(_learned(plan))
+    late = "counted in the next open step" if stream.late == "next" else "dropped"
+    sentences.append(f"Events that come after their step was released are {late}.")
+    return sentences
+
+
+def _protected(plan: Plan) -> str:
+    privacy = plan.privacy
+    whole = "Everything published, taken together, hardly changes"
+    if privacy.unit == "event":
+        return f"{whole} if one event is added or removed: one event, not one person."
+    kept = (
+        f"of each, at most {_counted(privacy.max_per_step or 1, 'event')} in a step and events in "
+        f"at most {_counted(privacy.max_steps or 1, 'step')} count, and the others are dropped"
+    )
+    if privacy.window is None:
+        return f"{whole} if one user with all events is added or removed; {kept}."
+    return (
+        f"{whole} if one user's events within {privacy.window} are added or removed; within that "
+        f"time {kept}. The loss is per window: over several windows it adds up."
+    )
+
+
+def _learned(plan: Plan) -> str:
+    """What an attacker can learn, from a prior of one half."""
+    epsilon = plan.privacy.epsilon
+    grown = float(np.exp(min(float(epsilon), 700.0)))
+    posterior = grown / (1 + grown)
+    who = {"event": "an event", "user": "a user"}.get(plan.privacy.unit, "a user's window")
+    return (
+        f"Somebody who thinks it as likely as not that {who} is in the data can become at most "
+        f"{posterior:.0%} sure (epsilon {shown(epsilon)})."
+    )
+
+
+def _numbers(plan: Plan) -> str:
+    return _counted(sum(len(release.keys) for release in plan.releases), "number")
+
+
+def often(every: Duration) -> str:
+    """A duration after the word "every".
+
+    >>> often(Duration.read("1d")), often(Duration.read("10m"))
+    ('day', '10 minutes')
+    """
+    word = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}[every.unit]
+    return word if every.count == 1 else f"{every.count} {word}s"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"1 {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def _day(plan: Plan, step: int) -> str:
+    return f"{instant(plan.clock.end_of(step) if step else plan.clock.first):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,139 @@
+"""What has been read and not yet released: exact totals, and candidates of bounded users.
+
+It is secret.  Totals are sparse: for each release, (step, cell) and what its events add up to.
+Candidates are events of steps that have not closed, of users whose bounds are applied when they
+do; they keep a keyed hash of the user, the event's place in the user's order, its cells and
+amounts, and nothing else of it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.exceptions import StoreRefused
+from ameles.noise.arrays import IntArray
+
+Candidates: TypeAlias = dict[str, NDArray[Any]]
+_MAGIC = b"AMELES\x00P\x01"
+# Up to so many places a table of all of them is quicker than sorting.
+DENSE = 1 << 22
+
+
+@dataclass
+class Totals:
+    """Exact sums of one release; one row for each (step, cell) that any event is in."""
+
+    step: IntArray
+    cell: IntArray
+    amounts: IntArray  # (rows, amounts)
+
+    def __repr__(self) -> str:
+        return "<Totals>"
+
+    @classmethod
+    def none(cls, amounts: int) -> Totals:
+        """Nothing."""
+        empty = np.empty(0, dtype=np.int64)
+        return cls(empty, empty, np.empty((0, amounts), dtype=np.int64))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Totals], amounts: int) -> Totals:
+        """Several together, with one row for each (step, cell)."""
+        some = [part for part in parts if len(part.step)]
+        if len(some) < 2:
+            return some[0] if some else cls.none(amounts)
+        cells = 1 + max(int(part.cell.max()) for part in some)
+        first = min(int(part.step.min()) for part in some)
+        steps = 1 + max(int(part.step.max()) for part in some) - first
+        places = [(part.step - first) * cells + part.cell for part in some]
+        if steps * cells <= max(DENSE, 4 * sum(len(place) for place in places)):
+            known = np.zeros(steps * cells, dtype=bool)
+            for place in places:
+                known[place] = True
+            where = np.flatnonzero(known)
+            index = np.cumsum(known) - 1
+            ranks = [index[place] for place in places]
+        else:
+            where, inverse = np.unique(np.concatenate(places), return_inverse=True)
+            ranks = np.split(inverse, np.cumsum([len(place) for place in places])[:-1])
+        added = np.zeros((len(where), amounts), dtype=np.int64)
+        for part, rank in zip(some, ranks, strict=True):
+            added[rank] += part.amounts  # a part has a cell of a step at most once
+        return cls(first + where // cells, where % cells, added)
+
+    def split(self, last: int) -> tuple[Totals, Totals]:
+        """The steps up to ``last``, and those after it."""
+        early = self.step <= last
+        return (
+            Totals(self.step[early], self.cell[early], self.amounts[early]),
+            Totals(self.step[~early], self.cell[~early], self.amounts[~early]),
+        )
+
+    def matrix(self, first: int, steps: int, cells: int) -> IntArray:
+        """The vectors of steps first, first + 1, ...: all cells of one amount after the other."""
+        count = self.amounts.shape[1]
+        rows = np.zeros((steps, count, cells), dtype=np.int64)
+        here = (self.step >= first) & (self.step < first + steps)
+        for place in range(count):
+            at = (self.step[here] - first, place, self.cell[here])
+            rows[at] = self.amounts[here, place]
+        return rows.reshape(steps, count * cells)
+
+
+@dataclass
+class Pending:
+    """Everything that waits, by release."""
+
+    totals: dict[str, Totals] = field(default_factory=dict)
+    candidates: Candidates = field(default_factory=dict)
+    hashed_by: str = ""  # the version of DuckDB whose hashes the candidates have
+
+    def __repr__(self) -> str:
+        return "<Pending>"
+
+    def to_bytes(self) -> bytes:
+        """All arrays, for the store: secret."""
+        parts: dict[str, NDArray[Any]] = {}
+        for name, totals in self.totals.items():
+            parts[f"total/{name}/step"] = totals.step
+            parts[f"total/{name}/cell"] = totals.cell
+            parts[f"total/{name}/amounts"] = totals.amounts
+        parts["hashed_by"] = np.array(self.hashed_by)
+        parts |= {f"candidate/{name}": array for name, array in self.candidates.items()}
+        file = io.BytesIO()
+        file.write(_MAGIC)
+        np.savez(file, allow_pickle=False, **parts)
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Pending:
+        """What ``to_bytes`` wrote."""
+        if not stored.startswith(_MAGIC):
+            raise StoreRefused(
+                "The pending state of this stream cannot be read.",
+                why="it is damaged, or a newer program wrote it",
+                tip="the newest ameles, or a backup that is not older than its sinks",
+            )
+        with np.load(io.BytesIO(stored[len(_MAGIC) :]), allow_pickle=False) as parts:
+            return cls._from(dict(parts))
+
+    @classmethod
+    def _from(cls, parts: Mapping[str, NDArray[Any]]) -> Pending:
+        names = {name[6:].rpartition("/")[0] for name in parts if name.startswith("total/")}
+        totals = {
+            name: Totals(*(parts[f"total/{name}/{part}"] for part in ("step", "cell", "amounts")))
+            for name in sorted(names)
+        }
+        prefix = "candidate/"
+        candidates = {
+            name.removeprefix(prefix): array
+            for name, array in parts.items()
+            if name.startswith(prefix)
+        }
+        return cls(totals, candidates, str(parts["hashed_by"]))

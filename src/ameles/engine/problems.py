@@ -1,0 +1,74 @@
+"""All problems of a plan at once, each with its key, its reason and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from ameles.core.exceptions import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, and where."""
+
+    key: str
+    what: str
+    why: str = ""
+    tip: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.key}: " if self.key else ""
+        lines = [f"error[plan]: {place}{self.what}"]
+        lines += [f"  why: {self.why}"] if self.why else []
+        lines += [f"  try: {self.tip}"] if self.tip else []
+        return "\n".join(lines)
+
+
+class BadPlan(PlanError):
+    """A plan with problems: all of them."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        first = problems[0]
+        super().__init__(f"{first.key}: {first.what}", why=first.why, tip=first.tip)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems,)
+
+
+def problems_of(failure: ValidationError, place: str, known: Iterable[str]) -> list[Problem]:
+    """What a section's validation found, in the words of a plan."""
+    names = list(known)
+    return [_problem(error, place, names) for error in failure.errors(include_url=False)]
+
+
+def _problem(error: ErrorDetails, place: str, known: list[str]) -> Problem:
+    parts = [str(part) for part in error["loc"] if not str(part).endswith("[key]")]
+    key = ".".join([place, *parts]) if place else ".".join(parts)
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "ameles":
+            return Problem(key, context["what"], context["why"], context["tip"])
+        case "missing":
+            return Problem(key, "It is missing.", tip=f"{parts[-1]} = ...")
+        case "extra_forbidden":
+            near = get_close_matches(parts[-1], known, n=1)
+            tip = f"{near[0]}" if near else f"one of {', '.join(sorted(known))}"
+            return Problem(key, "There is no such key.", tip=tip)
+        case "literal_error":
+            return Problem(key, f"It must be {context['expected']}.")
+        case "greater_than_equal" | "less_than_equal":
+            limit = context.get("ge", context.get("le"))
+            side = "at least" if "ge" in context else "at most"
+            return Problem(key, f"It must be {side} {limit}.")
+    said = str(error["msg"])
+    return Problem(key, f"{said[:1].upper()}{said[1:]}.")

@@ -1,0 +1,86 @@
+"""The record of a population for public registries, from what a store holds.
+
+Everything in it is public: ledger entries, renewals, and what the launched plans declare.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from ameles.core.exceptions import StoreRefused
+from ameles.engine.clock import instant
+from ameles.engine.durations import Duration
+from ameles.engine.sections import StreamSection
+from ameles.ledger.registry import Deployment, registry
+from ameles.store import StreamRecord, Transaction
+
+
+def registered(
+    transaction: Transaction,
+    population: str,
+    *,
+    implementation: str,
+    now: datetime | None = None,
+) -> dict[str, Any]:
+    """The registry's record of one population; ``implementation`` is the program's version."""
+    record, ledger = transaction.population(population), transaction.ledger(population)
+    if record is None or ledger is None:
+        raise StoreRefused(f"The store has no population '{population}'.")
+    mine = [stream for stream in transaction.streams() if stream.population == population]
+    found = registry(
+        ledger,
+        implementation=implementation,
+        now=now or datetime.now(UTC),
+        deployments=[deployment(stream) for stream in mine],
+        genuine=transaction.genuine,
+        unit_window=record.window,
+    )
+    # A mechanism may stand intrusions that its stream does not: that is the plan's to say.
+    tolerated = {stream.name: [_intrusions(stream)] for stream in mine}
+    for told in found["deployments"]:
+        told["intrusions"] = tolerated.get(told["name"], told["intrusions"])
+    return found
+
+
+def deployment(stream: StreamRecord) -> Deployment:
+    """What the plan of a launched stream says in public."""
+    section = _section(stream)
+    clock = section.clock
+    ends = None if section.horizon is None else instant(clock.end_of(section.horizon))
+    return Deployment(
+        name=stream.name,
+        cadence=str(section.every),
+        start=instant(clock.first),
+        horizon=section.horizon,
+        late=section.late,
+        end=ends,
+        launched=stream.launched,
+    )
+
+
+def _section(stream: StreamRecord) -> StreamSection:
+    """The stream's table of the plan, as it was launched."""
+    try:
+        fields = json.loads(stream.plan)["stream"]
+        every = Duration(**fields["every"])
+        return StreamSection.model_validate({**fields, "every": str(every)})
+    except (ValueError, KeyError, TypeError):  # of pydantic too: its errors are ValueErrors
+        raise _unreadable(stream) from None
+
+
+def _intrusions(stream: StreamRecord) -> str:
+    """What the launched plan says about them; what is at its default is not written."""
+    try:
+        return str(json.loads(stream.plan)["privacy"].get("intrusions", "none"))
+    except (ValueError, KeyError, AttributeError):
+        raise _unreadable(stream) from None
+
+
+def _unreadable(stream: StreamRecord) -> StoreRefused:
+    return StoreRefused(
+        f"The plan of stream '{stream.name}' in the store cannot be read.",
+        why="the store is damaged, or a newer program wrote it",
+        tip="update ameles, or a backup of the store",
+    )

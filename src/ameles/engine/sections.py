@@ -1,0 +1,192 @@
+"""The tables of a plan file, beside its releases: each key with its kind and its bounds."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import EVENT, USER, Unit, user_window
+from ameles.engine.clock import Clock
+from ameles.engine.durations import Duration
+from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
+
+Kind = Literal["text", "integer", "number", "boolean", "timestamp"]
+MOST_STEPS = 1 << 40
+
+
+def _instant(value: Any) -> datetime:
+    """A date or time, as TOML has it or as text."""
+    if isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:
+            raise problem("It must be a date or a time.", tip='start = "2026-01-01"') from None
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    raise problem("It must be a date or a time.", tip='start = "2026-01-01"')
+
+
+def _duration(value: Any) -> Duration:
+    if not isinstance(value, str):
+        raise problem("It must be a duration in quotes.", tip='"1d"')
+    try:
+        return Duration.read(value)
+    except BadInput as refusal:
+        raise problem(refusal.what, tip=refusal.tip) from None
+
+
+Instant = Annotated[datetime, BeforeValidator(_instant)]
+Length = Annotated[Duration, BeforeValidator(_duration)]
+
+
+class StreamSection(Section):
+    """``[stream]``: where the events are, and the public clock."""
+
+    name: Name
+    source: str = Field(min_length=1)
+    time: Column | None = None
+    columns: dict[Column, Kind] = Field(min_length=1)
+    weight: Column | None = None
+    start: Instant
+    every: Length
+    zone: str = "UTC"
+    horizon: int | None = Field(default=None, ge=1, le=MOST_STEPS)
+    late: Literal["next", "drop"] = "next"
+
+    @field_validator("zone")
+    @classmethod
+    def _known_zone(cls, zone: str) -> str:
+        try:
+            ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise problem(
+                f"There is no time zone {zone[:60]!r}.", tip='zone = "Europe/Rome", or "UTC"'
+            ) from None
+        return zone
+
+    @field_validator("start")
+    @classmethod
+    def _reachable(cls, start: datetime) -> datetime:
+        if not 1970 <= start.year <= 9000:
+            raise problem("A stream starts between the years 1970 and 9000.")
+        return start
+
+    @model_validator(mode="after")
+    def _declared(self) -> StreamSection:
+        wanted: dict[str, tuple[str | None, Kind]] = {
+            "time": (self.time, "timestamp"),
+            "weight": (self.weight, "integer"),
+        }
+        for key, (column, kind) in wanted.items():
+            if column is not None and self.columns.get(column) != kind:
+                raise problem(
+                    f"{key} names the column '{column}', which must be declared as {kind}.",
+                    tip=f'columns = {{ {column} = "{kind}", ... }}',
+                )
+        return self
+
+    @property
+    def clock(self) -> Clock:
+        """Where the steps begin and end."""
+        return Clock(start=self.start, every=self.every, zone=self.zone)
+
+
+class PrivacySection(Section):
+    """``[privacy]``: whose budget this is, who is protected, and how much may be lost."""
+
+    population: Name
+    cap: ExactNumber | None = None
+    unit: Literal["event", "user", "user-window"]
+    user: Column | None = None
+    window: Length | None = None
+    max_per_step: int | None = Field(default=None, ge=1, le=1 << 20)
+    max_steps: int | None = Field(default=None, ge=1, le=1 << 30)
+    epsilon: ExactNumber
+    delta: ExactNumber = Fraction(0)
+    intrusions: Literal["none", "one", "announced", "every"] = "none"
+
+    @field_validator("epsilon", "cap")
+    @classmethod
+    def _spendable(cls, value: Any) -> Any:
+        if value is not None and not 0 < value <= 1000:
+            raise problem("It must be above 0 and at most 1000.", tip="epsilon = 1.0")
+        return value
+
+    @field_validator("delta")
+    @classmethod
+    def _small(cls, delta: Any) -> Any:
+        if not 0 <= delta < 1:
+            raise problem("It must be zero or more, and far below 1.", tip="delta = 1e-6")
+        return delta
+
+    @model_validator(mode="after")
+    def _whole(self) -> PrivacySection:
+        bounds = {"user": self.user, "max_per_step": self.max_per_step, "max_steps": self.max_steps}
+        if self.unit == "event":
+            given = [name for name, value in {**bounds, "window": self.window}.items() if value]
+            if given:
+                raise problem(
+                    f"{', '.join(given)} cannot go with the unit event.",
+                    why="removing one event of a bounded user would let another one in",
+                    tip='unit = "user", or leave it out',
+                )
+            return self
+        missing = [name for name, value in bounds.items() if value is None]
+        if self.unit == "user-window" and self.window is None:
+            missing.append("window")
+        if missing:
+            raise problem(
+                f"The unit {self.unit} needs {', '.join(missing)}.",
+                why="without a bound one user could change everything",
+                tip='user = "device_id", max_per_step = 3, max_steps = 20',
+            )
+        if self.unit == "user" and self.window is not None:
+            raise problem(
+                "window goes with the unit user-window.",
+                tip='unit = "user-window", or leave it out',
+            )
+        return self
+
+    def unit_of(self, every: Duration, zone: str) -> Unit:
+        """Who is protected, with a window in steps."""
+        if self.unit == "event":
+            return EVENT
+        if self.window is None:
+            return USER
+        return user_window(self.window.steps(every, zone=zone))
+
+
+class StoreSection(Section):
+    """``[store]``: where the state, the ledger and the releases are kept."""
+
+    url: str = Field(min_length=1)
+
+
+class SinkSection(Section):
+    """``[[sink]]``: where releases go; exactly one key."""
+
+    csv: str | None = None
+    jsonl: str | None = None
+    parquet: str | None = None
+    stdout: Literal["csv", "jsonl"] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> SinkSection:
+        if len(self.given) != 1:
+            raise problem(
+                "A sink has exactly one of csv, jsonl, parquet and stdout.",
+                tip='csv = "releases.csv"',
+            )
+        return self
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The kind of sink and where it is."""
+        return {kind: target for kind, target in self if target}

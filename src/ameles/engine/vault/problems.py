@@ -1,0 +1,41 @@
+"""What a vault refuses, as sentences without a key, a state or a length in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ameles.core.exceptions import StoreRefused
+
+
+class EpochEnded(StoreRefused):
+    """The last state of a pan-private stream is gone for good; a restart needs fresh noise."""
+
+    code = "epoch"
+
+
+_RESTART = "restart the stream with the next of the epochs that were reserved at its launch"
+
+
+def ended(folder: Path, why: str) -> EpochEnded:
+    """The end of an epoch, and its reason."""
+    return EpochEnded(
+        f"The epoch of the vault '{folder}' has ended: its state cannot be read any more.",
+        why=why,
+        tip=_RESTART,
+    )
+
+
+@contextmanager
+def told(path: Path, doing: str) -> Iterator[None]:
+    """Turns what the operating system refuses into a sentence about a file."""
+    try:
+        yield
+    except OSError as problem:
+        raise StoreRefused(
+            f"'{path}' cannot be {doing}.",
+            why=os.strerror(problem.errno).lower() if problem.errno else "the system refuses",
+            tip="run again when that is put right; what was saved before is safe",
+        ) from None

@@ -1,0 +1,90 @@
+"""Where a budget stands: spent, left, how fast it goes, and when it would be used up.
+
+The lifetime sum counts everything since the opening: a renewal raises the cap and forgets nothing.
+A continual plan is debited whole at its launch, so a rate here is that of launches and queries,
+and "used up" means: if they went on like that.
+
+>>> from ameles.core.guarantee import EVENT, Neighbours
+>>> from ameles.core.loss import Pure
+>>> from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+>>> march = datetime(2026, 3, 1, tzinfo=UTC)
+>>> visitors = Ledger("visitors", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE,
+...                   clock=lambda: march)
+>>> run = visitors.start(SimpleTwoCounter(epsilon=0.5), on="flu", why="weekly dashboard")
+>>> now = report(visitors, now=march + timedelta(days=5), window=timedelta(days=10))
+>>> print(now.left, "|", now.per_day, "a day |", now.used_up)
+epsilon 0.5 | epsilon 0.05 a day | 2026-03-16 00:00:00+00:00
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from functools import reduce
+
+from ameles.accounting.filter import nothing_of
+from ameles.core.exceptions import BadInput
+from ameles.core.loss import Loss
+from ameles.ledger.budget import added
+from ameles.ledger.ledger import Ledger
+
+MONTH = timedelta(days=30)
+_MICROSECOND = timedelta(microseconds=1)
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A budget at one moment; every loss is exact and in the population's currency."""
+
+    population: str
+    at: datetime
+    cap: Loss  # with all renewals
+    renewed: Loss  # what renewals have added to it
+    spent: Loss  # the lifetime sum, whatever was renewed
+    left: Loss
+    window: timedelta
+    recent: Loss  # spent within the window
+    per_day: Loss  # recent, spread over the window
+    used_up: datetime | None  # at this rate; None where it does not come to that
+
+    @property
+    def retired(self) -> bool:
+        """Whether nothing can be bought any more: epsilon, or rho, is used up."""
+        return not next(iter(vars(self.left).values()))
+
+
+def report(ledger: Ledger, *, now: datetime, window: timedelta = MONTH) -> Report:
+    """Where a ledger stands now, with its rate over the last ``window``."""
+    if window <= timedelta(0):
+        raise BadInput("The window of a rate must have a length.", tip="timedelta(days=30)")
+    nothing = nothing_of(ledger.cap)
+    within = [entry.paid for entry in ledger.entries if now - window < entry.at <= now]
+    recent = reduce(added, within, nothing)
+    days = Fraction(window // _MICROSECOND, _DAY // _MICROSECOND)
+    per_day = type(recent)(**{name: amount / days for name, amount in vars(recent).items()})
+    return Report(
+        population=ledger.name,
+        at=now.astimezone(UTC),
+        cap=ledger.cap,
+        renewed=reduce(added, (renewal.added for renewal in ledger.renewals), nothing),
+        spent=ledger.spent,
+        left=ledger.left,
+        window=window,
+        recent=recent,
+        per_day=per_day,
+        used_up=_used_up(ledger.left, per_day, now.astimezone(UTC)),
+    )
+
+
+def _used_up(left: Loss, per_day: Loss, now: datetime) -> datetime | None:
+    """When the first of the amounts ends at this rate, if that is a date at all."""
+    rates = vars(per_day)
+    days = [amount / rates[name] for name, amount in vars(left).items() if rates[name] > 0]
+    if not days or not min(days):
+        return None  # nothing is being spent, or nothing is left to end
+    try:
+        return now + timedelta(microseconds=int(min(days) * (_DAY // _MICROSECOND)))
+    except OverflowError:
+        return None

@@ -1,0 +1,1 @@
+"""Measures: what a plan can publish, one file each."""

@@ -1,0 +1,104 @@
+"""``alert``: whether the count of a span has reached a threshold, in each declared cell.
+
+Up to ``times`` times a cell is said to be above, for the stream's life; after that it is halted,
+at every step.  An answer "above" or "below" is wrong only if the count is close to the threshold:
+how close is the forecast.  There is no interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.recipe import Recipe
+from ameles.measures.measure import BETA, Measure, Published, Question, Terms
+from ameles.measures.refusal import Refusal
+from ameles.mechanisms import laplace_sum
+from ameles.mechanisms.continual.monitor import LONGEST
+from ameles.mechanisms.continual.monitors import ABOVE, BELOW, HALTED, LARGEST, WindowMonitors
+from ameles.noise.arrays import IntArray
+
+LABELS = {ABOVE: "above", BELOW: "below", HALTED: "halted"}
+
+
+class Alert(Measure):
+    """Events, counted and compared."""
+
+    forecast: ClassVar[str] = "the count, near the threshold"
+
+    measure: Literal["alert"]
+    threshold: int = Field(ge=-LARGEST, le=LARGEST)
+    times: int = Field(ge=1, le=1 << 40)
+
+    @property
+    def question(self) -> Question:
+        """Its cell."""
+        return Question(cell=self.declared.cell, cells=self.cells)
+
+    def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
+        """Over all so far, over windows too long to hold, and of rows that may take away."""
+        yield from super().refusals(terms, weighted=weighted)
+        if terms.window is None:
+            yield Refusal(
+                "over",
+                "It must be step or a window.",
+                why="a total that has reached a threshold stays there",
+                tip='over = "7d"',
+            )
+        elif terms.window * self.cells > LONGEST:
+            yield Refusal(
+                "over",
+                f"{self.cells} windows of {terms.window} steps are more than can be held.",
+                why="the counts of every window lie in memory",
+                tip=f"up to {LONGEST} steps in all windows together",
+            )
+        if weighted:
+            yield Refusal(
+                "measure",
+                "It cannot be of rows with a weight.",
+                why="a weight may be negative, and its noise is for events that only add",
+                tip='measure = "count", or a stream without a weight',
+            )
+
+    def recipe(self, terms: Terms, loss: Loss) -> WindowMonitors:
+        """A sparse vector for each cell, with noise for what one unit changes in all of them."""
+        if not isinstance(loss, Pure | Approx) or terms.window is None:
+            raise TypeError(loss)
+        return WindowMonitors(
+            epsilon=loss.epsilon,
+            width=self.cells,
+            window=terms.window,
+            threshold=self.threshold,
+            aboves=self.times,
+            monotone=True,
+            unit=terms.unit.tag,
+            contributions=terms.max_steps,
+            bound=terms.per_step,
+            horizon=terms.horizon,
+        )
+
+    def variance(self, terms: Terms, loss: Loss) -> float:
+        compared = self.recipe(terms, loss).comparison
+        scales = compared.threshold_scale, compared.query_scale
+        return sum(laplace_sum.std(1, scale) ** 2 for scale in scales)
+
+    def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
+        if not isinstance(recipe, WindowMonitors):
+            raise TypeError(recipe)
+        return np.full(len(steps), recipe.error.bound(1, BETA))
+
+    def publish(
+        self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
+    ) -> Published:
+        codes = np.asarray(outputs)
+        value = np.where(codes == HALTED, np.nan, codes == ABOVE)
+        label = np.empty(codes.shape, dtype="<U6")
+        for code, text in LABELS.items():
+            label[codes == code] = text
+        nothing = np.full(codes.shape, np.nan)
+        return Published(value=value, low=nothing, high=nothing, label=label)

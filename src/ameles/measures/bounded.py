@@ -1,0 +1,108 @@
+"""Values between declared bounds, on a grid: what one event can add is then known.
+
+Each value is rounded to the nearest multiple of the granularity and clamped, row by row and in
+whole numbers at the end, so that no rounding of floating-point numbers can pass the bound.  An
+event whose value is missing or not a number counts nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import model_validator
+
+from ameles.core.exceptions import BadInput
+from ameles.measures.bins import real, real_literal
+from ameles.measures.fields import Column, ExactNumber, problem
+from ameles.measures.linear import LinearMeasure
+from ameles.measures.measure import NUMERIC, Terms, wrong_kind
+from ameles.measures.refusal import Refusal
+from ameles.mechanisms.counters.real import Grid
+from ameles.mechanisms.counters.recipe import EVENTS
+
+_TIP = "lower = 0, upper = 120, granularity = 1"
+
+
+class BoundedMeasure(LinearMeasure):
+    """A measure of the values of one column."""
+
+    column: Column
+    lower: ExactNumber
+    upper: ExactNumber
+    granularity: ExactNumber
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bounds_given(cls, table: Any) -> Any:
+        if isinstance(table, dict):
+            missing = [name for name in ("lower", "upper", "granularity") if name not in table]
+            if missing:
+                raise problem(
+                    f"It has no {' and no '.join(missing)}.",
+                    why="without bounds one event could add any amount, which no noise hides; "
+                    "bounds taken from the data would tell the largest value",
+                    tip=_TIP,
+                )
+        return table
+
+    @model_validator(mode="after")
+    def _on_a_grid(self) -> BoundedMeasure:
+        try:
+            _ = self.grid
+        except BadInput as refusal:
+            raise problem(refusal.what, why=refusal.why, tip=refusal.tip or _TIP) from None
+        return self
+
+    @property
+    def grid(self) -> Grid:
+        """The range of values and the steps in which they are counted."""
+        return Grid(lower=self.lower, upper=self.upper, granularity=self.granularity)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The bounds in grid units."""
+        grid = self.grid
+        return int(grid.lower / grid.granularity), int(grid.upper / grid.granularity)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the keys, and that of the values."""
+        return tuple(dict.fromkeys((*self.by, self.column)))
+
+    @property
+    def cell(self) -> str:
+        """SQL: the cell of an event that has a value."""
+        value = real(self.column)
+        has_none = f"{value} IS NULL OR isnan({value})"
+        return f"CASE WHEN {has_none} THEN NULL ELSE {self.declared.cell} END"
+
+    @property
+    def units(self) -> str:
+        """SQL: an event's value in grid units, never beyond the ends, never an error."""
+        low, high = self.ends
+        lower, upper = (real_literal(end) for end in (self.grid.lower, self.grid.upper))
+        # Clamped before the division, so that it cannot overflow, and after the rounding, so
+        # that the bound holds whatever floating-point arithmetic does in between.
+        clamped = f"least(greatest({real(self.column)}, {lower}), {upper})"
+        rounded = f"CAST(round({clamped} / {real_literal(self.grid.granularity)}) AS BIGINT)"
+        return f"least(greatest({rounded}, {low}), {high})"
+
+    def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
+        """Too fine a grid for 64 bits."""
+        yield from super().refusals(terms, weighted=weighted)
+        _, bound = self.contributions(terms)
+        # the counters keep room for noise, which is small beside this many events
+        if EVENTS * bound >= 1 << 62:
+            yield Refusal(
+                "granularity",
+                f"One unit could add {bound} grid units to a step; there may be fewer than "
+                f"{(1 << 62) // EVENTS}.",
+                why="totals of 2**40 events would not fit into 64 bits",
+                tip="a larger granularity, or a narrower range",
+            )
+
+    def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
+        """Values must be numbers."""
+        yield from super().column_refusals(kinds)
+        yield from wrong_kind("column", self.column, kinds, NUMERIC)

@@ -1,0 +1,33 @@
+"""All measures: what ``measure = ...`` in a plan can be, one line each."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from pydantic import Field
+
+from ameles.measures.alert import Alert
+from ameles.measures.count import Count
+from ameles.measures.distinct import Distinct
+from ameles.measures.histogram import Histogram
+from ameles.measures.mean import Mean
+from ameles.measures.measure import Measure
+from ameles.measures.quantile import Quantile
+from ameles.measures.sum import Sum
+from ameles.measures.top import Top
+
+MEASURES: dict[str, type[Measure]] = {
+    "count": Count,
+    "sum": Sum,
+    "mean": Mean,
+    "histogram": Histogram,
+    "distinct": Distinct,
+    "quantile": Quantile,
+    "top": Top,
+    "alert": Alert,
+}
+
+Release: TypeAlias = Annotated[
+    Count | Sum | Mean | Histogram | Distinct | Quantile | Top | Alert,
+    Field(discriminator="measure"),
+]

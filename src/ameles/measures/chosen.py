@@ -1,0 +1,108 @@
+"""The counter for a release, by the error of what the release is about.
+
+Totals of a window are differences of two running counts, and the best counter for those is not
+the best for running counts: for a single step it is noise on the step itself.  Nothing but public
+parameters enters.
+
+>>> step = chosen(Span(window=1, horizon=365), epsilon=Fraction(1), width=2)
+>>> type(step).__name__, round(step.error.std(1), 3)
+('SimpleTwoCounter', 1.357)
+>>> type(chosen(Span(window=None, horizon=365), epsilon=Fraction(1), width=2)).__name__
+'SiblingsCounter'
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Protocol, runtime_checkable
+
+from ameles.core.guarantee import EVENT
+from ameles.mechanisms.counters.choose import REFERENCE, compare, points
+from ameles.mechanisms.counters.gaussian_error import GaussianSum
+from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.laplace_mixture import LaplaceMixture
+
+# Windows are compared at this many steps, spread evenly.
+PLACES = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """What a release is about: the last ``window`` steps, or all so far, of a stream."""
+
+    window: int | None
+    horizon: int | None
+
+    @property
+    def spread(self) -> list[int]:
+        """Steps at which errors are compared."""
+        found = points(self.horizon or REFERENCE)
+        return found[:: -(-len(found) // PLACES)]
+
+
+@runtime_checkable
+class Differing(Protocol):
+    """An error that knows the law of differences."""
+
+    def between(self, before: int, t: int) -> LaplaceMixture | GaussianSum:
+        """The law of the noise of a total over steps before + 1, ..., t."""
+        ...
+
+
+def law_of(recipe: CounterRecipe, window: int | None, t: int) -> LaplaceMixture | GaussianSum:
+    """The law of one cell's noise over the span that ends with step t."""
+    error = recipe.error
+    if not isinstance(error, Differing):
+        raise TypeError(error)
+    return error.between(0 if window is None else max(t - window, 0), t)
+
+
+def mean_variance(recipe: CounterRecipe, span: Span) -> float:
+    """The mean variance of one cell's noise, over a spread of steps."""
+    if span.window is None:
+        variances = [recipe.error.std(t) ** 2 for t in span.spread]
+    else:
+        variances = [law_of(recipe, span.window, t).std ** 2 for t in span.spread]
+    return math.fsum(variances) / len(variances)
+
+
+def chosen(
+    span: Span,
+    *,
+    epsilon: Fraction,
+    delta: Fraction = Fraction(0),
+    width: int,
+    contributions: int = 1,
+    bound: int = 1,
+    unit: str = EVENT.tag,
+) -> CounterRecipe:
+    """The counter with the smallest mean variance over this span."""
+    meant: dict[str, Any] = {"width": width, "bound": bound, "unit": unit}
+    if delta:
+        return _best(span, epsilon, delta, contributions, **meant)
+    # Laplace noise grows with bound / epsilon, whichever the counter, so the best one does not
+    # depend on it; only where the noise is less than one event its being whole makes a difference.
+    ratio = max(epsilon / bound, Fraction(1))
+    best = _best(span, ratio, delta, contributions)
+    return replace(best, **{"epsilon": epsilon, **meant})
+
+
+@lru_cache(maxsize=256)
+def _best(
+    span: Span, epsilon: Fraction, delta: Fraction, contributions: int, **shared: Any
+) -> CounterRecipe:
+    """Takes seconds for long streams, so it is remembered."""
+    given = {"epsilon": epsilon, "contributions": contributions, **shared}
+    if span.window is None:
+        return compare(delta=delta, horizon=span.horizon, **given)[0].recipe
+    found: list[CounterRecipe] = [SimpleTwoCounter(horizon=span.horizon, **given)]
+    if span.window > 1:  # a single step's noise cannot be less than that on the step itself
+        found += [row.recipe for row in compare(delta=delta, horizon=span.horizon, **given)]
+    if delta:
+        found.append(GaussianStepsCounter(delta=delta, horizon=span.horizon, **given))
+    return min(found, key=lambda recipe: mean_variance(recipe, span))

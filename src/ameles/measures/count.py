@@ -1,0 +1,24 @@
+"""``count``: how many events, in each declared cell."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ameles.measures.linear import LinearMeasure
+from ameles.measures.measure import Question
+
+
+class Count(LinearMeasure):
+    """Events, counted."""
+
+    measure: Literal["count"]
+
+    @property
+    def reach(self) -> int:
+        """One: an event is in one cell."""
+        return 1
+
+    @property
+    def question(self) -> Question:
+        """Its cell."""
+        return Question(cell=self.declared.cell, cells=self.cells)

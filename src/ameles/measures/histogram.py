@@ -1,0 +1,71 @@
+"""``histogram``: how many events, by the value of a column: in bins, or by declared categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import field_validator, model_validator
+
+from ameles.measures.bins import Bins, Edges
+from ameles.measures.fields import Column, problem
+from ameles.measures.keys import Keys
+from ameles.measures.linear import LinearMeasure
+from ameles.measures.measure import KEYED, NUMERIC, Question, wrong_kind
+from ameles.measures.refusal import Refusal
+
+_TIP = 'edges = [0, 18, 65, 120], or categories = ["a", "b"]'
+
+
+class Histogram(LinearMeasure):
+    """Events, counted in each bin; ``other`` also counts those that are in none."""
+
+    measure: Literal["histogram"]
+    column: Column
+    edges: Edges | None = None
+    categories: tuple[str, ...] | None = None
+
+    @field_validator("categories", mode="before")
+    @classmethod
+    def _texts_of(cls, given: Any) -> Any:
+        if not isinstance(given, list | tuple) or not given:
+            raise problem("It must be a list of the declared categories.", tip=_TIP)
+        if not all(isinstance(value, str | int | bool) for value in given):
+            raise problem("Categories must be texts or whole numbers.", tip=_TIP)
+        return tuple(str(v).lower() if isinstance(v, bool) else str(v) for v in given)
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Histogram:
+        if (self.edges is None) == (self.categories is None):
+            raise problem("It must have exactly one of edges and categories.", tip=_TIP)
+        if self.column in self.by:
+            raise problem(f"The column '{self.column}' is already divided in by.")
+        return self
+
+    @property
+    def declared(self) -> Keys:
+        """The keys times the bins or categories."""
+        if self.edges is not None:
+            return Keys(self.by, self.other, Bins(self.column, self.edges))
+        return Keys({**self.by, self.column: self.categories or ()}, self.other)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the keys, and that of the values."""
+        return tuple(dict.fromkeys((*self.by, self.column)))
+
+    @property
+    def reach(self) -> int:
+        """One: an event is in one bin."""
+        return 1
+
+    @property
+    def question(self) -> Question:
+        """Its cell."""
+        return Question(cell=self.declared.cell, cells=self.cells)
+
+    def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
+        """Bins need numbers, categories values that have one text."""
+        yield from super().column_refusals(kinds)
+        wanted = KEYED if self.edges is None else NUMERIC
+        yield from wrong_kind("column", self.column, kinds, wanted)

@@ -1,0 +1,94 @@
+"""Measures that are linear in the events: a vector of running counters, read over some span."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.recipe import Recipe
+from ameles.measures.chosen import Span, chosen, mean_variance
+from ameles.measures.measure import BETA, Measure, Published, Terms
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.noise.arrays import IntArray
+
+
+class LinearMeasure(Measure):
+    """A running total of each cell; a window is the difference of two of them."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> int:
+        """The most that one event can add, over all amounts, in whole units."""
+
+    @property
+    def largest(self) -> int:
+        """The most that one event can add to one amount."""
+        return self.reach
+
+    def contributions(self, terms: Terms) -> tuple[int, int]:
+        """How many steps one unit may change, and each by how much."""
+        return terms.max_steps, terms.per_step * self.reach
+
+    def recipe(self, terms: Terms, loss: Loss) -> CounterRecipe:
+        """The counter with the smallest error over this span."""
+        steps, bound = self.contributions(terms)
+        if not isinstance(loss, Pure | Approx):
+            raise TypeError(loss)
+        return chosen(
+            Span(window=terms.window, horizon=terms.horizon),
+            epsilon=loss.epsilon,
+            delta=loss.delta if isinstance(loss, Approx) else Fraction(0),
+            width=self.question.width,
+            contributions=steps,
+            bound=bound,
+            unit=terms.unit.tag,
+        )
+
+    def variance(self, terms: Terms, loss: Loss) -> float:
+        span = Span(window=terms.window, horizon=terms.horizon)
+        return mean_variance(self.recipe(terms, loss), span) / self.largest**2
+
+    def spans(self, terms: Terms, outputs: IntArray, earlier: IntArray) -> IntArray:
+        """The released totals over the span that ends with each step."""
+        if terms.window is None:
+            return outputs
+        spans: IntArray = outputs - np.concatenate([earlier, outputs])[: len(outputs)]
+        return spans
+
+    def noise(
+        self, recipe: Recipe, terms: Terms, steps: IntArray, beta: float = BETA
+    ) -> NDArray[np.float64]:
+        """What the noise of one cell's span does not exceed, but with probability beta."""
+        error = counter_of(recipe).error
+        if terms.window is None:
+            return error.bounds(steps, beta)
+        return error.between_bounds(np.maximum(steps - terms.window, 0), steps, beta)
+
+    def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
+        return self.noise(recipe, terms, steps)
+
+    def publish(
+        self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
+    ) -> Published:
+        steps = np.arange(first, first + len(outputs))
+        totals = self.spans(terms, outputs, earlier)
+        half = whole(self.half_widths(recipe, terms, steps))[:, None]
+        return Published(value=totals, low=totals - half, high=totals + half)
+
+
+def whole(bounds: NDArray[np.float64]) -> IntArray:
+    """Bounds on whole noise as whole numbers, so that counts have ends that are counts."""
+    found: IntArray = np.ceil(bounds).astype(np.int64)
+    return found
+
+
+def counter_of(recipe: Recipe) -> CounterRecipe:
+    """The recipe, which must be a counter's."""
+    if not isinstance(recipe, CounterRecipe):
+        raise TypeError(recipe)
+    return recipe

@@ -1,0 +1,96 @@
+"""``mean``: the mean value of a column, in each declared cell.
+
+Two amounts share one counter: the values, centred on the middle of the range so that they reach
+as far to both sides, and the number of events, each weighted by that same reach, which makes the
+worst error of the quotient smallest.
+
+The interval: with probability 1 - beta / 2 each, the sum and the count are within their noise.
+Then the mean is between the least and the greatest quotient of the two.  Where the count may be
+zero or less, it is the whole range.  The published mean is never outside of the range; without a
+positive count it is the middle.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.recipe import Recipe
+from ameles.measures.bounded import BoundedMeasure
+from ameles.measures.measure import BETA, Published, Question, Terms
+from ameles.noise.arrays import IntArray
+
+
+class Mean(BoundedMeasure):
+    """Values between bounds, averaged."""
+
+    forecast: ClassVar[str] = "the value, times the number of events"
+
+    measure: Literal["mean"]
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts a grid unit is cut, so that the middle of the range is on a part."""
+        low, high = self.ends
+        return 1 + (high - low) % 2
+
+    @property
+    def largest(self) -> int:
+        """Half the range, in parts of grid units."""
+        low, high = self.ends
+        return (high - low) * self.parts // 2
+
+    @property
+    def reach(self) -> int:
+        """That of the value and that of the count."""
+        return 2 * self.largest
+
+    @property
+    def question(self) -> Question:
+        """Its cell, its centred value, and a count as heavy."""
+        low, high = self.ends
+        middle = (low + high) * self.parts // 2
+        centred = f"{self.units} * {self.parts} - ({middle})"
+        return Question(cell=self.cell, amounts=(centred, str(self.largest)), cells=self.cells)
+
+    def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
+        # for many events: the noise of the sum, and that of the count where the mean is at an end
+        half = self.noise(recipe, terms, steps, BETA / 2)
+        return 2 * half * float(self.grid.granularity / self.parts)
+
+    def publish(
+        self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
+    ) -> Published:
+        steps = np.arange(first, first + len(outputs))
+        totals = self.spans(terms, outputs, earlier).astype(np.float64)
+        sums, counts = totals[:, : self.cells], totals[:, self.cells :]
+        half = self.noise(recipe, terms, steps, BETA / 2)[:, None]
+        # a quotient of 1 is the end of the range
+        value = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
+        fewest, most = counts - half, counts + half
+        known = fewest > 0
+        low = _quotient(sums - half, fewest, most, known, -1.0)
+        high = -_quotient(-sums - half, fewest, most, known, -1.0)
+        return Published(value=self._values(value), low=self._values(low), high=self._values(high))
+
+    def _values(self, quotients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Parts of half the range as values within the range."""
+        lower, upper = float(self.grid.lower), float(self.grid.upper)
+        found: NDArray[np.float64] = (lower + upper) / 2 + np.clip(quotients, -1, 1) * (
+            (upper - lower) / 2
+        )
+        return np.clip(found, lower, upper)
+
+
+def _quotient(
+    least: NDArray[np.float64],
+    fewest: NDArray[np.float64],
+    most: NDArray[np.float64],
+    known: NDArray[np.bool_],
+    otherwise: float,
+) -> NDArray[np.float64]:
+    """The least quotient of a sum of at least this and a positive count of fewest to most."""
+    by = np.where(least < 0, fewest, most)
+    return np.divide(least, by, out=np.full_like(least, otherwise), where=known)

@@ -1,0 +1,207 @@
+"""What every measure is: fields in a plan, a question to the events, a mechanism, a publication.
+
+A measure asks each event for a cell and for integer amounts, one row at a time; the engine adds
+them up within a step.  The vector of a step goes into the measure's mechanism, and what comes out
+is turned into published values, with an interval that covers the privacy noise alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, field_validator, model_validator
+
+from ameles.core.guarantee import Unit
+from ameles.core.loss import Loss
+from ameles.core.recipe import Recipe
+from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
+from ameles.measures.keys import MOST, OTHER, Keys
+from ameles.measures.refusal import Refusal
+from ameles.noise.arrays import IntArray
+
+Numbers: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+
+# The published intervals leave out this share of the noise.
+BETA = 0.05
+
+# Kinds of columns whose values have one text each, so that they can be keys.
+KEYED = ("text", "integer", "boolean")
+NUMERIC = ("integer", "number")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What is public about a stream and decides how much noise a release of it needs."""
+
+    unit: Unit
+    per_step: int  # events that one unit may have in a step; 1 for the unit event
+    max_steps: int  # steps that one unit may have events in; 1 for the unit event
+    horizon: int | None
+    window: int | None  # what the release is about: the last so many steps; None: all so far
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of each event, as row-wise SQL over the plan's columns."""
+
+    cell: str  # from 0; NULL: the event counts nowhere
+    amounts: tuple[str, ...] = ("1",)  # BIGINT, each added up in a vector of its own
+    cells: int
+    once: Literal["step", "life"] | None = None  # a user counts once: in each step, or at all
+
+    @property
+    def width(self) -> int:
+        """The length of a step's vector: first all cells of the first amount."""
+        return self.cells * len(self.amounts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Values of several steps, one row a step, one column a key."""
+
+    value: Numbers  # NaN where there is none
+    low: Numbers
+    high: Numbers
+    label: NDArray[np.str_] | None = None  # what a value means, where it is more than a number
+
+
+class Measure(Section, ABC):
+    """One release of a plan."""
+
+    # What the forecast's half widths are of.
+    forecast: ClassVar[str] = "the value"
+
+    name: Name
+    measure: str
+    over: str = "total"
+    where: str | None = None
+    by: dict[Column, tuple[Any, ...]] = Field(default_factory=dict)
+    other: bool = False
+    share: ExactNumber | None = None
+
+    @field_validator("by", mode="before")
+    @classmethod
+    def _texts(cls, by: object) -> object:
+        """Declared values as the texts that DuckDB gives them."""
+        if not isinstance(by, dict):
+            raise problem("It must be a table of columns, each with its declared keys.", tip=_BY)
+        for column, values in by.items():
+            if not isinstance(values, list | tuple) or not values:
+                raise problem(
+                    f"It has no declared keys for '{column}'.",
+                    why="a key that appears only when data arrives tells who is in the data",
+                    tip=_BY,
+                )
+            if not all(isinstance(value, str | int | bool) for value in values):
+                raise problem(f"The keys of '{column}' must be texts or whole numbers.", tip=_BY)
+        return {
+            column: tuple(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+            for column, values in by.items()
+        }
+
+    @field_validator("share")
+    @classmethod
+    def _part(cls, share: Any) -> Any:
+        if share is not None and not 0 < share <= 1:
+            raise problem("It must be a part of epsilon, above 0 and up to 1.", tip="share = 0.5")
+        return share
+
+    @model_validator(mode="after")
+    def _clear_keys(self) -> Measure:
+        declared = self.declared
+        for column, values in declared.columns.items():
+            if len(set(values)) < len(values):
+                raise problem(f"A key of '{column}' is declared twice.")
+            if self.other and OTHER in values:
+                raise problem(
+                    f"'{OTHER}' is declared as a key of '{column}', and other = true adds it again."
+                )
+            if len(declared.values) > 1 and any("/" in value for value in values):
+                raise problem(
+                    f"A key of '{column}' has a slash, which separates the columns of a key."
+                )
+        if self.other and not declared.values:
+            raise problem("other = true has no meaning without declared keys.", tip=_BY)
+        if self.cells > MOST:
+            raise problem(f"It has {self.cells} cells; a release may have up to {MOST}.")
+        return self
+
+    @property
+    def declared(self) -> Keys:
+        """The cells that ``by`` declares."""
+        return Keys(self.by, self.other)
+
+    @property
+    def cells(self) -> int:
+        """How many cells the mechanism counts in."""
+        return self.declared.size
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key of each published column."""
+        return self.declared.names
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads, beside those of ``where``."""
+        return tuple(self.by)
+
+    def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
+        """Why it cannot be released on these terms; ``weighted``: rows stand for many events."""
+        yield from ()
+
+    def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
+        """Which of its columns are declared as a kind that it cannot use."""
+        for column in self.by:
+            yield from wrong_kind("by", column, kinds, KEYED)
+
+    @property
+    @abstractmethod
+    def question(self) -> Question:
+        """What it asks of each event."""
+
+    @abstractmethod
+    def recipe(self, terms: Terms, loss: Loss) -> Recipe:
+        """The mechanism with the smallest computed error for this question."""
+
+    @abstractmethod
+    def variance(self, terms: Terms, loss: Loss) -> float:
+        """The mean variance of its noise, in units of what one event adds to one amount."""
+
+    @abstractmethod
+    def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
+        """Half the width of the published interval at each of these steps, before there is data.
+
+        Where that depends on the data it is of what ``forecast`` says.
+        """
+
+    @abstractmethod
+    def publish(
+        self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
+    ) -> Published:
+        """What the world sees of the mechanism's outputs at steps first, first + 1, ...
+
+        ``earlier`` has the outputs of the ``terms.window`` steps before, zeros before the first.
+        """
+
+
+def wrong_kind(
+    key: str, column: str, kinds: Mapping[str, str], wanted: tuple[str, ...]
+) -> Iterator[Refusal]:
+    """A refusal if the column is declared as none of the wanted kinds."""
+    kind = kinds.get(column)
+    if kind is not None and kind not in wanted:
+        allowed = " or ".join([", ".join(wanted[:-1]), wanted[-1]])
+        yield Refusal(
+            key,
+            f"The column '{column}' is declared as {kind} and must be {allowed} here.",
+            tip=f'columns = {{ {column} = "{wanted[0]}", ... }}',
+        )
+
+
+_BY = 'by = { region = ["north", "south"] }'

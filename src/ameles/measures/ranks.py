@@ -1,0 +1,98 @@
+"""The noise of ranks: how far the number of events below an edge may be from a share of all.
+
+With n bins of counts, of which j are below an edge, the excess over a share q of all events is
+(1 - q) times what is below less q times what is above.  Its noise is a sum of independent copies
+of one counter's noise, j of weight 1 - q and n - j of weight q.  The bounds used here grow when a
+copy is exchanged for one of larger weight; so a bound at some j holds from there on to the side
+where the smaller weights are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.measures.chosen import law_of
+from ameles.mechanisms.counters.gaussian_error import GaussianSum
+from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part, quantiles
+from ameles.noise.arrays import IntArray
+
+# Bounds are computed for this many edges, and hold for those in between.
+PLACES = 16
+
+
+def excess_bounds(
+    recipe: CounterRecipe,
+    window: int | None,
+    steps: Sequence[int],
+    *,
+    bins: int,
+    share: float,
+    beta: float,
+) -> NDArray[np.float64]:
+    """What the noise of the excess at each inner edge does not exceed, but with probability beta.
+
+    One row a step, one column an edge: with 1, 2, ..., bins - 1 bins below it.
+    """
+    edges = np.arange(1, bins)
+    if not len(edges):
+        return np.empty((len(steps), 0))
+    places = np.unique(np.linspace(1, bins - 1, PLACES).round().astype(np.int64))
+    if share <= 0.5:  # then more bins below mean larger weights: the next place, from above
+        nearest = np.searchsorted(places, edges, side="left")
+    else:
+        nearest = np.searchsorted(places, edges, side="right") - 1
+    laws = [law_of(recipe, window, t) for t in steps]
+    different = {law: row for row, law in enumerate(dict.fromkeys(laws))}
+    found = _bounds(list(different), places, bins, share, beta)
+    rows = [different[law] for law in laws]
+    rounded = _rounding(recipe) * (1 if window is None else 2)
+    slack = rounded * ((1 - share) * edges + share * (bins - edges))
+    bounds: NDArray[np.float64] = found[rows][:, nearest] + slack
+    return bounds
+
+
+def _rounding(recipe: CounterRecipe) -> float:
+    """How far rounding to whole counts can move one release."""
+    error = recipe.error
+    return 0.5 if isinstance(error, LaplaceError) and error.rounding else 0.0
+
+
+def _bounds(
+    laws: list[LaplaceMixture | GaussianSum],
+    places: IntArray,
+    bins: int,
+    share: float,
+    beta: float,
+) -> NDArray[np.float64]:
+    """The bound for each law at each of these places."""
+    found = np.empty((len(laws), len(places)))
+    weighted: list[LaplaceMixture] = []
+    mixed: list[int] = []
+    for row, law in enumerate(laws):
+        if isinstance(law, LaplaceMixture):
+            weighted += [_weighted(law, j, bins - j, share) for j in places.tolist()]
+            mixed.append(row)
+            continue
+        # Sub-Gaussian whatever the weights; each copy may be off by its slack.
+        squares = (1 - share) ** 2 * places + share**2 * (bins - places)
+        off = law.slack * ((1 - share) * places + share * (bins - places))
+        found[row] = np.sqrt(2 * math.log(2 / beta) * law.variance * squares) + off
+    if weighted:
+        found[mixed] = quantiles(weighted, beta).reshape(len(mixed), len(places))
+    return found
+
+
+def _weighted(law: LaplaceMixture, below: int, above: int, share: float) -> LaplaceMixture:
+    """Copies of a law, of weight 1 - share below and of weight share above."""
+    parts = [
+        Part(part.scale, part.weight * weight, part.count * copies)
+        for weight, copies in ((1 - share, below), (share, above))
+        for part in law.parts
+    ]
+    return LaplaceMixture(tuple(parts), law.bounding)

@@ -1,0 +1,15 @@
+"""What is wrong with a release in its plan: with which of its keys, why, and what to write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason not to run a release as written."""
+
+    key: str
+    what: str
+    why: str = ""
+    tip: str = ""

@@ -1,0 +1,53 @@
+"""``sum``: the values of a column added up, in each declared cell."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.recipe import Recipe
+from ameles.measures.bounded import BoundedMeasure
+from ameles.measures.linear import whole
+from ameles.measures.measure import Numbers, Published, Question, Terms
+from ameles.noise.arrays import IntArray
+
+
+class Sum(BoundedMeasure):
+    """Values between bounds, added up on a grid and published as values."""
+
+    measure: Literal["sum"]
+
+    @property
+    def reach(self) -> int:
+        """The larger of the bounds' sizes, in grid units."""
+        return self.grid.reach
+
+    @property
+    def question(self) -> Question:
+        """Its cell, and its value in grid units."""
+        return Question(cell=self.cell, amounts=(self.units,), cells=self.cells)
+
+    def values(self, units: Numbers) -> Numbers:
+        """Grid units as values; whole numbers stay whole on a grid of ones."""
+        step = self.grid.granularity
+        if step == 1:
+            return units
+        # one product and one division give 0.3 for three times a tenth
+        return units.astype(np.float64) * step.numerator / step.denominator
+
+    def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
+        return self.noise(recipe, terms, steps) * float(self.grid.granularity)
+
+    def publish(
+        self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
+    ) -> Published:
+        steps = np.arange(first, first + len(outputs))
+        totals = self.spans(terms, outputs, earlier)
+        half = whole(self.noise(recipe, terms, steps))[:, None]
+        return Published(
+            value=self.values(totals),
+            low=self.values(totals - half),
+            high=self.values(totals + half),
+        )

@@ -1,0 +1,93 @@
+"""Numbered migrations: from an empty database, or an older version, to this program's version.
+
+``migrations/0001.sql`` makes version 1, ``0002.sql`` will turn version 1 into 2, and so on.  All
+steps and the new version are one transaction: a crash leaves the old version, whole.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+
+from ameles.core.exceptions import StoreRefused
+
+
+@cache
+def scripts() -> tuple[str, ...]:
+    """The migrations in order: the first makes version 1."""
+    folder = files("ameles.store") / "migrations"
+    found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+    return tuple((folder / name).read_text(encoding="utf-8") for name in found)
+
+
+def statements(script: str) -> Iterator[str]:
+    """The single statements of a script, each ending with a line's end.
+
+    >>> list(statements("CREATE TABLE a (x);\\n-- why\\nCREATE TABLE b (x);\\n"))
+    ['CREATE TABLE a (x);\\n', '-- why\\nCREATE TABLE b (x);\\n']
+    """
+    waiting = ""
+    for line in script.splitlines(keepends=True):
+        waiting += line
+        if sqlite3.complete_statement(waiting):
+            yield waiting
+            waiting = ""
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of a database; 0 where it is empty, -1 where it is not of Ameles."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if not tables:
+        return 0
+    if "meta" not in tables:
+        return -1
+    row = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+    return int(row[0]) if row and str(row[0]).isdecimal() else -1
+
+
+def check(version: int, newest: int, where: str) -> None:
+    """Refuses what is foreign or newer."""
+    if version < 0:
+        raise StoreRefused(
+            f"The store '{where}' is not a store of Ameles.",
+            why="it is a database of another program",
+            tip="another path",
+        )
+    if version > newest:
+        raise StoreRefused(
+            f"The store '{where}' has version {version}; this program reads up to version "
+            f"{newest}.",
+            why="a newer program wrote it",
+            tip="update ameles",
+        )
+
+
+def migrate(
+    connection: sqlite3.Connection, where: str, migrations: Sequence[str] | None = None
+) -> None:
+    """Brings the database to the newest version, if it is older."""
+    steps = scripts() if migrations is None else migrations
+    version = version_of(connection)
+    check(version, len(steps), where)
+    if version == len(steps):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have been here first.
+        version = version_of(connection)
+        check(version, len(steps), where)
+        for script in steps[version:]:
+            for statement in statements(script):
+                connection.execute(statement)
+        connection.execute(
+            "INSERT INTO meta (name, value) VALUES ('version', ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (str(len(steps)),),
+        )
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

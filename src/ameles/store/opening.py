@@ -1,0 +1,42 @@
+"""``open_store``: from the address in a plan to a store."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.store.sqlite import SqliteStore
+from ameles.store.store import Store
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+
+
+def open_store(url: str, *, create: bool = True, patience: float = 10.0) -> Store:
+    """The store at a path such as ``flu.db``; a new one if there is none and ``create``.
+
+    ``patience`` is how many seconds it waits for other writers before it refuses.
+    """
+    if not url or "\0" in url or not _encodable(url):
+        raise BadInput("The address of a store must be a path.", tip='url = "flu.db"')
+    if scheme := _SCHEME.match(url):
+        if scheme[1].lower() in ("postgres", "postgresql"):
+            # The address itself may have a password in it, and is not repeated.
+            raise StoreRefused(
+                "A store in Postgres is not built yet.",
+                why="this version keeps its store in a SQLite file",
+                tip='url = "flu.db"',
+            )
+        raise BadInput(
+            f"The address of a store cannot begin with '{scheme[1]}://'.", tip='url = "flu.db"'
+        )
+    return SqliteStore(Path(url), create=create, patience=patience)
+
+
+def _encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True

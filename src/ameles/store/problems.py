@@ -1,0 +1,92 @@
+"""What goes wrong with a database, as sentences: nothing of SQLite's own reaches a user.
+
+Its messages name tables and files, never values; they are still not repeated, because what they
+say is for programmers.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from ameles.core.exceptions import StoreRefused
+
+_CODE = 0xFF  # SQLite's extended codes have the primary one in their lowest byte
+
+_SENTENCES: dict[int, tuple[str, str, str]] = {
+    sqlite3.SQLITE_BUSY: (
+        "is locked",
+        "another process is writing to it, and did not finish in time",
+        "again when that process is done",
+    ),
+    sqlite3.SQLITE_LOCKED: (
+        "is locked",
+        "another part of this process is writing to it",
+        "again when that is done",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "cannot be written",
+        "the file, its folder or its disk is read-only",
+        "a folder in which this user may write",
+    ),
+    sqlite3.SQLITE_PERM: (
+        "cannot be opened",
+        "this user may not read and write it",
+        "the user who created it",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "cannot be opened",
+        "the file is not there any more, or this user may not open it or write in its folder",
+        "the user who created it, in a folder where they may write",
+    ),
+    sqlite3.SQLITE_FULL: (
+        "cannot grow",
+        "the disk is full; nothing of the last transaction was kept",
+        "again when there is space; what was released before is safe",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "cannot be read or written",
+        "the disk reported an error; the last transaction was not published",
+        "again when the disk works; the store then shows what was kept",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "is not a store of Ameles",
+        "the file is something else, or its beginning is damaged",
+        "another path, or a backup of the store",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "is damaged",
+        "its pages do not fit together",
+        "a backup of the store",
+    ),
+    sqlite3.SQLITE_CONSTRAINT: (
+        "refused a change",
+        "it would break a rule of the store, such as one value for one step",
+        "",
+    ),
+    sqlite3.SQLITE_NOMEM: ("cannot be used", "there is not enough memory", ""),
+}
+_OTHER = (
+    "cannot be used",
+    "its database failed in a way that Ameles does not know",
+    "ameles doctor",
+)
+
+
+def refusal(problem: Exception, where: str) -> StoreRefused:
+    """The refusal for a failure of the database at ``where``."""
+    if isinstance(problem, OverflowError | UnicodeEncodeError):
+        return StoreRefused(
+            f"The store '{where}' cannot keep this.",
+            why="a number is beyond 64 bits, or a text is not valid Unicode",
+        )
+    code = getattr(problem, "sqlite_errorcode", None)
+    what, why, tip = _OTHER if code is None else _SENTENCES.get(code & _CODE, _OTHER)
+    return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)
+
+
+def is_double(problem: Exception) -> bool:
+    """Whether a row was refused because there is one with the same key."""
+    return getattr(problem, "sqlite_errorcode", None) in (
+        sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+        sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+    )

@@ -1,0 +1,259 @@
+"""Releases in a store: appended once, never changed, read in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.release import Release, written
+from ameles.store.records import Series, StreamRecord, moment
+from ameles.store.session import Row
+from ameles.store.states import States
+
+Numbers: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
+
+_BLOCK = 1 << 16  # rows that are Python objects at one time
+_FOREVER = 1 << 62
+
+# Steps outside, releases inside: a range of each step's rows, in order and without sorting.
+# SQLite takes CROSS JOIN as an order; the plus keeps it from using the range of steps twice,
+# which would read all rows of the range for each of its steps.
+ROWS = (
+    "SELECT step.step, step.start_us, step.end_us, release.series, release.value, release.low, "
+    "release.high, release.label FROM step CROSS JOIN release WHERE step.stream = ? "
+    "AND step.step BETWEEN ? AND ? AND release.stream = step.stream "
+    "AND release.step = +step.step AND release.series BETWEEN ? AND ? "
+    "ORDER BY step.step, release.series"
+)
+INSERT = (
+    "INSERT INTO release (stream, step, series, value, low, high, label) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class Releases(States):
+    """Series, steps, and a value for each pair of them."""
+
+    def add_series(
+        self,
+        stream: StreamRecord,
+        release: str,
+        keys: Sequence[str],
+        mechanism: str,
+        entry: int,
+    ) -> int:
+        """One series for each key of a release; the number of the first, the others follow it."""
+        self.paid(stream, entry)
+        first = self._session.one(
+            "SELECT coalesce(max(number), 0) + 1 FROM series WHERE stream = ?", (stream.number,)
+        )
+        self._session.write_many(
+            'INSERT INTO series (stream, number, release, "key", mechanism, entry) '
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                (stream.number, number, release, key, mechanism, entry)
+                for number, key in enumerate(keys, start=first)
+            ),
+            double=f"A key of release '{release}' has a series already.",
+        )
+        return int(first)
+
+    def series(self, stream: StreamRecord) -> tuple[Series, ...]:
+        """All series of a stream, by number."""
+        rows = self._session.rows(
+            'SELECT number, release, "key", mechanism, entry FROM series WHERE stream = ? '
+            "ORDER BY number",
+            (stream.number,),
+        )
+        return tuple(Series(*row) for row in rows)
+
+    def add_steps(self, stream: StreamRecord, steps: Iterable[tuple[int, int, int]]) -> None:
+        """Steps with their start and end, in microseconds since 1970, UTC."""
+        self._session.write_many(
+            "INSERT INTO step (stream, step, start_us, end_us) VALUES (?, ?, ?, ?)",
+            ((stream.number, *step) for step in steps),
+            double=f"A step of stream '{stream.name}' was closed before.",
+        )
+
+    def add_releases(
+        self,
+        stream: StreamRecord,
+        first_step: int,
+        first_series: int,
+        value: Numbers,
+        low: Numbers,
+        high: Numbers,
+        label: NDArray[np.str_] | None = None,
+    ) -> None:
+        """Values of consecutive steps (rows) and series (columns); what is not finite is None.
+
+        A second value for one step and series is refused.
+        """
+        shape = np.shape(value)
+        others = [low, high] if label is None else [low, high, label]
+        if len(shape) != 2 or any(np.shape(other) != shape for other in others):
+            raise BadInput("Values, bounds and labels must be tables of one shape.")
+        steps, width = shape
+        self._declared(stream, first_step, steps, first_series, width)
+        series = range(first_series, first_series + width)
+        block = max(1, _BLOCK // max(1, width))
+        for done in range(0, steps, block):
+            part = slice(done, min(done + block, steps))
+            count = part.stop - part.start
+            rows = zip(
+                repeat(stream.number),
+                np.repeat(np.arange(part.start, part.stop) + first_step, width).tolist(),
+                [*series] * count,
+                _cells(value[part]),
+                _cells(low[part]),
+                _cells(high[part]),
+                repeat("") if label is None else label[part].ravel().tolist(),
+                strict=False,
+            )
+            self._session.write_many(
+                INSERT, rows, double=f"A step of stream '{stream.name}' was released before."
+            )
+
+    def release_rows(
+        self,
+        stream: StreamRecord,
+        *,
+        release: str | None = None,
+        key: str | None = None,
+        first: int = 1,
+        last: int | None = None,
+    ) -> Iterator[Row]:
+        """Releases as plain tuples in the order of ``COLUMNS``, times as files have them.
+
+        By step, then series; they must be read before the transaction ends.
+        """
+        return self._release_rows(stream, release, key, first, last, written)
+
+    def releases(
+        self,
+        stream: StreamRecord,
+        *,
+        release: str | None = None,
+        key: str | None = None,
+        first: int = 1,
+        last: int | None = None,
+    ) -> Iterator[Release]:
+        """Releases from step ``first`` to ``last``, of one release and one key or of all.
+
+        By step, then series; they must be read before the transaction ends.
+        """
+        for row in self._release_rows(stream, release, key, first, last, lambda time: time):
+            yield _release(*row)
+
+    def _release_rows(
+        self,
+        stream: StreamRecord,
+        release: str | None,
+        key: str | None,
+        first: int,
+        last: int | None,
+        as_time: Callable[[datetime], str | datetime],
+    ) -> Iterator[Row]:
+        wanted = {
+            series.number: (series.release, series.key, series.mechanism, series.entry)
+            for series in self.series(stream)
+            if release in (None, series.release) and key in (None, series.key)
+        }
+        if not wanted:
+            return
+        final = _FOREVER if last is None else last
+        values = (stream.number, first, final, min(wanted), max(wanted))
+        known = -1
+        start: str | datetime = ""
+        end: str | datetime = ""
+        for chunk in self._session.chunks(ROWS, values):
+            for step, start_us, end_us, number, value, low, high, label in chunk:
+                if number not in wanted:
+                    continue
+                if step != known:
+                    start, end, known = as_time(moment(start_us)), as_time(moment(end_us)), step
+                name, which, mechanism, entry = wanted[number]
+                yield (
+                    stream.name,
+                    name,
+                    which,
+                    step,
+                    start,
+                    end,
+                    value,
+                    low,
+                    high,
+                    label,
+                    mechanism,
+                    entry,
+                )
+
+    def _declared(
+        self, stream: StreamRecord, first_step: int, steps: int, first_series: int, width: int
+    ) -> None:
+        """Refuses values of steps or series that were not added before."""
+        known = self._session.one(
+            "SELECT count(*) FROM step WHERE stream = ? AND step >= ? AND step < ?",
+            (stream.number, first_step, first_step + steps),
+        )
+        named = self._session.one(
+            "SELECT count(*) FROM series WHERE stream = ? AND number >= ? AND number < ?",
+            (stream.number, first_series, first_series + width),
+        )
+        if (known, named) != (steps, width):
+            raise StoreRefused(
+                f"These releases of stream '{stream.name}' have steps or series that were not "
+                "declared.",
+                tip="add_series(...) and add_steps(...) before add_releases(...)",
+            )
+
+
+def _release(
+    stream: str,
+    release: str,
+    key: str,
+    step: int,
+    start: datetime,
+    end: datetime,
+    value: int | float | None,
+    low: int | float | None,
+    high: int | float | None,
+    label: str,
+    mechanism: str,
+    entry: int,
+) -> Release:
+    """A row as a record; written out, because it is the quickest way to call by name."""
+    return Release(
+        stream=stream,
+        release=release,
+        key=key,
+        step=step,
+        start=start,
+        end=end,
+        value=value,
+        low=low,
+        high=high,
+        label=label,
+        mechanism=mechanism,
+        entry=entry,
+    )
+
+
+def _cells(table: Numbers) -> list[Any]:
+    """The numbers of a table, row by row, as Python's; None where they are not finite."""
+    if table.dtype.kind not in "if":
+        raise BadInput("Values and bounds must be integers or floats.")
+    flat = table.ravel()
+    if flat.dtype.kind == "f":
+        finite = np.isfinite(flat)
+        if not finite.all():
+            mixed = flat.astype(object)
+            mixed[~finite] = None
+            return mixed.tolist()
+    return flat.tolist()

@@ -1,0 +1,102 @@
+"""Users that were seen, as keyed hashes: what bounds their contributions across batches.
+
+A question about n users costs about n look-ups, however many users the store knows: the users are
+put into a temporary table and joined along the primary key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.exceptions import BadInput
+from ameles.store.records import Seen, StreamRecord
+from ameles.store.session import Part
+
+SIZE = 16
+Users: TypeAlias = NDArray[Any] | Sequence[bytes]
+
+FOUND = (
+    "SELECT asked.place, seen.steps, seen.marks FROM asked CROSS JOIN seen "
+    'WHERE seen.stream = ? AND seen."window" = ? AND seen."user" = asked."user"'
+)
+
+
+class SeenUsers(Part):
+    """How many steps each user had, and marks, per window (0 where there is only one)."""
+
+    def seen(self, stream: StreamRecord, window: int, users: Users) -> Seen:
+        """Those of the users, given once each, that are known, by their place in the question."""
+        order, hashes = sorted_hashes(users)
+        asked = zip(order.tolist(), hashes, strict=True)
+        self._session.scratch("asked", 'place INTEGER, "user" BLOB', asked)
+        rows = self._session.rows(FOUND, (stream.number, window))
+        found = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+        return Seen(found[:, 0], found[:, 1], found[:, 2])
+
+    def set_seen(
+        self,
+        stream: StreamRecord,
+        window: int,
+        users: Users,
+        steps: NDArray[np.int64],
+        marks: NDArray[np.int64],
+    ) -> None:
+        """What is known of these users from now on."""
+        order, hashes = sorted_hashes(users)
+        if not len(hashes) == len(steps) == len(marks):
+            raise BadInput("There must be as many steps and marks as users.")
+        self._session.write_many(
+            'INSERT INTO seen (stream, "window", "user", steps, marks) VALUES (?, ?, ?, ?, ?) '
+            'ON CONFLICT (stream, "window", "user") DO UPDATE SET steps = excluded.steps, '
+            "marks = excluded.marks",
+            zip(
+                repeat(stream.number, len(hashes)),
+                repeat(window, len(hashes)),
+                hashes,
+                steps[order].tolist(),
+                marks[order].tolist(),
+                strict=True,
+            ),
+        )
+
+    def forget_seen(self, stream: StreamRecord, before_window: int) -> None:
+        """Forgets the users of all windows before this one."""
+        self._session.write(
+            'DELETE FROM seen WHERE stream = ? AND "window" < ?', (stream.number, before_window)
+        )
+
+
+def sorted_hashes(users: Users) -> tuple[NDArray[np.int64], list[bytes]]:
+    """The users' hashes in the order of the primary key, so that neighbours share a page, and
+    the place of each in the question."""
+    flat = _flat(users)
+    halves = np.frombuffer(flat, dtype=">u8").reshape(-1, 2)
+    order = np.lexsort((halves[:, 1], halves[:, 0]))
+    ordered = halves[order].tobytes()
+    return order, [ordered[i : i + SIZE] for i in range(0, len(ordered), SIZE)]
+
+
+def _flat(users: Users) -> bytes:
+    """All hashes in a row, 16 bytes each.
+
+    An array of numpy's ``S16`` gives up the zero bytes at the end of its items; here they stay.
+
+    >>> _flat(np.array([b"fifteen bytes.."], dtype="S16"))
+    b'fifteen bytes..\\x00'
+    """
+    if isinstance(users, np.ndarray):
+        if users.dtype.itemsize * (users.shape[1] if users.ndim == 2 else 1) != SIZE:
+            raise _size()
+        return users.tobytes()
+    if any(len(user) != SIZE for user in users):
+        raise _size()
+    return b"".join(users)
+
+
+def _size() -> BadInput:
+    return BadInput(f"A user must be given as {SIZE} bytes of a keyed hash.")

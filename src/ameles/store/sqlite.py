@@ -1,0 +1,197 @@
+"""A store in one SQLite file.
+
+Published means durable, so every commit is synced (``synchronous = FULL``).  The journal is a
+write-ahead log: a commit is one sync, a reader (a dashboard, a long export) never delays a release,
+and a commit stays after a power cut, which the rollback journal promises only with ``EXTRA``.  The
+price: while the store is in use it is up to three files, and a copy of the first alone is an older
+store.  The last to close it folds them into one.  The log does not work on network file systems;
+there the store is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from ameles.core.exceptions import StoreRefused
+from ameles.store import migration
+from ameles.store.hold import held
+from ameles.store.place import prepare
+from ameles.store.problems import refusal
+from ameles.store.sqlite_session import SqliteSession
+from ameles.store.store import Store
+from ameles.store.transaction import Transaction
+
+OLDEST = (3, 37, 0)  # has STRICT tables
+
+# Set on every connection, then asked for: a setting that did not take is a refusal.
+SETTINGS: tuple[tuple[str, str, object], ...] = (
+    ("journal_mode", "WAL", "wal"),
+    ("synchronous", "FULL", 2),
+    ("fullfsync", "ON", 1),  # on macOS a plain sync leaves the data in the disk's cache
+    ("checkpoint_fullfsync", "ON", 1),
+    ("foreign_keys", "ON", 1),
+    ("recursive_triggers", "ON", 1),  # else INSERT OR REPLACE would pass by those on DELETE
+    ("secure_delete", "ON", 1),
+    ("temp_store", "MEMORY", 2),  # no secret in a temporary file
+    ("trusted_schema", "OFF", 0),
+    ("journal_size_limit", str(1 << 26), 1 << 26),  # a long replay leaves no huge log behind
+    ("cache_size", "-16384", -16384),  # KiB
+)
+
+_creating = threading.Lock()
+T = TypeVar("T")
+
+
+class SqliteStore(Store):
+    """Connections to one file, each used by one transaction at a time."""
+
+    def __init__(self, path: Path, *, create: bool = True, patience: float = 10.0) -> None:
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise StoreRefused(
+                f"This Python comes with SQLite {sqlite3.sqlite_version}; a store needs 3.37.",
+                tip="a newer Python",
+            )
+        self.path = Path(os.path.realpath(path))
+        self._where = str(path)
+        self._patience = patience
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        # Closing a second handle of a file drops SQLite's locks on it in the whole process, so
+        # nobody here may open the file between its creation and the end of that.
+        with _creating:
+            prepare(self.path, create=create)
+        self._put_back(self._patiently(self._first))
+
+    def __repr__(self) -> str:
+        return f"<SqliteStore '{self._where}'>"
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        return self._transaction("BEGIN IMMEDIATE", writable=True)
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        return self._transaction("BEGIN", writable=False)
+
+    def holding(self, stream: str) -> AbstractContextManager[None]:
+        return held(self.path, stream)
+
+    def check(self) -> None:
+        with self._session("BEGIN", writable=False) as session:
+            for question in ("PRAGMA integrity_check", "PRAGMA foreign_key_check"):
+                if session.rows(question) not in ([], [("ok",)]):
+                    raise StoreRefused(
+                        f"The store '{self._where}' is damaged.",
+                        why="its tables do not fit together",
+                        tip="a backup of the store",
+                    )
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        if os.getpid() == self._process:
+            for connection in idle:
+                _discard(connection)
+
+    @contextmanager
+    def _transaction(self, begin: str, *, writable: bool) -> Iterator[Transaction]:
+        with self._session(begin, writable=writable) as session:
+            yield Transaction(session)
+
+    @contextmanager
+    def _session(self, begin: str, *, writable: bool) -> Iterator[SqliteSession]:
+        connection = self._take()
+        session = SqliteSession(connection, self._where, writable=writable)
+        try:
+            self._patiently(lambda: session.begin(begin))
+            yield session
+            session.commit()
+        finally:
+            # Whatever was not committed is rolled back; a connection that cannot do even that
+            # is not used again.
+            if session.end():
+                self._put_back(connection)
+            else:
+                _discard(connection)
+
+    def _take(self) -> sqlite3.Connection:
+        if os.getpid() != self._process:
+            raise StoreRefused(
+                f"The store '{self._where}' was opened by the process that this one was forked "
+                "from.",
+                why="two processes with one connection damage a database",
+                tip="open_store(...) in each process",
+            )
+        with self._lock:
+            if self._closed:
+                raise StoreRefused(f"The store '{self._where}' was closed.")
+            if self._idle:
+                return self._idle.pop()
+        return self._patiently(self._connect)
+
+    def _put_back(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        _discard(connection)
+
+    def _first(self) -> sqlite3.Connection:
+        connection = self._connect()
+        try:
+            migration.migrate(connection, self._where)
+        except BaseException:
+            _discard(connection)
+            raise
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        # mode=rw: SQLite must not create the file, it would take the umask's word for its mode.
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode=rw",
+            uri=True,
+            timeout=self._patience,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            for name, value, expected in SETTINGS:
+                connection.execute(f"PRAGMA {name} = {value}").fetchall()
+                if connection.execute(f"PRAGMA {name}").fetchone() != (expected,):
+                    raise StoreRefused(
+                        f"The store '{self._where}' cannot be used safely: {name} = {value} is "
+                        "not possible there.",
+                        why="a release could be lost or drawn again after a power cut",
+                        tip="a folder on a local disk",
+                    )
+        except BaseException:
+            _discard(connection)
+            raise
+        return connection
+
+    def _patiently(self, task: Callable[[], T]) -> T:
+        """Tries again while the database is busy in ways that SQLite does not wait for itself,
+        as when another process folds its files together."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return task()
+            except (sqlite3.Error, UnicodeEncodeError) as problem:
+                code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+                if code != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                    raise refusal(problem, self._where) from None
+            time.sleep(0.005)
+
+
+def _discard(connection: sqlite3.Connection) -> None:
+    # Its transaction has ended or will never be committed: there is nothing left to lose.
+    with suppress(sqlite3.Error):
+        connection.close()

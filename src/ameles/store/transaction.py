@@ -1,0 +1,16 @@
+"""A transaction of a store: everything that can be read or written, by topic."""
+
+from __future__ import annotations
+
+from ameles.store.budgets import Budgets
+from ameles.store.releases import Releases
+from ameles.store.seen import SeenUsers
+from ameles.store.states import States
+from ameles.store.streams import Streams
+
+
+class Transaction(Budgets, Streams, SeenUsers, Releases, States):
+    """What ``store.writing()`` and ``store.reading()`` give, until their end."""
+
+    def __repr__(self) -> str:
+        return "<Transaction>"

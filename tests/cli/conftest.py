@@ -1,0 +1,71 @@
+"""The program as a person meets it, in this process; and a small site with a launched stream."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from typer.testing import CliRunner
+
+from ameles import cli
+from ameles.cli.commands import app
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Program(Protocol):
+    def __call__(self, *arguments: str) -> Ended: ...
+
+
+@pytest.fixture
+def ameles(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Runs a command to its end, refusals and exit code included."""
+
+    def run(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["ameles", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        assert isinstance(ended.value.code, int)
+        return Ended(ended.value.code, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a small demo leaves behind; not to be changed."""
+    folder = tmp_path_factory.mktemp("demo") / "site"
+    ended = CliRunner().invoke(app, ["demo", str(folder), "--events", "3000"])
+    assert ended.exit_code == 0, ended.output
+    return folder
+
+
+@pytest.fixture
+def site(finished_demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the demo's folder, entered: visits.csv, ameles.toml, a launched store."""
+    folder = tmp_path / "site"
+    shutil.copytree(finished_demo, folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def fresh(site: Path) -> Path:
+    """The same folder before its first run."""
+    for file in site.iterdir():
+        if file.name not in ("visits.csv", "ameles.toml"):
+            file.unlink()
+    return site

@@ -1,0 +1,87 @@
+"""``ameles plan``: the promise in words, the forecast, the budget; nothing read, nothing spent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ameles.engine.plan import read_plan
+from ameles.mechanisms.catalogue import recipe_from_json
+from tests.cli.conftest import Program
+from tests.cli.test_run import change
+
+
+def test_it_promises_in_words_and_forecasts_without_reading(fresh: Path, ameles: Program) -> None:
+    (fresh / "visits.csv").unlink()  # a dry run needs no data at all
+    ended = ameles("plan")
+    assert ended.code == 0
+    assert "publishes 7 numbers every day from 2025-10-01 00:00 UTC on, for 182 steps" in ended.out
+    assert "if one user with all events is added or removed" in ended.out
+    assert "at most 1 event in a step and events in at most 6 steps count" in ended.out
+    assert "It spends epsilon 1 of population 'visitors', once" in ended.out
+    assert "at most 73% sure (epsilon 1)" in ended.out
+    line = next(line for line in ended.out.splitlines() if line.startswith("visits "))
+    assert line.split() == ["visits", "count,", "7d", "4", "0.35", "51", "128", "128"]
+    assert "outbreak: WindowMonitors, because quiet steps then cost nothing" in ended.out
+    assert "± of outbreak is of the count, near the threshold." in ended.err
+    assert "is new: the first run opens it with this plan's epsilon 1 as its cap." in ended.err
+    assert [file.name for file in fresh.iterdir()] == ["ameles.toml"]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_json_has_recipes_that_can_be_started(ameles: Program) -> None:
+    ended = ameles("plan", "ameles.toml", "--json")
+    assert ended.err == ""
+    found = json.loads(ended.out)
+    assert found["loss"] == {"currency": "pure", "epsilon": "1"}
+    recipes = read_plan(Path("ameles.toml")).recipes
+    for release in found["releases"]:
+        assert recipe_from_json(json.dumps(release["recipe"])) == recipes[release["release"]]
+        assert len(release["half_widths"]) == 3
+
+
+@pytest.mark.usefixtures("site")
+def test_it_says_what_the_population_has_left(ameles: Program) -> None:
+    assert "stream 'flu' was launched and is paid." in ameles("plan").err
+    change('name = "flu"', 'name = "other"')
+    assert "needs epsilon 1 and would be refused." in ameles("plan").err
+    assert ameles("ledger", "--renew", "5", "--why", "more").code == 0
+    assert "launching this stream would spend epsilon 1 of it." in ameles("plan").err
+    change('population = "visitors"', 'population = "others"\ncap = 3')
+    assert "the first run opens it with a cap of epsilon 3." in ameles("plan").err
+
+
+@pytest.mark.usefixtures("fresh")
+def test_other_units_and_losses_are_told(ameles: Program) -> None:
+    change('unit = "user" ', 'unit = "user-window"\nwindow = "14d" ')
+    change("epsilon = 1.0", "epsilon = 1.0\ndelta = 1e-6")
+    change("horizon = 182", "")
+    change('late = "next"', 'late = "drop"')
+    ended = ameles("plan")
+    assert ended.code == 0, ended.err
+    assert "for as long as it runs" in ended.out
+    assert "The loss is per window: over several windows it adds up." in ended.out
+    assert "delta 1e-06" in ended.out
+    assert "can become" not in ended.out  # that bound is for pure losses
+    assert "are dropped." in ended.out
+
+
+def test_a_store_that_is_none_is_told_and_no_error(site: Path, ameles: Program) -> None:
+    for file in site.glob("flu.db*"):
+        file.unlink()
+    (site / "flu.db").write_bytes(b"something else")
+    (site / "flu.db").chmod(0o600)
+    ended = ameles("plan")
+    assert ended.code == 0
+    assert "cannot be used" in ended.err
+
+
+@pytest.mark.usefixtures("fresh")
+def test_all_problems_are_told_at_once(ameles: Program) -> None:
+    change("horizon = 182", "horizn = 182")
+    change("threshold = 3000", 'threshold = "many"')
+    ended = ameles("plan")
+    assert ended.code == 2
+    assert ended.err.count("error[plan]") == 2

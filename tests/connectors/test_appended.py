@@ -1,0 +1,220 @@
+"""Files that grow: whatever a crash leaves, they end the same, and foreign ones are not touched."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ameles.connectors import durable
+from ameles.connectors.sink import Sink, open_sink
+from ameles.core.exceptions import AmelesError, StoreRefused
+from ameles.core.release import COLUMNS
+from tests.connectors.records import records
+
+KINDS = ("csv", "jsonl")
+
+
+def sink(folder: Path, kind: str = "csv", identity: str = "one") -> Sink:
+    return open_sink(kind, f"r.{kind}", folder, stream="flu", identity=identity)
+
+
+def bring(folder: Path, through: int, kind: str = "csv") -> None:
+    """What the engine does."""
+    here = sink(folder, kind)
+    here.write(records(here.first_needed(0), through), through)
+    assert here.last() == through
+
+
+def content(folder: Path, kind: str = "csv") -> bytes:
+    return (folder / f"r.{kind}").read_bytes()
+
+
+def test_csv_is_rfc_4180_with_a_header(tmp_path: Path) -> None:
+    bring(tmp_path, 3)
+    with (tmp_path / "r.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file, strict=True)
+    assert tuple(header) == COLUMNS
+    wanted = [["" if x is None else str(x) for x in record] for record in records(1, 3)]
+    assert rows == wanted
+    assert b"\r" not in content(tmp_path)
+
+
+def test_json_lines_have_the_same_fields(tmp_path: Path) -> None:
+    bring(tmp_path, 3, "jsonl")
+    lines = content(tmp_path, "jsonl").decode().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        dict(zip(COLUMNS, record, strict=True)) for record in records(1, 3)
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_are_appended_once(kind: str, tmp_path: Path) -> None:
+    at_once, in_parts = tmp_path / "a", tmp_path / "b"
+    at_once.mkdir()
+    in_parts.mkdir()
+    bring(at_once, 5, kind)
+    for through in (1, 1, 4, 5):
+        bring(in_parts, through, kind)
+    assert content(in_parts, kind) == content(at_once, kind)
+    assert sink(in_parts, kind).first_needed(0) == 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_crash_at_any_byte_of_a_write_leaves_no_trace(kind: str, tmp_path: Path) -> None:
+    bring(tmp_path, 2, kind)
+    file, beside = tmp_path / f"r.{kind}", tmp_path / f"r.{kind}.ameles"
+    before, note = file.read_bytes(), beside.read_bytes()
+    bring(tmp_path, 4, kind)
+    after, last_note = file.read_bytes(), beside.read_bytes()
+    for size in range(len(before), len(after) + 1, 7):
+        file.write_bytes(after[:size])  # torn: the bytes came, the note did not
+        beside.write_bytes(note)
+        assert sink(tmp_path, kind).last() == 2
+        assert file.read_bytes() == before
+        bring(tmp_path, 4, kind)
+        assert (file.read_bytes(), beside.read_bytes()) == (after, last_note)
+
+
+@pytest.mark.parametrize("where", ["replace", "sync_folder"])
+def test_a_crash_of_the_first_write_leaves_no_trace(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    calls = 0
+    true = getattr(durable, where)
+
+    def dies(*arguments: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == wanted:
+            raise Killed
+        true(*arguments)
+
+    other = tmp_path / "other"
+    other.mkdir()
+    bring(other, 2)
+    for wanted in (1, 2, 3):
+        folder = tmp_path / str(wanted)
+        folder.mkdir()
+        calls = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(durable, where, dies)
+            with contextlib.suppress(Killed):
+                bring(folder, 2)
+        bring(folder, 2)
+        assert content(folder) == content(other)
+
+
+def test_a_write_that_fails_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bring(tmp_path, 1)
+    here = sink(tmp_path)
+    full = OSError(28, "No space left on device")
+
+    def fails(_: int) -> None:
+        raise full
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fails)
+        with pytest.raises(AmelesError, match="No space left on device") as caught:
+            here.write(records(2, 3), 3)
+    assert caught.value.exit_code == 1
+    assert here.last() == 1
+    here.write(records(2, 3), 3)
+    other = tmp_path / "other"
+    other.mkdir()
+    bring(other, 3)
+    assert content(tmp_path) == content(other)
+
+
+def test_the_bytes_are_durable_before_the_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    true = os.fsync
+
+    def recorded(handle: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+        true(handle)
+
+    bring(tmp_path, 1)
+    monkeypatch.setattr(os, "fsync", recorded)
+    bring(tmp_path, 2)
+    folder = tmp_path.name
+    assert synced == ["r.csv", folder, "r.csv.ameles.new", folder]
+
+
+def test_opening_writes_nothing(tmp_path: Path) -> None:
+    assert sink(tmp_path).last() == 0
+    assert not [*tmp_path.iterdir()], "a launch that is refused leaves no trace"
+
+
+def test_an_empty_file_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").touch()
+    bring(tmp_path, 1)
+    assert content(tmp_path).startswith(b"stream,")
+
+
+def changed(folder: Path) -> None:
+    held = bytearray(content(folder))
+    held[-5] ^= 1
+    (folder / "r.csv").write_bytes(held)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda folder: (folder / "r.csv.ameles").unlink(), "not written by Ameles"),
+        (lambda folder: (folder / "r.csv").write_bytes(content(folder)[:-1]), "was cut"),
+        (lambda folder: (folder / "r.csv").unlink(), "was cut, removed"),
+        (changed, "was cut, removed or changed"),
+        (lambda folder: (folder / "r.csv.ameles").write_text("{"), "not a sink that"),
+        (
+            lambda folder: (folder / "r.csv.ameles").write_text(
+                (folder / "r.csv.ameles").read_text().replace('"version":1', '"version":2')
+            ),
+            "version 2",
+        ),
+    ],
+)
+def test_a_file_that_someone_changed_is_refused_and_not_touched(
+    change: object, said: str, tmp_path: Path
+) -> None:
+    bring(tmp_path, 2)
+    assert callable(change)
+    change(tmp_path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(StoreRefused, match=said) as caught:
+        sink(tmp_path)
+    assert caught.value.tip
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_file_of_another_launch_is_refused(tmp_path: Path) -> None:
+    bring(tmp_path, 2)
+    with pytest.raises(StoreRefused, match="another launch of stream 'flu'"):
+        sink(tmp_path, identity="two")
+
+
+def test_both_files_removed_means_everything_again(tmp_path: Path) -> None:
+    bring(tmp_path, 2)
+    before = content(tmp_path)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    bring(tmp_path, 2)
+    assert content(tmp_path) == before
+
+
+def test_sinks_are_public_files(tmp_path: Path) -> None:
+    mask = os.umask(0o022)
+    try:
+        bring(tmp_path, 1)
+    finally:
+        os.umask(mask)
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o644}

@@ -1,0 +1,79 @@
+"""A line of JSON is one event or none, and touches no other."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ameles.connectors.duck import connect
+from ameles.connectors.json_lines import JsonLines
+from ameles.connectors.text import handed_over
+from tests.connectors.reading import rows_in
+
+COLUMNS = {"region": "text", "age": "integer", 'a/b~"c': "number", "ok": "boolean"}
+GOOD = [
+    b'{"region":"north","age":3,"a/b~\\"c":1.5,"ok":true}',
+    b'{"age":"4","region":null}',
+    b'  {"region":{"x":[1,2]},"age":3.7,"extra":[1,2]}',
+    b"{}",
+]
+ROWS: list[tuple[Any, ...]] = [
+    ("north", 3, 1.5, True),
+    (None, 4, None, None),
+    ('{"x":[1,2]}', None, None, None),
+    (None, None, None, None),
+]
+BAD = {
+    "half an object": b'{"region":"north","age":',
+    "an open string": b'{"region":"north',
+    "no object": b"[1, 2]",
+    "a number": b"3",
+    "null": b"null",
+    "two objects": b'{"region":"x"} {"region":"y"}',
+    "a lone surrogate": b'{"region":"\\ud800"}',
+    "a NUL": b'{"region":"\0"}',
+    "no JSON": b"region=north",
+    "a long line": b'{"region":"' + b"x" * (1 << 20) + b'"}',
+    "many brackets": b'{"region":' + b"[" * 100_000,
+    "an empty line": b"",
+}
+
+
+def test_objects_are_events(tmp_path: Path) -> None:
+    found = rows_in(tmp_path / "a.jsonl", b"\n".join(GOOD), COLUMNS)
+    assert found == sorted(ROWS, key=repr)
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize("place", [0, 2, len(GOOD)])
+def test_a_bad_line_counts_nowhere_and_touches_no_neighbour(
+    bad: bytes, place: int, tmp_path: Path
+) -> None:
+    lines = [*GOOD[:place], bad, *GOOD[place:]]
+    found = rows_in(tmp_path / "a.ndjson", b"\xef\xbb\xbf" + b"\r\n".join(lines), COLUMNS)
+    assert found == sorted(ROWS, key=repr)
+
+
+@cache
+def shared() -> duckdb.DuckDBPyConnection:
+    return connect(zone="UTC", memory=128 << 20)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    junk=st.binary(max_size=200).filter(lambda junk: b"\n" not in junk)
+    | st.text(st.sampled_from('{}[]":,\\u0d8a1eE.-tnf '), max_size=60).map(str.encode)
+)
+def test_no_bytes_in_a_line_make_a_reading_fail_or_touch_a_neighbour(junk: bytes) -> None:
+    block = GOOD[0] + b"\n" + junk + b"\n" + GOOD[1] + b"\n"
+    found: list[tuple[Any, ...]] = []
+    for relation in handed_over(shared(), JsonLines(COLUMNS), tuple(COLUMNS), [block]):
+        found += shared().execute(f"SELECT * FROM {relation}").fetchall()
+    assert {ROWS[0], ROWS[1]} <= set(found)
+    assert len(found) <= 3

@@ -1,0 +1,92 @@
+"""Parquet files are taken whole, once, and must not change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from ameles.connectors.source import Source, open_source
+from ameles.core.exceptions import PlanError, StoreRefused
+from tests.connectors.reading import rows, rows_of
+
+COLUMNS = {"at": "timestamp", "n": "integer", "name": "text"}
+CANARY = "canary-4711"
+
+
+def write(file: Path, *values: str) -> None:
+    with duckdb.connect() as duck:
+        duck.execute(f"COPY (FROM (VALUES {', '.join(values)}) v(n, name, \"at\")) TO '{file}'")
+
+
+def source(folder: Path, pattern: str = "*.parquet") -> Source:
+    return open_source(pattern, COLUMNS, folder)
+
+
+def test_new_files_bring_new_rows(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", "(1, 'x', TIMESTAMP '1970-01-01')")
+    here = source(tmp_path)
+    assert here.names() == ("n", "name", "at")
+    first = here.reading(None)
+    assert first.size == (tmp_path / "a.parquet").stat().st_size
+    assert rows_of(here, first, COLUMNS) == [(0, 1, "x")]
+    assert rows_of(here, first, COLUMNS) == [(0, 1, "x")], "again from the start"
+    write(tmp_path / "b.parquet", "(2.5, NULL, '1970-01-01 00:00:01')", "(3.0, 'z', 'never')")
+    (tmp_path / "a.parquet").unlink()
+    second = here.reading(first.position)
+    wanted = [(1_000_000, None, None), (None, 3, "z")]
+    assert rows_of(here, second, COLUMNS) == sorted(wanted, key=repr)
+    assert rows(here, COLUMNS, second.position) == []
+
+
+def test_times_without_a_zone_are_in_that_of_the_plan(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", "(1, 'x', TIMESTAMP '1970-01-01 09:00')")
+    assert rows(source(tmp_path), COLUMNS, zone="Asia/Tokyo") == [(0, 1, "x")]
+
+
+@pytest.mark.parametrize("times", [1, 1000], ids=["plain", "dictionary"])
+def test_broken_utf_8_is_replaced_in_its_own_value(times: int, tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    with duckdb.connect() as duck:
+        rows_of_three = "(VALUES (1, 'AAAA'), (2, 'BBBB'), (3, 'CCCC')) v(n, name)"
+        duck.execute(
+            f"COPY (SELECT n, name, '1970-01-01' AS \"at\" FROM {rows_of_three}, range({times})) "
+            f"TO '{file}' (FORMAT parquet, COMPRESSION uncompressed)"
+        )
+    whole = file.read_bytes()
+    assert b"BBBB" in whole
+    file.write_bytes(whole.replace(b"BBBB", b"B\xff\xffB"))
+    found = rows(source(tmp_path), COLUMNS)
+    assert len(found) == 3 * times
+    assert set(found) == {(0, 1, "AAAA"), (0, 2, "B??B"), (0, 3, "CCCC")}
+
+
+def test_a_changed_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    write(file, f"(1, '{CANARY}', TIMESTAMP '1970-01-01')")
+    reading = source(tmp_path).reading(None)
+    write(file, f"(2, '{CANARY}', TIMESTAMP '1970-01-01')")
+    with pytest.raises(StoreRefused, match="was changed since it was read") as caught:
+        source(tmp_path).reading(reading.position)
+    assert CANARY not in str(caught.value)
+    with pytest.raises(StoreRefused):
+        rows_of(source(tmp_path), reading, COLUMNS)
+
+
+def test_a_file_that_is_no_parquet_or_lacks_a_column_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_text(CANARY)
+    with pytest.raises(PlanError, match="cannot be read as Parquet") as caught:
+        source(tmp_path).names()
+    assert CANARY not in str(caught.value)
+    with duckdb.connect() as duck:
+        duck.execute(f"COPY (SELECT 1 AS n) TO '{tmp_path / 'a.parquet'}'")
+    with pytest.raises(PlanError, match="has no column 'at'"):
+        source(tmp_path).reading(None)
+
+
+def test_a_name_that_duckdb_would_take_for_a_pattern_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", "(1, 'x', TIMESTAMP '1970-01-01')")
+    (tmp_path / "a.parquet").rename(tmp_path / "[a].parquet")
+    with pytest.raises(PlanError, match="would take it for a pattern"):
+        source(tmp_path).names()

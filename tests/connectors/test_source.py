@@ -1,0 +1,48 @@
+"""A plan's text names a source, or is refused with a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ameles.connectors.source import find_files, open_source
+from ameles.core.exceptions import PlanError
+
+
+@pytest.mark.parametrize("text", ["a.csv", "*.jsonl", "folder/*.ndjson", "a.parquet", "**/*.csv"])
+def test_a_source_without_a_file_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="No file matches the source") as caught:
+        open_source(text, {"a": "text"}, tmp_path)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["a.txt", "-", "kafka://host/topic", "a.csv.gz", "folder/*"])
+def test_a_source_of_no_known_kind_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="no kind that Ameles can read"):
+        open_source(text, {"a": "text"}, tmp_path)
+
+
+def test_a_column_of_no_known_kind_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n")
+    with pytest.raises(PlanError, match="declared as 'date'"):
+        open_source("a.csv", {"a": "date"}, tmp_path)
+
+
+def test_files_are_found_by_name(tmp_path: Path) -> None:
+    for name in ("b.csv", "a.csv", ".hidden.csv", "[1].csv", "deep/c.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert [file.name for file in find_files("*.csv", tmp_path)] == ["[1].csv", "a.csv", "b.csv"]
+    assert [file.name for file in find_files("[1].csv", tmp_path)] == ["[1].csv"]
+    deep = [file.name for file in find_files("**/*.csv", tmp_path)]
+    assert deep == ["[1].csv", "a.csv", "b.csv", "deep/c.csv"]
+    whole = str(tmp_path / "a.csv")
+    assert [file.name for file in find_files(whole, tmp_path)] == [whole]
+
+
+def test_the_names_of_json_lines_are_those_of_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"b": 1}\n')
+    source = open_source("a.jsonl", {"a": "text"}, tmp_path)
+    assert source.names() == ("a",)
+    assert source.paths() == ()

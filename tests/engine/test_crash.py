@@ -1,0 +1,212 @@
+"""A run that dies anywhere, then another: nothing is lost, doubled, or published twice differently.
+
+The noise is a multiple of a million, never the same twice: what is left of a value modulo a million
+is the truth, and a value that was drawn again would be another.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from ameles.connectors import durable
+from ameles.connectors.appended import AppendedSink
+from ameles.core.mechanism import Shape
+from ameles.engine.engine import Engine
+from ameles.engine.gather import Gathered
+from ameles.noise import Zero
+from ameles.noise.arrays import IntArray
+from ameles.store import StreamRecord, open_store
+from ameles.store.sqlite_session import SqliteSession
+from tests.engine.worlds import COUNT, USER, World, row
+
+MILLION = 1_000_000
+WHOLE = 720_720 * MILLION  # also its parts up to the sixteenth are millions
+STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
+PEOPLE = '[[release]]\nname = "people"\nmeasure = "distinct"\n'
+SINK = '[[sink]]\ncsv = "out.csv"\n'
+ROWS = [row(1 + n % 8, who=f"u{n % 7}", hour=n % 24) for n in range(40)]
+NOWHERE = 10**9  # there are not so many places
+MORE = [row(7 + n % 2, who=f"v{n}") for n in range(4)]
+
+
+class Marked(Zero):
+    """Passes for the operating system's noise."""
+
+    genuine: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def laplace(self, scale: Fraction, size: Shape) -> IntArray:
+        shape = super().laplace(scale, size)
+        self.drawn += shape.size
+        drawn = np.arange(self.drawn - shape.size, self.drawn, dtype=np.int64) + 1
+        return drawn.reshape(shape.shape) * WHOLE
+
+
+class Died(BaseException):
+    """As if the process had been killed."""
+
+
+@contextmanager
+def dying(at: int) -> Iterator[None]:
+    """Dies at the n-th place where something is written, before, amid or after it."""
+    places = 0
+
+    def place() -> None:
+        nonlocal places
+        places += 1
+        if places == at:
+            raise Died
+
+    def around(function: Any, *, after: bool) -> Any:
+        def called(*given: Any, **named: Any) -> Any:
+            place()
+            done = function(*given, **named)
+            if after:
+                place()
+            return done
+
+        return called
+
+    append = AppendedSink._append
+
+    def torn(self: AppendedSink, file: Any, rows: Any) -> int:
+        offset = append(self, file, rows)
+        if places + 1 == at:
+            file.truncate(offset - 7)
+        place()
+        return offset
+
+    with (
+        mock.patch.object(SqliteSession, "write", around(SqliteSession.write, after=False)),
+        mock.patch.object(
+            SqliteSession, "write_many", around(SqliteSession.write_many, after=False)
+        ),
+        mock.patch.object(SqliteSession, "commit", around(SqliteSession.commit, after=True)),
+        mock.patch.object(durable, "replace", around(durable.replace, after=True)),
+        mock.patch.object(AppendedSink, "_append", torn),
+    ):
+        yield
+
+
+def world_in(folder: Path) -> World:
+    return World(folder, COUNT + STEP + PEOPLE, unit=USER, rest=SINK).write(ROWS)
+
+
+def published(world: World) -> list[list[str]]:
+    file = world.folder / "out.csv"
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    return list(csv.reader(text.splitlines()))
+
+
+def kept(world: World) -> list[Any]:
+    """What the store has released, if it was launched."""
+    try:
+        return world.releases()
+    except AssertionError:
+        return []
+
+
+def faults(folder: Path, truth: dict[str, list[Any]], at: int) -> tuple[list[str], bool]:
+    """What is wrong after a death at some place and another run; whether there was such a place."""
+    world, noise = world_in(folder), Marked()
+    died = False
+    with dying(at):
+        try:
+            world.run(6, noise=noise, batch=40)  # four steps in each transaction
+        except Died:
+            died = True
+    before, told = kept(world), published(world)
+    world.append(MORE).run(8, noise=noise)
+    after, sent = world.releases(), published(world)
+    found = []
+    if after[: len(before)] != before:
+        found.append("the store has other values")
+    if sent[: len(told[:-1])] != told[:-1]:  # the last line may be torn
+        found.append("the sink had other values")
+    if [line[6] for line in sent[1:]] != [str(release.value) for release in after]:
+        found.append("the sink is not what the store has")
+    for name, values in truth.items():
+        if [int(r.value or 0) % MILLION for r in after if r.release == name] != values:
+            found.append(f"{name} is not the truth")
+    if spent(world) != (3, "epsilon 1"):
+        found.append("the budget was not spent once")
+    return found, died
+
+
+def spent(world: World) -> tuple[int, str]:
+    """Entries of the ledger, and their sum."""
+    with open_store(str(world.folder / "s.db")) as store, store.reading() as transaction:
+        ledger = transaction.ledger("people")
+        assert ledger is not None
+        return len(ledger.entries), str(ledger.spent)
+
+
+def true_values(folder: Path) -> dict[str, list[Any]]:
+    """The same two runs without noise and without a death."""
+    world = World(folder, COUNT + STEP + PEOPLE, unit=USER).write(ROWS)
+    world.run(6)
+    world.append(MORE).run(8)
+    found: dict[str, list[Any]] = {}
+    for release in world.releases():
+        found.setdefault(release.release, []).append(release.value)
+    return found
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    return true_values(tmp_path_factory.mktemp("truth"))
+
+
+def test_a_death_at_every_place(tmp_path: Path, truth: dict[str, list[Any]]) -> None:
+    assert truth["people"][-1] == 11
+    at, died = 0, True
+    while died:
+        at += 1
+        found, died = faults(tmp_path / str(at), truth, at)
+        assert found == [], f"died at place {at}"
+    assert at > 50
+
+
+class TestBrokenEngines:
+    """Each dies where it is wrong, once."""
+
+    def test_a_position_in_a_transaction_of_its_own_loses_events(
+        self, tmp_path: Path, truth: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        gather = Engine._gather
+
+        def early(self: Engine, stream: StreamRecord, *given: Any) -> Gathered:
+            gathered = gather(self, stream, *given)
+            with self.store.writing() as transaction:
+                transaction.set_position(stream, gathered.position)
+            monkeypatch.setattr(Engine, "_gather", gather)
+            raise Died
+
+        monkeypatch.setattr(Engine, "_gather", early)
+        assert "visits is not the truth" in faults(tmp_path, truth, NOWHERE)[0]
+
+    def test_a_position_that_comes_after_the_releases_doubles_events(
+        self, tmp_path: Path, truth: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        commit, close = Engine._commit, Engine._close
+
+        def late(*given: Any) -> None:
+            close(*given)
+            monkeypatch.setattr(Engine, "_commit", commit)
+            monkeypatch.setattr(Engine, "_close", close)
+            raise Died
+
+        monkeypatch.setattr(Engine, "_commit", lambda *given: None)
+        monkeypatch.setattr(Engine, "_close", late)
+        assert "visits is not the truth" in faults(tmp_path, truth, NOWHERE)[0]

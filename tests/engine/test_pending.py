@@ -1,0 +1,63 @@
+"""What waits is kept exactly, joined exactly, and read back only if it is whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ameles.core.exceptions import StoreRefused
+from ameles.engine.pending import Pending, Totals
+
+ROWS = st.lists(
+    st.tuples(st.integers(1, 5), st.integers(0, 3), st.integers(-(2**63), 2**63 - 1)), max_size=20
+)
+
+
+def totals(rows: list[tuple[int, int, int]]) -> Totals:
+    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return Totals(table[:, 0], table[:, 1], table[:, 2:])
+
+
+@given(st.lists(ROWS, max_size=4))
+def test_joined_totals_add_up_modulo_two_to_the_64(parts: list[list[tuple[int, int, int]]]) -> None:
+    summed: dict[tuple[int, int], int] = {}
+    for rows in parts:
+        for step, cell, amount in rows:
+            summed[step, cell] = summed.get((step, cell), 0) + amount
+    # one part alone is taken as it is: the engine's queries give one row for each cell
+    unique = [Totals.joined([totals([row]) for row in rows], 1) for rows in parts]
+    joined = Totals.joined(unique, 1)
+    assert len(joined.step) == len(summed)
+    for step, cell, amount in zip(joined.step, joined.cell, joined.amounts[:, 0], strict=True):
+        assert (summed[int(step), int(cell)] - int(amount)) % 2**64 == 0
+
+
+def test_a_matrix_has_all_cells_of_one_amount_after_the_other() -> None:
+    some = Totals(np.array([3, 4, 9]), np.array([1, 0, 1]), np.array([[5, 50], [6, 60], [7, 70]]))
+    assert some.matrix(3, 2, 2).tolist() == [[0, 5, 0, 50], [6, 0, 60, 0]]
+
+
+def test_split_at_a_step() -> None:
+    early, late = totals([(1, 0, 5), (3, 0, 6), (2, 1, 7)]).split(2)
+    assert (early.step.tolist(), late.step.tolist()) == ([1, 2], [3])
+
+
+def test_bytes_and_back() -> None:
+    candidates = {"step": np.array([4]), "key": np.zeros((1, 16), dtype=np.uint8)}
+    pending = Pending({"a/b": totals([(1, 0, 5)]), "c": Totals.none(2)}, candidates, "2.0")
+    again = Pending.from_bytes(pending.to_bytes())
+    assert again.hashed_by == "2.0"
+    assert again.candidates["key"].tolist() == candidates["key"].tolist()
+    assert again.totals["c"].amounts.shape == (0, 2)
+
+
+def test_what_is_no_pending_state_is_refused() -> None:
+    with pytest.raises(StoreRefused, match="cannot be read"):
+        Pending.from_bytes(b"something else")
+
+
+def test_it_shows_nothing() -> None:
+    pending = Pending({"a": totals([(1, 0, 987654321)])})
+    assert "987654321" not in f"{pending!r}{pending.totals['a']!r}"

@@ -1,0 +1,372 @@
+"""Without noise every release is what a plain query says, for every measure, span, unit and source.
+
+The queries here know nothing of the engine: they read the file line by line with Python's csv, cut
+days with the calendar of the zone, and add up with DuckDB.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+import numpy as np
+import pytest
+
+from ameles.core.release import Release
+from ameles.engine.asking import Asking
+from ameles.engine.engine import Engine
+from ameles.engine.plan import read_plan_text
+from ameles.noise import Zero
+from ameles.simulate import season, write_csv, write_hourly_csv
+from ameles.store import open_store
+
+ZONE = "Europe/Rome"
+STEPS = 14  # from 20 October 2025 on: clocks are changed in step 7
+FILES = ("visits.csv", "visits.jsonl", "visits.parquet")
+KINDS = {
+    "reported_at": "timestamp",
+    "device": "text",
+    "region": "text",
+    "age": "integer",
+    "fever": "boolean",
+    "cough": "boolean",
+    "temperature": "number",
+}
+TYPES = {
+    "timestamp": "TIMESTAMPTZ",
+    "text": "VARCHAR",
+    "integer": "BIGINT",
+    "boolean": "BOOLEAN",
+    "number": "DOUBLE",
+}
+REGIONS = ("north", "south", "east", "west")
+SPANS = {"total": 1000, "step": 1, "3d": 3}
+UNITS = {
+    "event": 'unit = "event"',
+    # no user comes so often that a bound is felt
+    "user": f'unit = "user"\nuser = "device"\nmax_per_step = 99\nmax_steps = {STEPS}',
+    "user-window": 'unit = "user-window"\nuser = "device"\nmax_per_step = 99\nmax_steps = 7\n'
+    'window = "7d"',
+}
+BY = f"by = {{ region = {json.dumps(REGIONS)} }}\n"
+HEAT = 'column = "temperature"\nlower = 36\nupper = 39.5\ngranularity = 0.5\n'
+ROUNDED = "least(greatest(round(2 * temperature), 72), 79) / 2"
+EDGES = (0, 15, 40, 65, 90)
+
+
+class Site:
+    """A season with flaws, as three files and as a table."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        some = season(days=STEPS, visitors=300, events=1500, start="2025-10-20", seed=5, flaws=0.04)
+        write_csv(folder / FILES[0], some)
+        lines = (folder / FILES[0]).read_text(encoding="utf-8").splitlines()
+        self.duck = _duck()
+        rows = [row for line in lines[1:] if (row := _fields(line)) is not None]
+        columns = {n: np.array(c, dtype=object) for n, c in zip(KINDS, zip(*rows, strict=True), strict=True)}
+        self.duck.register("raw", columns)
+        typed = ", ".join(f"TRY_CAST({n} AS {TYPES[k]}) AS {n}" for n, k in KINDS.items())
+        local = f"CAST(reported_at AT TIME ZONE '{ZONE}' AS DATE)"
+        self.duck.execute(
+            f"CREATE TABLE visits AS SELECT *, {local} - DATE '2025-10-20' + 1 AS step "
+            f"FROM (SELECT {typed} FROM raw)"
+        )
+        self._write_json(rows, broken=len(lines) - 1 - len(rows))
+        self.duck.execute(
+            f"COPY (SELECT * EXCLUDE (step) FROM visits) TO '{folder / FILES[2]}' (FORMAT parquet)"
+        )
+
+    def _write_json(self, rows: list[list[str | None]], broken: int) -> None:
+        with (self.folder / FILES[1]).open("w", encoding="utf-8") as file:
+            for row in rows:
+                record: dict[str, Any] = dict(zip(KINDS, row, strict=True))
+                if record["age"] is not None and record["age"].isdigit():
+                    record["age"] = int(record["age"])
+                file.write(json.dumps(record) + "\n")
+            file.write('{"reported_at": "2025-10-21", \n' * broken)
+
+    def run(self, releases: dict[str, str], unit: str, source: str, cuts: tuple[int, ...]) -> Found:
+        """What the engine releases in some runs."""
+        return _run(self.folder, releases, UNITS.get(unit, unit), source, KINDS, cuts)
+
+    def counts(self, what: str, key: str, keys: list[str], over: str, where: str) -> Any:
+        """For each step and key a plain aggregate of the visits within the span."""
+        query = (
+            f"SELECT s.step, k.place, {what} FROM range(1, {STEPS + 1}) AS s(step) "
+            f"CROSS JOIN (SELECT unnest(?) AS key, unnest(range({len(keys)})) AS place) AS k "
+            f"LEFT JOIN (SELECT *, {key} AS key FROM visits WHERE {where}) AS v ON v.key = k.key "
+            f"AND v.step BETWEEN greatest(s.step - {SPANS[over]} + 1, 1) AND s.step "
+            "GROUP BY ALL ORDER BY ALL"
+        )
+        rows = self.duck.execute(query, [keys]).fetchall()
+        return np.array([value for _, _, value in rows]).reshape(STEPS, len(keys))
+
+
+class Found:
+    """Released lines."""
+
+    def __init__(self, releases: list[Release]) -> None:
+        self.releases = releases
+
+    def of(self, name: str, column: str = "value") -> np.ndarray[Any, Any]:
+        """One row a step, one column a key."""
+        found = [getattr(r, column) for r in self.releases if r.release == name]
+        return np.array(found).reshape(STEPS, -1)
+
+    @cached_property
+    def plain(self) -> list[tuple[Any, ...]]:
+        return [(r.release, r.key, r.step, r.start, r.value, r.label) for r in self.releases]
+
+
+def _run(
+    folder: Path,
+    releases: dict[str, str],
+    unit: str,
+    source: str,
+    kinds: dict[str, str],
+    cuts: tuple[int, ...],
+    stream: str = "",
+) -> Found:
+    columns = ", ".join(f'{name} = "{kind}"' for name, kind in kinds.items())
+    tables = "".join(f'[[release]]\nname = "{n}"\n{text}' for n, text in releases.items())
+    plan = read_plan_text(
+        f'[stream]\nname = "s"\nsource = "{source}"\ntime = "reported_at"\n'
+        f'columns = {{ {columns} }}\nstart = 2025-10-20\nevery = "1d"\nzone = "{ZONE}"\n'
+        f'horizon = {STEPS}\n{stream}\n[privacy]\npopulation = "p"\n{unit}\nepsilon = 1\n'
+        f'{tables}[store]\nurl = "s.db"\n',
+        base=folder,
+    )
+    store_file = folder / f"{len(list(folder.iterdir()))}.db"
+    with closing(open_store(str(store_file))) as store:
+        for cut in cuts:
+            until = datetime(2025, 10, 20 + cut) if cut < 12 else datetime(2025, 11, cut - 11)
+            Engine(plan, store, noise=Zero()).run(until.replace(tzinfo=ZoneInfo(ZONE)))
+        with store.reading() as transaction:
+            record = transaction.stream("s")
+            assert record is not None
+            return Found(list(transaction.releases(record)))
+
+
+def _duck() -> duckdb.DuckDBPyConnection:
+    duck = duckdb.connect()
+    duck.execute(f"SET TimeZone = '{ZONE}'")
+    return duck
+
+
+def _fields(line: str) -> list[str | None] | None:
+    """The fields of a line of CSV; None if it is broken."""
+    try:
+        (row,) = csv.reader([line], strict=True)
+    except (csv.Error, ValueError):
+        return None
+    return [field or None for field in row] if len(row) == len(KINDS) else None
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    found = Site(tmp_path_factory.mktemp("site"))
+    yield found
+    found.duck.close()
+
+
+def releases(users: bool) -> dict[str, str]:
+    """Every measure over every span that it can have."""
+    found = {}
+    for over in SPANS:
+        span = f'over = "{over}"\n'
+        found |= {
+            f"count-{over}": f'measure = "count"\n{span}where = "fever AND age >= 18"\n{BY}',
+            f"cells-{over}": f'measure = "count"\n{span}other = true\nby = {{ region = '
+            f'["north", "south"], cough = [true, false] }}\n',
+            f"sum-{over}": f'measure = "sum"\n{span}{HEAT}{BY}',
+            f"mean-{over}": f'measure = "mean"\n{span}{HEAT}{BY}',
+            f"histogram-{over}": f'measure = "histogram"\n{span}column = "age"\n'
+            f"edges = {list(EDGES)}\nother = true\n",
+            f"quantile-{over}": f'measure = "quantile"\n{span}column = "age"\n'
+            f"edges = {list(EDGES)}\nq = 0.3\n",
+            f"top-{over}": f'measure = "top"\nk = 3\n{span}{BY}',
+        }
+        if over != "total":
+            found[f"alert-{over}"] = (
+                f'measure = "alert"\nthreshold = {25 * SPANS[over]}\ntimes = 3\n{span}{BY}'
+            )
+        if users and over != "3d":
+            found[f"distinct-{over}"] = f'measure = "distinct"\n{span}where = "NOT fever"\n'
+    return found
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_every_measure_is_what_a_query_says(site: Site, unit: str) -> None:
+    users = unit != "event"
+    known = "device IS NOT NULL" if users else "true"
+    found = site.run(releases(users), unit, FILES[0], (0, 5, STEPS))
+    regions = [*REGIONS]
+    for over in SPANS:
+        adults = site.counts(
+            "count(v.step)", "region", regions, over, f"{known} AND fever AND age >= 18"
+        )
+        assert np.array_equal(found.of(f"count-{over}"), adults), over
+        assert adults.sum() > 50
+
+        cells = [
+            f"{r}/{c}" for r in ("north", "south", "other") for c in ("true", "false", "other")
+        ]
+        key = (
+            "CASE WHEN region IN ('north', 'south') THEN region ELSE 'other' END || '/' || "
+            "coalesce(CAST(cough AS VARCHAR), 'other')"
+        )
+        crossed = site.counts("count(v.step)", key, cells, over, known)
+        assert np.array_equal(found.of(f"cells-{over}"), crossed), over
+
+        warm = f"{known} AND temperature IS NOT NULL"
+        sums = site.counts(f"coalesce(sum({ROUNDED}), 0)", "region", regions, over, warm)
+        assert np.allclose(found.of(f"sum-{over}"), sums, rtol=0, atol=1e-9), over
+        means = site.counts(f"coalesce(avg({ROUNDED}), 37.75)", "region", regions, over, warm)
+        assert np.allclose(found.of(f"mean-{over}"), means, rtol=0, atol=1e-9), over
+
+        bins = [f"[{a},{b})" for a, b in pairwise(EDGES)]
+        ages = " ".join(
+            f"WHEN age < {b} THEN '[{a},{b})'" for a, b in pairwise(EDGES)
+        )
+        key = f"CASE WHEN age = 90 THEN '{bins[-1]}' {ages} ELSE 'other' END"
+        binned = site.counts("count(v.step)", key, [*bins, "other"], over, known)
+        assert np.array_equal(found.of(f"histogram-{over}"), binned), over
+
+        clamped = site.counts(
+            "count(v.step)",
+            key.replace("other", bins[-1]),
+            bins,
+            over,
+            f"{known} AND age IS NOT NULL",
+        )
+        below = np.cumsum(clamped, axis=1)
+        wanted = [np.interp(0.3 * row[-1], [0, *row], EDGES) for row in below]
+        assert np.allclose(found.of(f"quantile-{over}")[:, 0], wanted), over
+
+        counts = site.counts("count(v.step)", "region", regions, over, known)
+        order = np.argsort(-counts, axis=1, kind="stable")[:, :3]
+        assert np.array_equal(found.of(f"top-{over}"), np.take_along_axis(counts, order, axis=1))
+        assert np.array_equal(found.of(f"top-{over}", "label"), np.array(regions)[order]), over
+
+        if over != "total":
+            alarms = np.array([_alarms(line, 25 * SPANS[over], 3) for line in counts.T]).T
+            assert np.array_equal(found.of(f"alert-{over}", "label"), alarms), over
+            assert {"above", "below", "halted"} == set(alarms.ravel()), over
+
+    if users:
+        well = "device IS NOT NULL AND NOT fever"
+        each = site.counts("count(DISTINCT v.device)", "''", [""], "step", well)
+        assert np.array_equal(found.of("distinct-step"), each)
+        life = site.counts("count(DISTINCT v.device)", "''", [""], "total", well)
+        if unit == "user-window":  # each window has its own users
+            window = "(v.step - 1) // 7"
+            life = site.counts(f"count(DISTINCT (v.device, {window}))", "''", [""], "total", well)
+        assert np.array_equal(found.of("distinct-total"), life)
+
+
+def _alarms(line: Any, threshold: int, times: int) -> list[str]:
+    found: list[str] = []
+    for value in line:
+        if found.count("above") == times:
+            found.append("halted")
+        else:
+            found.append("above" if value >= threshold else "below")
+    return found
+
+
+@pytest.mark.parametrize("unit", ["event", "user"])
+def test_all_sources_and_all_cuts_say_the_same(site: Site, unit: str) -> None:
+    asked = releases(unit != "event")
+    asked = {name: asked[name] for name in asked if name.endswith(("-3d", "-total"))}
+    first = site.run(asked, unit, FILES[0], (STEPS,))
+    assert site.run(asked, unit, FILES[1], (3, 4, 12, STEPS)).plain == first.plain
+    assert site.run(asked, unit, FILES[2], (7, STEPS)).plain == first.plain
+
+
+BOUND = 'unit = "user"\nuser = "device"\nmax_per_step = 1\nmax_steps = 2'
+KEPT = (  # the first two steps of each device, and in them one visit: whatever it says
+    "SELECT DISTINCT device, step FROM visits WHERE device IS NOT NULL AND step BETWEEN 1 AND 14 "
+    "QUALIFY dense_rank() OVER (PARTITION BY device ORDER BY step) <= 2"
+)
+BOUNDED = {
+    "all": 'measure = "count"\nover = "step"\n',
+    "cells": f'measure = "count"\nover = "step"\nother = true\n{BY}',
+    "hot": 'measure = "count"\nover = "step"\nwhere = "fever"\n',
+    "cold": 'measure = "count"\nover = "step"\nwhere = "NOT fever"\n',
+}
+
+
+class TestBounds:
+    """Which visit is kept is decided by a secret; how many are is not."""
+
+    def off(self, site: Site) -> list[str]:
+        """What is not as the bounds want it."""
+        found = site.run(BOUNDED, BOUND, FILES[0], (4, STEPS))
+        kept = site.duck.execute(f"SELECT step, count(*) FROM ({KEPT}) GROUP BY ALL ORDER BY ALL")
+        counts = np.array([count for _, count in kept.fetchall()])
+        sums = {
+            "all": found.of("all")[:, 0],
+            "cells": found.of("cells").sum(axis=1),
+            "conditions": found.of("hot")[:, 0] + found.of("cold")[:, 0],
+        }
+        return [name for name, line in sums.items() if not np.array_equal(line, counts)]
+
+    def test_they_are_for_all_keys_and_conditions_together(self, site: Site) -> None:
+        assert self.off(site) == []
+
+    def test_bounds_after_a_condition_are_seen(
+        self, site: Site, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Only what matches is bounded, so that what does not match uses up nothing."""
+        events = Asking.events
+        monkeypatch.setattr(
+            Asking,
+            "events",
+            lambda self, *given, **named: (
+                f"SELECT * FROM ({events(self, *given, **named)}) "
+                f"WHERE {self.cells['hot']} IS NOT NULL"
+            ),
+        )
+        assert self.off(site) != []
+
+
+def test_rows_that_stand_for_many(site: Site, tmp_path: Path) -> None:
+    some = season(days=STEPS, visitors=300, events=3000, start="2025-10-20", seed=6)
+    write_hourly_csv(tmp_path / "hourly.csv", some)
+    with (tmp_path / "hourly.csv").open("a", encoding="utf-8") as file:  # corrections
+        file.write(
+            "2025-10-22T10:00:00+02:00,north,true,-4\n2025-10-22T11:00:00Z,west,false,1000\n"
+        )
+    duck = _duck()
+    read = (
+        f"SELECT CAST(reported_at AT TIME ZONE '{ZONE}' AS DATE) - DATE '2025-10-20' + 1 AS step, "
+        f"region, fever, n FROM read_csv('{tmp_path / 'hourly.csv'}')"
+    )
+    kinds = {"reported_at": "timestamp", "region": "text", "fever": "boolean", "n": "integer"}
+    asked = {
+        over: f'measure = "count"\nover = "{over}"\nwhere = "fever"\n{BY}' for over in SPANS
+    } | {"sum": f'measure = "sum"\ncolumn = "n"\nlower = -2\nupper = 2\ngranularity = 1\n{BY}'}
+    found = _run(tmp_path, asked, UNITS["event"], "hourly.csv", kinds, (5, STEPS), 'weight = "n"')
+    for over, length in SPANS.items():
+        rows = duck.execute(
+            f"SELECT s.step, k.region, coalesce(sum(v.n), 0) FROM range(1, {STEPS + 1}) AS s(step) "
+            f"CROSS JOIN (SELECT unnest({list(REGIONS)}) AS region) AS k LEFT JOIN ({read}) AS v "
+            "ON v.region = k.region AND v.fever AND v.step BETWEEN greatest(s.step - "
+            f"{length} + 1, 1) AND s.step GROUP BY s.step, k.region ORDER BY s.step, "
+            f"list_position({list(REGIONS)}, k.region)"
+        ).fetchall()
+        wanted = np.array([value for *_, value in rows], dtype=np.int64).reshape(STEPS, 4)
+        assert np.array_equal(found.of(over), wanted), over
+    row = duck.execute(f"SELECT sum(n * least(greatest(n, -2), 2)) FROM ({read}) WHERE step <= 14")
+    assert found.of("sum")[-1].sum() == row.fetchall()[0][0]
+    duck.close()

@@ -1,0 +1,79 @@
+"""All measures: the names in plans, and what each must have."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from ameles.core.loss import Approx, Pure
+from ameles.measures.catalogue import MEASURES, Release
+from ameles.noise import Zero
+from tests.measures.asked import RELEASE, asked, measure, terms, user_terms
+
+BOUNDS = {"column": "spent", "lower": 0, "upper": 10, "granularity": 1}
+FIELDS: dict[str, dict[str, Any]] = {
+    "count": {},
+    "sum": BOUNDS,
+    "mean": BOUNDS,
+    "histogram": {"column": "age", "edges": [0, 18, 65]},
+    "distinct": {},
+    "quantile": {"column": "age", "edges": [0, 18, 65], "q": "0.5"},
+    "top": {"k": 1, "by": {"region": ["north", "south"]}},
+    "alert": {"threshold": 3, "times": 2, "over": "step"},
+}
+
+
+def test_the_list_and_the_union_are_the_same() -> None:
+    kinds = get_args(get_args(Release)[0])
+    assert set(MEASURES.values()) == set(kinds)
+    for name, kind in MEASURES.items():
+        assert kind.model_fields["measure"].annotation is not None
+        assert get_args(kind.model_fields["measure"].annotation) == (name,)
+    assert FIELDS.keys() == MEASURES.keys()
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_measure_from_plan_to_publication(name: str) -> None:
+    release = measure(name, **FIELDS[name])
+    assert type(release) is MEASURES[name]
+    on = user_terms(window=1 if release.over == "step" else None)
+    assert not list(release.refusals(on, weighted=False))
+    rows = asked(release)
+    for loss in (Pure(1), Approx(1, "1e-6")):
+        recipe: Any = release.recipe(on, loss)
+        assert recipe.guarantee.loss in (Pure(1), Approx(1, "1e-6"))
+        run = recipe.start(Zero())
+        outputs = np.asarray(run.feed(rows))
+        found = release.publish(recipe, on, outputs, 1, rows[: on.window or 0] * 0)
+        assert found.value.shape == (len(rows), len(release.keys))
+        half = release.half_widths(recipe, on, np.arange(1, len(rows) + 1))
+        assert half.shape == (len(rows),)
+        assert (half > 0).all()
+        assert release.variance(on, loss) > 0
+    assert release.forecast
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_unknown_keys_and_wrong_types_are_refused(name: str) -> None:
+    for extra in ({"colour": "red"}, {"over": 3}, {"other": "yes"}, {"where": 1}):
+        with pytest.raises(ValidationError):
+            measure(name, **{**FIELDS[name], **extra})
+    with pytest.raises(ValidationError):
+        RELEASE.validate_python({"name": "r", "measure": "median"})
+
+
+@pytest.mark.parametrize("name", ["count", "mean", "quantile", "top", "histogram"])
+def test_publishing_in_two_batches_is_the_same(name: str) -> None:
+    release = measure(name, **FIELDS[name])
+    on = terms(window=2)
+    rows = asked(release)
+    recipe = release.recipe(on, Pure(1))
+    outputs = np.asarray(recipe.start(Zero()).feed(rows))
+    padded = np.concatenate([np.zeros((2, rows.shape[1]), dtype=np.int64), outputs])
+    whole = release.publish(recipe, on, outputs, 1, padded[:2])
+    later = release.publish(recipe, on, outputs[1:], 2, padded[1:3])
+    for part in ("value", "low", "high"):
+        assert getattr(whole, part)[1:].tolist() == getattr(later, part).tolist()

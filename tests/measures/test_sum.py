@@ -1,0 +1,148 @@
+"""``sum``: the truth on the grid, and that no value passes the bound, whatever it is."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from ameles.core.loss import Pure
+from ameles.measures.measure import BETA
+from ameles.noise import System
+from tests.measures.asked import (
+    EVENTS,
+    STEPS,
+    asked,
+    largest_change,
+    measure,
+    problems,
+    published,
+    terms,
+    user_terms,
+)
+
+DUCK = duckdb.connect()
+CENTS = {"column": "spent", "lower": -2, "upper": 10, "granularity": "0.1"}
+
+
+def test_without_noise_it_adds_up_clamped_values() -> None:
+    release = measure("sum", by={"region": ["north", "south"]}, **CENTS)
+    rows = asked(release)
+    # 0.25 is between 0.2 and 0.3, and is rounded away from zero
+    assert rows.tolist() == [[3 + 100, -20], [-20, 100], [20, 0]]
+    found = published(release, terms(), rows)
+    assert found.value.tolist() == [[10.3, -2.0], [8.3, 8.0], [10.3, 8.0]]
+    assert release.columns == ("region", "spent")
+
+
+def test_whole_values_stay_whole() -> None:
+    release = measure("sum", column="age", lower=0, upper=100, granularity=1)
+    rows = asked(release)
+    assert rows[:, 0].tolist() == [17 + 18 + 64 + 65, 100 + 100 + 0, 40 + 100]
+    found = published(release, terms(window=1), rows)
+    assert found.value.dtype == np.int64
+    assert found.value[:, 0].tolist() == rows[:, 0].tolist()
+
+
+def test_where_there_is_no_value_nothing_counts() -> None:
+    release = measure("sum", column="spent", lower=5, upper=6, granularity=1)
+    missing = [(1, "north", True, 1, None), (2, "north", True, 1, float("nan"))]
+    assert asked(release, missing).sum() == 0
+    assert asked(release, [(1, "north", True, 1, -9.0)]).sum() == 5
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.floats(), min_size=1, max_size=30),
+    st.integers(-(10**6), 10**6),
+    st.integers(1, 10**6),
+    st.sampled_from(["1", "0.1", "1/3", "1e-6", "1000", "0.7"]),
+)
+def test_no_value_passes_the_bound(
+    values: list[float], lower: int, width: int, granularity: str
+) -> None:
+    step = Fraction(granularity)
+    low, high = lower * step, (lower + width) * step
+    release = measure("sum", column="spent", lower=low, upper=high, granularity=granularity)
+    assert release.reach == max(abs(lower), abs(lower + width))
+    given_values = [*values, float(low), float(high), None]
+    DUCK.execute("CREATE OR REPLACE TABLE events (spent DOUBLE)")
+    DUCK.executemany("INSERT INTO events VALUES (?)", [[value] for value in given_values])
+    (units,), cell = release.question.amounts, release.question.cell
+    rows = DUCK.execute(f"SELECT spent, {units}, {cell} FROM events").fetchall()
+    for value, found, place in rows:
+        assert lower <= found <= lower + width
+        assert (place is None) == (value is None or math.isnan(value))
+        if value is not None and low <= value <= high:
+            assert abs(found - value / float(step)) <= 0.5 + 1e-6
+
+
+def test_one_event_changes_at_most_the_reach() -> None:
+    release = measure("sum", by={"region": ["north", "south"]}, other=True, **CENTS)
+    assert largest_change(release, EVENTS) <= release.reach == 100
+    recipe = release.recipe(user_terms(), Pure(1))
+    assert (recipe.contributions, recipe.bound) == (2, 2 * 100)
+
+
+def test_the_intervals_cover() -> None:
+    # 4000 keys; false alarm 1e-6 for each of the 3 steps
+    release = measure("sum", by={"age": list(range(4000))}, **CENTS)
+    rows = np.arange(STEPS * 4000).reshape(STEPS, 4000) % 121 - 20
+    found = published(release, terms(), rows, noise=System.direct())
+    truth = np.cumsum(rows, axis=0) / 10
+    outside = ((truth < found.low - 1e-9) | (truth > found.high + 1e-9)).sum(axis=1)
+    assert (outside <= binom.isf(1e-6, 4000, BETA)).all()
+    assert (outside > 0).all()
+    half = release.half_widths(release.recipe(terms(), Pure(1)), terms(), np.arange(1, 4))
+    assert np.allclose(found.high - found.value, half[:, None], atol=1e-6)
+
+
+@pytest.mark.parametrize("missing", ["lower", "upper", "granularity"])
+@pytest.mark.parametrize("kind", ["sum", "mean"])
+def test_bounds_must_be_given(kind: str, missing: str) -> None:
+    fields: dict[str, Any] = {**CENTS}
+    del fields[missing]
+    assert problems(kind, **fields) == [f"It has no {missing}."]
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"lower": 10}, "must be below the upper one"),
+        ({"granularity": 5}, "multiples of its granularity"),
+        ({"granularity": 0}, "must be from"),
+        ({"granularity": "1e-7"}, "at most 2**22 units"),
+        ({"upper": "inf"}, "must be a number"),
+        ({"lower": True}, "must be a number"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["sum", "mean"])
+def test_bad_fields_finish_the_sentence(kind: str, fields: dict[str, Any], what: str) -> None:
+    found = problems(kind, **{**CENTS, **fields})
+    assert len(found) == 1
+    assert what in found[0]
+    assert found[0].endswith(".")
+
+
+def test_a_grid_too_fine_for_64_bits_is_refused_in_the_plan() -> None:
+    release = measure("sum", column="spent", lower=0, upper=4_000_000, granularity=1)
+    assert not list(release.refusals(terms(), weighted=False))
+    (found,) = release.refusals(user_terms(), weighted=False)
+    assert found.key == "granularity"
+    assert "8000000 grid units" in found.what
+
+
+def test_values_must_be_numbers() -> None:
+    release = measure("sum", **CENTS)
+    assert not list(release.column_refusals({"spent": "number"}))
+    (found,) = release.column_refusals({"spent": "text"})
+    assert found.what == (
+        "The column 'spent' is declared as text and must be integer or number here."
+    )

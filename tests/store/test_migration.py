@@ -1,0 +1,192 @@
+"""Migrations: whole or not at all, older to newer, never the other way."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ameles.core.exceptions import StoreRefused
+from ameles.core.loss import Pure
+from ameles.store import open_store
+from ameles.store.migration import migrate, scripts, statements, version_of
+from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, visitors
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = Path(__file__).parent / "fixtures"
+SECOND = (
+    "ALTER TABLE stream ADD COLUMN note TEXT NOT NULL DEFAULT 'none';\n"
+    "CREATE TABLE token (name TEXT NOT NULL PRIMARY KEY) STRICT;\n"
+)
+
+
+def with_version(version: int, folder: Path) -> Path:
+    """A store as the first program of this version wrote it."""
+    path = folder / "flu.db"
+    path.touch(mode=0o600)
+    connection = sqlite3.connect(path)
+    connection.executescript((FIXTURES / f"version_{version}.sql").read_text(encoding="utf-8"))
+    connection.close()
+    return path
+
+
+@pytest.mark.parametrize("version", range(1, len(scripts()) + 1))
+def test_a_store_of_every_version_is_read(tmp_path: Path, version: int) -> None:
+    with open_store(str(with_version(version, tmp_path))) as store:
+        store.check()
+        assert store.genuine
+        with store.writing() as transaction:
+            ledger = visitors(transaction)
+            assert (ledger.cap, ledger.spent) == (Pure("3/2"), Pure("1/2"))
+            stream = transaction.stream("flu")
+            assert stream is not None
+            assert (stream.identity, stream.salt, stream.launched) == (IDENTITY, SALT, MARCH)
+            assert (stream.released, stream.scheduled) == (2, 3)
+            assert transaction.position(stream) == "row 12"
+            assert transaction.pending(stream) == b"waiting"
+            assert transaction.sent(stream, "a.csv") == 1
+            state = transaction.state(stream, "fever")
+            assert state is not None
+            assert state.history == b"earlier"
+            found = list(transaction.release_rows(stream))
+            assert [(row[2], row[3], row[6], row[9]) for row in found] == [
+                ("north", 1, 10, "above"),
+                ("south", 1, None, ""),
+                ("north", 2, 12, ""),
+                ("south", 2, 2.5, ""),
+            ]
+            assert transaction.seen(stream, 0, [bytes(16)]).steps.tolist() == [4]
+            # and it goes on
+            transaction.advance(stream, released=3)
+
+
+def test_every_version_has_its_fixture() -> None:
+    names = {f"version_{number}.sql" for number in range(1, len(scripts()) + 1)}
+    assert {file.name for file in FIXTURES.iterdir()} == names
+
+
+def test_an_older_store_is_migrated_and_keeps_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_store(tmp_path) as store, store.writing() as transaction:
+        launch(transaction)
+    newest = (*scripts(), SECOND)
+    monkeypatch.setattr("ameles.store.migration.scripts", lambda: newest)
+    with new_store(tmp_path) as store, store.reading() as transaction:
+        assert [stream.name for stream in transaction.streams()] == ["flu"]
+    connection = sqlite3.connect(tmp_path / "flu.db")
+    assert version_of(connection) == len(newest)
+    assert connection.execute("SELECT note FROM stream").fetchall() == [("none",)]
+    connection.close()
+
+
+def test_a_newer_store_is_refused_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = (*scripts(), SECOND)
+    with monkeypatch.context() as newer_program:
+        newer_program.setattr("ameles.store.migration.scripts", lambda: newest)
+        new_store(tmp_path).close()
+    before = (tmp_path / "flu.db").read_bytes()
+    with pytest.raises(
+        StoreRefused, match=f"has version {len(newest)}; this program reads up to version"
+    ):
+        new_store(tmp_path)
+    assert (tmp_path / "flu.db").read_bytes() == before
+
+
+def test_a_migration_that_fails_leaves_the_old_version_whole(tmp_path: Path) -> None:
+    new_store(tmp_path).close()
+    connection = sqlite3.connect(tmp_path / "flu.db", isolation_level=None)
+    before = schema(connection)
+    broken = (*scripts(), SECOND, "CREATE TABLE stream (x);\n")
+    with pytest.raises(sqlite3.OperationalError, match="already exists"):
+        migrate(connection, "flu.db", broken)
+    assert schema(connection) == before
+    assert version_of(connection) == len(scripts())
+    connection.close()
+
+
+def schema(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    return connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+
+
+def test_a_crash_inside_the_first_migration_leaves_an_empty_file(tmp_path: Path) -> None:
+    program = (
+        "import os, sys, sqlite3\n"
+        "from ameles.store import migration, open_store\n"
+        "real = migration.statements\n"
+        "def dying(script):\n"
+        "    for number, statement in enumerate(real(script)):\n"
+        "        if number == 5:\n"
+        "            os._exit(9)\n"
+        "        yield statement\n"
+        "migration.statements = dying\n"
+        "open_store(sys.argv[1])\n"
+    )
+    path = tmp_path / "flu.db"
+    ended = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    assert ended.returncode == 9
+    with new_store(tmp_path) as store, store.writing() as transaction:
+        launch(transaction)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE customers (name)",
+        "CREATE TABLE meta (name, value)",
+        "CREATE TABLE meta AS SELECT 'version' AS name, 'many' AS value",
+    ],
+)
+def test_a_database_of_another_program_is_refused_and_left_alone(
+    tmp_path: Path, statement: str
+) -> None:
+    path = tmp_path / "flu.db"
+    path.touch(mode=0o600)
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    before = schema(connection)
+    with pytest.raises(StoreRefused, match="another program"):
+        open_store(str(path))
+    assert schema(connection) == before
+    connection.close()
+
+
+def test_a_trigger_is_one_statement() -> None:
+    script = (
+        "CREATE TABLE a (x);\n"
+        "CREATE TRIGGER t BEFORE DELETE ON a\n"
+        "BEGIN SELECT RAISE(ABORT, 'a; b'); SELECT 1; END;\n"
+        "-- done\n"
+    )
+    assert [each.split()[1] for each in statements(script)] == ["TABLE", "TRIGGER"]
+
+
+def test_no_statement_of_a_migration_is_left_out() -> None:
+    for script in scripts():
+        code = "\n".join(line.partition("--")[0] for line in script.splitlines())
+        assert "".join(statements(script)).count(";") == script.count(";")
+        assert code.strip().endswith(";")
+
+
+def test_the_wheel_has_the_migrations(tmp_path: Path) -> None:
+    build = (
+        "import sys; from hatchling.builders.wheel import WheelBuilder\n"
+        "print(*WheelBuilder(sys.argv[1]).build(directory=sys.argv[2], versions=['standard']))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", build, str(ROOT), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    with zipfile.ZipFile(ended.stdout.split()[-1]) as wheel:
+        names = {name for name in wheel.namelist() if name.endswith(".sql")}
+    expected = {f"ameles/store/migrations/{n:04}.sql" for n in range(1, len(scripts()) + 1)}
+    assert names == expected

@@ -1,0 +1,50 @@
+"""Addresses of stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
+from ameles.store import open_store
+
+
+def test_a_path_is_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_store("flu.db") as store:
+        monkeypatch.chdir("/")
+        with store.reading() as transaction, store.reading() as another:
+            assert transaction.streams() == another.streams() == ()
+    assert (tmp_path / "flu.db").exists()
+
+
+@pytest.mark.parametrize("name", ["a b?mode=ro#x%20.db", "über.db", "it's.db"])
+def test_names_with_signs_that_mean_something_in_addresses(tmp_path: Path, name: str) -> None:
+    with open_store(str(tmp_path / name)):
+        assert (tmp_path / name).exists()
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "POSTGRES"])
+def test_postgres_is_refused_for_now_and_its_password_not_repeated(scheme: str) -> None:
+    with pytest.raises(StoreRefused, match="Postgres is not built yet") as caught:
+        open_store(f"{scheme}://me:hunter2@db/flu")
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["", "redis://x", "a\0b", "sqlite://flu.db"])
+def test_other_addresses_are_refused(url: str) -> None:
+    with pytest.raises(BadInput, match="address of a store"):
+        open_store(url)
+
+
+def test_a_store_is_not_created_unless_asked(tmp_path: Path) -> None:
+    with pytest.raises(StoreRefused, match="There is no store"):
+        open_store(str(tmp_path / "flu.db"), create=False)
+
+
+def test_every_refusal_is_one_of_ours(tmp_path: Path) -> None:
+    for url in (str(tmp_path), str(tmp_path / "no" / "flu.db"), "\ud800.db"):
+        with pytest.raises(AmelesError):
+            open_store(url)

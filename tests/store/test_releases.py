@@ -1,0 +1,247 @@
+"""Releases: one value for ever, the numbers as they were, in order."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.release import COLUMNS, Release
+from ameles.store import Store, StreamRecord
+from ameles.store.releases import ROWS
+from tests.store.stores import launch, minutes, new_store
+
+
+def publish(store: Store, first: int, steps: int, *, offset: int = 0) -> StreamRecord:
+    """Values 10 step + key; half the width is a half."""
+    with store.writing() as transaction:
+        stream = transaction.stream("flu") or launch(transaction)
+        value = np.arange(first, first + steps)[:, None] * 10 + np.arange(2) + offset
+        transaction.add_steps(stream, minutes(first, first + steps - 1))
+        transaction.add_releases(stream, first, 1, value, value - 0.5, value + 0.5)
+    return stream
+
+
+def test_a_release_is_read_as_it_was_published(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        stream = publish(store, 1, 2)
+        with store.reading() as transaction:
+            first, *others = transaction.releases(stream)
+            assert first == Release(
+                stream="flu",
+                release="fever",
+                key="north",
+                step=1,
+                start=datetime(1970, 1, 1, tzinfo=UTC),
+                end=datetime(1970, 1, 1, 0, 1, tzinfo=UTC),
+                value=10,
+                low=9.5,
+                high=10.5,
+                label="",
+                mechanism="SimpleOneCounter",
+                entry=1,
+            )
+            assert [(each.step, each.key, each.value) for each in others] == [
+                (1, "south", 11),
+                (2, "north", 20),
+                (2, "south", 21),
+            ]
+            assert isinstance(first.value, int)
+            assert isinstance(first.low, float)
+            rows = list(transaction.release_rows(stream))
+            assert [dict(zip(COLUMNS, row, strict=True)) for row in rows] == [
+                each.to_dict() for each in (first, *others)
+            ]
+
+
+def again(store: Store, first: int, steps: int) -> None:
+    with store.writing() as transaction:
+        stream = transaction.stream("flu")
+        assert stream is not None
+        value = np.full((steps, 2), 999)
+        transaction.add_steps(stream, minutes(6, 6))
+        transaction.add_releases(stream, first, 1, value, value, value)
+
+
+@pytest.mark.parametrize(("first", "steps"), [(1, 1), (5, 1), (5, 2)])
+def test_a_second_value_is_refused_with_all_that_came_with_it(
+    tmp_path: Path, first: int, steps: int
+) -> None:
+    with new_store(tmp_path) as store:
+        stream = publish(store, 1, 5)
+        before = published(store, stream)
+        with pytest.raises(StoreRefused, match="was released before"):
+            again(store, first, steps)
+        assert published(store, stream) == before
+        publish(store, 6, 1)
+
+
+def published(store: Store, stream: StreamRecord) -> list[object]:
+    with store.reading() as transaction:
+        return list(transaction.release_rows(stream))
+
+
+def test_what_was_published_cannot_be_changed_by_other_programs_either(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        stream = publish(store, 1, 2)
+        before = published(store, stream)
+        connection = sqlite3.connect(tmp_path / "flu.db", isolation_level=None)
+        for statement in (
+            "UPDATE release SET value = 0",
+            "DELETE FROM release",
+            "UPDATE entry SET paid = asked",
+            "DELETE FROM entry",
+        ):
+            with pytest.raises(sqlite3.IntegrityError, match="permanent"):
+                connection.execute(statement)
+        connection.close()
+        assert published(store, stream) == before
+
+
+def test_a_part_is_read_by_release_key_and_step(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        stream = publish(store, 1, 5)
+        with store.writing() as transaction:
+            number = transaction.add_series(stream, "cough", ["", "x"], "Other", 1)
+            assert number == 3
+            value = np.full((5, 2), 7)
+            transaction.add_releases(stream, 1, number, value, value, value)
+        with store.reading() as transaction:
+            found = list(
+                transaction.releases(stream, release="fever", key="south", first=2, last=4)
+            )
+            assert [(each.step, each.key, each.value) for each in found] == [
+                (2, "south", 21),
+                (3, "south", 31),
+                (4, "south", 41),
+            ]
+            found = list(transaction.releases(stream, release="cough", first=5))
+            assert [(each.step, each.key, each.mechanism) for each in found] == [
+                (5, "", "Other"),
+                (5, "x", "Other"),
+            ]
+            assert len(list(transaction.releases(stream, key="x"))) == 5
+            assert len(list(transaction.release_rows(stream))) == 20
+            assert list(transaction.releases(stream, release="none")) == []
+            assert list(transaction.releases(stream, release="fever", key="x")) == []
+            assert list(transaction.releases(stream, first=6)) == []
+
+
+def test_series_apart_from_each_other_are_read_without_those_between(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        stream = publish(store, 1, 1)
+        with store.writing() as transaction:
+            transaction.add_series(stream, "cough", ["x"], "Other", 1)
+            transaction.add_series(stream, "fever", ["east"], "SimpleOneCounter", 1)
+            value = np.full((1, 2), 7)
+            transaction.add_releases(stream, 1, 3, value, value, value)
+            found = transaction.releases(stream, release="fever")
+            assert [each.key for each in found] == ["north", "south", "east"]
+            assert [series.key for series in transaction.series(stream)] == [
+                "north",
+                "south",
+                "x",
+                "east",
+            ]
+
+
+def test_what_is_not_a_number_is_none_and_labels_are_kept(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        transaction.add_steps(stream, minutes(1, 2))
+        value = np.array([[1.5, np.nan], [-0.0, 2.0]])
+        low = np.array([[-np.inf, np.nan], [0.25, -1e300]])
+        high = np.array([[2**62, -(2**62)], [2**63 - 1, -(2**63)]])
+        label = np.array([["above", "halted"], ["", "bü/s"]])
+        transaction.add_releases(stream, 1, 1, value, low, high, label)
+        found = [
+            (each.value, each.low, each.high, each.label) for each in transaction.releases(stream)
+        ]
+        assert found == [
+            (1.5, None, 2**62, "above"),
+            (None, None, -(2**62), "halted"),
+            (0.0, 0.25, 2**63 - 1, ""),
+            (2.0, -1e300, -(2**63), "bü/s"),
+        ]
+        assert isinstance(found[3][0], float)
+        assert isinstance(found[0][2], int)
+
+
+def test_more_rows_than_one_block(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store, store.writing() as transaction:
+        stream = launch(transaction, keys=[f"k{i}" for i in range(700)])
+        transaction.add_steps(stream, minutes(1, 200))
+        value = np.arange(200 * 700).reshape(200, 700)
+        transaction.add_releases(stream, 1, 1, value, value, value)
+        found = [row[6] for row in transaction.release_rows(stream)]
+        assert found == list(range(200 * 700))
+
+
+def test_shapes_types_and_declarations_are_checked_first(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        transaction.add_steps(stream, minutes(1, 2))
+        good = np.zeros((2, 2), dtype=np.int64)
+        for wrong in (np.zeros((2, 3)), np.zeros((1, 2)), np.zeros(2)):
+            with pytest.raises(BadInput, match="one shape"):
+                transaction.add_releases(stream, 1, 1, good, wrong, good)
+        with pytest.raises(BadInput, match="one shape"):
+            transaction.add_releases(stream, 1, 1, np.zeros(2), np.zeros(2), np.zeros(2))
+        for first_step, first_series in ((2, 1), (0, 1), (1, 2), (1, 0)):
+            with pytest.raises(StoreRefused, match="not declared"):
+                transaction.add_releases(stream, first_step, first_series, good, good, good)
+        with pytest.raises(BadInput, match="integers or floats"):
+            transaction.add_releases(stream, 1, 1, good, good.astype(object), good)
+        assert list(transaction.releases(stream)) == []
+        transaction.add_releases(stream, 1, 1, good, good, good)
+
+
+def double_key(store: Store, stream: StreamRecord) -> None:
+    with store.writing() as transaction:
+        transaction.add_series(stream, "fever", ["west", "north"], "SimpleOneCounter", 1)
+
+
+def test_a_key_has_one_series(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        stream = publish(store, 1, 1)
+        with pytest.raises(StoreRefused, match="has a series already"):
+            double_key(store, stream)
+        with store.reading() as transaction:
+            assert len(transaction.series(stream)) == 2
+
+
+def test_reading_in_order_needs_no_sorting(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store, store.reading() as transaction:
+        rows = transaction._session.rows(f"EXPLAIN QUERY PLAN {ROWS}", (1, 1, 9, 1, 9))
+        assert [row[3] for row in rows] == [
+            "SEARCH step USING PRIMARY KEY (stream=? AND step>? AND step<?)",
+            "SEARCH release USING PRIMARY KEY (stream=? AND step=? AND series>? AND series<?)",
+        ]
+
+
+def test_the_view_shows_the_record_to_other_programs(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        stream = publish(store, 1, 3)
+        with store.writing() as transaction:
+            # before 1970, and with a fraction of a second
+            transaction.add_steps(stream, [(4, -1_500_000, -1), (5, 250, 10**15)])
+            value = np.zeros((2, 2), dtype=np.int64)
+            transaction.add_releases(stream, 4, 1, value, value, value)
+        with store.reading() as transaction:
+            expected = list(transaction.release_rows(stream))
+        connection = sqlite3.connect(tmp_path / "flu.db")
+        cursor = connection.execute("SELECT * FROM releases ORDER BY step")
+        assert tuple(column[0] for column in cursor.description) == COLUMNS
+        assert cursor.fetchall() == expected
+        for question in (
+            "SELECT * FROM releases",
+            "SELECT * FROM releases WHERE step BETWEEN 2 AND 9 ORDER BY step DESC",
+            "SELECT * FROM releases WHERE stream = 'flu' AND \"key\" = 'north'",
+        ):
+            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {question}")]
+            assert "SEARCH release USING PRIMARY KEY (stream=? AND step=? AND series=?)" in plan
+        connection.close()
