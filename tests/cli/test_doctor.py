@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -16,6 +17,7 @@ from ameles.cli import doctor
 from ameles.cli.commands import app
 from ameles.noise import kernels
 from ameles.noise.entropy import Keystream, OperatingSystem
+from ameles.store import Transaction
 
 
 class Stuck:
@@ -46,7 +48,8 @@ def test_a_healthy_machine(tmp_path: Path) -> None:
     ended = ask(str(tmp_path))
     assert ended.exit_code == 0, ended.stdout
     assert ended.stderr == "All is well.\n"
-    for name in ("python", "entropy", "keystream", "folder", "kernels", "fast"):
+    names = ("python", "entropy", "keystream", "folder", "duckdb", "store", "kernels", "fast")
+    for name in names:
         assert name in ended.stdout
     assert not list(tmp_path.iterdir())
 
@@ -57,7 +60,7 @@ def test_json_is_for_programs(tmp_path: Path) -> None:
     assert ended.stderr == ""
     assert report["healthy"] is True
     assert [check["name"] for check in report["checks"] if check["essential"]] == [
-        *("python", "entropy", "keystream", "folder")
+        *("python", "entropy", "keystream", "folder", "duckdb", "store")
     ]
     extras = {extra["name"]: extra for extra in report["extras"]}
     assert extras["fast"]["install"] == "pip install 'ameles[fast]'"
@@ -67,7 +70,7 @@ def test_json_is_for_programs(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_breaks_it(tmp_path: Path) -> None:
     ended = ask(str(tmp_path / "missing"))
     assert ended.exit_code == 1
-    assert ended.stderr == "Broken: folder.\n"
+    assert ended.stderr == "Broken: folder, store.\n"
     assert "No such file or directory" in ended.stdout.replace("\n", " ").replace("  ", " ")
     assert json.loads(ask("--json", str(tmp_path / "missing")).stdout)["healthy"] is False
 
@@ -123,6 +126,8 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checks = {check.name: check for check in doctor.examine(tmp_path)}
     assert not checks["folder"].ok
     assert checks["folder"].detail == "No space left on device"
+    assert not checks["store"].ok
+    assert "no space left on device" in checks["store"].detail
     assert not list(tmp_path.iterdir())
 
 
@@ -138,3 +143,36 @@ def test_kernels_that_do_not_load_are_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "numba", None)
     with pytest.raises(doctor.Unfit, match="does not load"):
         doctor.compiled_kernels()
+
+
+def test_an_old_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "locked" in doctor.locked_duckdb()
+    monkeypatch.setattr(duckdb, "__version__", "1.4.2")
+    with pytest.raises(doctor.Unfit, match=r"DuckDB 1\.4\.2; 2\.0 or newer"):
+        doctor.locked_duckdb()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ((), "opens files that it was not given"),
+        (("SET disabled_filesystems = 'LocalFileSystem'",), "can be set up otherwise"),
+    ],
+)
+def test_a_duckdb_that_is_not_locked(settings: tuple[str, ...], said: str) -> None:
+    def lax(**limits: object) -> duckdb.DuckDBPyConnection:
+        duck = duckdb.connect(":memory:")
+        for setting in settings:
+            duck.execute(setting)
+        return duck
+
+    with pytest.raises(doctor.Unfit, match=said):
+        doctor.locked_duckdb(lax)
+
+
+def test_a_store_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "SQLite" in doctor.working_store(tmp_path)
+    monkeypatch.setattr(Transaction, "population", lambda self, name: None)
+    with pytest.raises(doctor.Unfit, match="forgot"):
+        doctor.working_store(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -64,7 +64,7 @@ RELEASES = {
 WEIGHED = ("visits", "daily", "lately", "feverish", "spent", "average", "ages", "median", "most")
 # What one event adds to the vector of a release at the most: a sum of -5 to 20 by halves is
 # 40 halves; a mean counts from the middle, 25 halves to each side, and each event as heavy.
-REACH = {name: 1 for name in RELEASES} | {"spent": 40, "average": 50}
+REACH = dict.fromkeys(RELEASES, 1) | {"spent": 40, "average": 50}
 ONCE = {"people": 1, "people-today": None}  # users count once: in all, or in each of their steps
 UNKEYED = {"ages", "median", "most"}  # one cell is all that they publish
 

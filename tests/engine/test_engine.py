@@ -149,7 +149,7 @@ class TestRefusals:
         world = World(tmp_path).write([row(1)])
         world.run(2)
         changed = World(tmp_path, COUNT.replace('"south"', '"east"'))
-        with pytest.raises(PlanError, match=r"release\.visits\.by\.region: was .*south.*, is .*east"):
+        with pytest.raises(PlanError, match=r"visits\.by\.region: was .*south.*, is .*east"):
             changed.run(3)
         assert world.values() == [1, 1]
 
@@ -176,7 +176,7 @@ class TestRefusals:
         World(tmp_path, epsilon="0.8\ncap = 1").write([row(1)]).run(1)
         second = World(tmp_path, epsilon="0.5")
         second.text = second.text.replace('name = "s"', 'name = "other"')
-        with pytest.raises(BudgetExceeded, match=r"needs epsilon 0\.5; population 'people' has 0\.2"):
+        with pytest.raises(BudgetExceeded, match=r"needs epsilon 0\.5; .* 'people' has 0\.2"):
             second.run(1)
 
     def test_a_store_without_real_noise_has_no_sinks(self, tmp_path: Path) -> None:

@@ -108,12 +108,12 @@ class TestRenewals:
         def failing(*given: Any) -> int:
             calls.append(given)
             if len(calls) == 2:
-                raise OSError
+                raise RuntimeError("half way")
             return add(*given)
 
         monkeypatch.setattr(Transaction, "add_series", failing)
         world = World(tmp_path, TWO).write([row(1)])
-        with pytest.raises(OSError, match=""):
+        with pytest.raises(RuntimeError, match="half way"):
             world.earnest(2)
         monkeypatch.undo()
         with open_store(str(tmp_path / "s.db")) as store, store.reading() as transaction:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,6 +58,21 @@ def test_bytes_and_back() -> None:
 def test_what_is_no_pending_state_is_refused() -> None:
     with pytest.raises(StoreRefused, match="cannot be read"):
         Pending.from_bytes(b"something else")
+
+
+@given(st.integers(0, 10**6), st.integers(0, 255))
+def test_a_damaged_byte_is_refused_or_harmless(place: int, byte: int) -> None:
+    stored = bytearray(Pending({"a": totals([(1, 0, 5)])}, {"step": np.array([4])}, "2").to_bytes())
+    stored[place % len(stored)] = byte
+    with suppress(StoreRefused):
+        Pending.from_bytes(bytes(stored))
+
+
+def test_half_of_it_is_refused() -> None:
+    stored = Pending({"a": totals([(1, 0, 5)])}).to_bytes()
+    for length in (0, 5, 10, len(stored) // 2, len(stored) - 1):
+        with pytest.raises(StoreRefused, match="cannot be read"):
+            Pending.from_bytes(stored[:length])
 
 
 def test_it_shows_nothing() -> None:

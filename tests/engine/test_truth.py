@@ -73,8 +73,8 @@ class Site:
         lines = (folder / FILES[0]).read_text(encoding="utf-8").splitlines()
         self.duck = _duck()
         rows = [row for line in lines[1:] if (row := _fields(line)) is not None]
-        columns = {n: np.array(c, dtype=object) for n, c in zip(KINDS, zip(*rows, strict=True), strict=True)}
-        self.duck.register("raw", columns)
+        table = np.array(rows, dtype=object)
+        self.duck.register("raw", {name: table[:, n].copy() for n, name in enumerate(KINDS)})
         typed = ", ".join(f"TRY_CAST({n} AS {TYPES[k]}) AS {n}" for n, k in KINDS.items())
         local = f"CAST(reported_at AT TIME ZONE '{ZONE}' AS DATE)"
         self.duck.execute(

@@ -8,10 +8,8 @@ row as a key, and the vault is opened again.
 from __future__ import annotations
 
 import errno
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -21,23 +19,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.engine.vault import EpochEnded, Vault, cipher, record
 from ameles.engine.vault.slot import KeySlot
 
-from .vault_faults import Call, Disk, Killed, Rig, loaded, on, readable, save, stops
-
-MEMORY = Path("/", "dev", "shm")
-
-
-@contextmanager
-def rigs() -> Iterator[Callable[[], Rig]]:
-    """Fresh rigs, in RAM where there is such a folder: syncs are the test's own here."""
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        yield lambda: Rig(Path(tempfile.mkdtemp(dir=folder)))
-
-
-def saved(rig: Rig, steps: int) -> Vault:
-    vault = rig.create()
-    for step in range(steps):
-        save(vault, step)
-    return vault
+from .vault_faults import Call, Disk, Killed, Rig, loaded, on, readable, rigs, save, saved, stops
 
 
 def changes(rig: Rig, act: Callable[[], object]) -> list[Call]:
@@ -48,23 +30,14 @@ def changes(rig: Rig, act: Callable[[], object]) -> list[Call]:
 
 def stopped_save(rig: Rig, before: int, stop: tuple[int, str | int]) -> tuple[bytes, Disk]:
     """A vault with so many states, and one more save that is stopped; the sector before it."""
-    vault = saved(rig, before)
-    old = rig.sector()
     with on(Disk()) as disk:
-        disk.paths = {handle: path_of(handle) for handle in handles(vault)}
-        disk.stop = stop
+        vault = saved(rig, before)
+        old = rig.sector()
+        disk.arm(stop)
         with suppress(Killed):
             save(vault, before)
         vault.close()
     return old, disk
-
-
-def handles(vault: Vault) -> list[int]:
-    return [vault._opened.slot._handle, *vault._opened.files]
-
-
-def path_of(handle: int) -> Path:
-    return Path(f"/proc/self/fd/{handle}").readlink()
 
 
 def save_calls(before: int) -> list[Call]:
@@ -196,8 +169,8 @@ def test_opening_that_is_stopped_anywhere_changes_nothing(before: int) -> None:
 
 def test_an_erasure_that_is_stopped_anywhere_ends_or_does_not() -> None:
     def erased(rig: Rig, stop: tuple[int, str | int] | None) -> list[Call]:
-        with saved(rig, 3) as vault, on(Disk(stop)) as disk:
-            disk.paths = {handle: path_of(handle) for handle in handles(vault)}
+        with on(Disk()) as disk, saved(rig, 3) as vault:
+            disk.arm(stop)
             with suppress(Killed):
                 vault.erase()
             return disk.calls
@@ -216,15 +189,14 @@ def test_an_erasure_that_is_stopped_anywhere_ends_or_does_not() -> None:
 def test_a_disk_that_refuses(code: int) -> None:
     with rigs() as fresh:
         for number, call in enumerate(save_calls(2)):
-            with saved(rig := fresh(), 2) as vault:
-                with on(Disk((number, "before"), fail=OSError(code, "said"))) as disk:
-                    disk.paths = {handle: path_of(handle) for handle in handles(vault)}
-                    if number == 4:  # the older ciphertext has no key: it may wait
-                        save(vault, 2)
-                        assert loaded(vault) == 2
-                        continue
-                    with pytest.raises(StoreRefused, match="cannot be written"):
-                        save(vault, 2)
+            with on(Disk()) as disk, saved(rig := fresh(), 2) as vault:
+                disk.arm((number, "before"), OSError(code, "said"))
+                if number == 4:  # the older ciphertext has no key: it may wait
+                    save(vault, 2)
+                    assert loaded(vault) == 2
+                    continue
+                with pytest.raises(StoreRefused, match="cannot be written"):
+                    save(vault, 2)
                 if call.path.name != rig.slot.place.name:
                     assert loaded(vault) == 1
                     save(vault, 2)
@@ -280,17 +252,17 @@ def run_broken(name: str, broken: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "broken", "caught"),
+    ("name", "broken", "caught", "words"),
     [
-        ("ameles.engine.vault.Vault.save", key_first, EpochEnded),
-        ("ameles.engine.vault.slot.KeySlot.write", both_keys, AssertionError),
-        ("ameles.engine.vault.cipher.fresh_key", one_key_for_all, AssertionError),
+        ("ameles.engine.vault.Vault.save", key_first, EpochEnded, "has ended"),
+        ("ameles.engine.vault.slot.KeySlot.write", both_keys, AssertionError, "two states"),
+        ("ameles.engine.vault.cipher.fresh_key", one_key_for_all, AssertionError, "two states"),
     ],
 )
 def test_a_broken_vault_is_caught(
-    name: str, broken: Callable[..., Any], caught: type[BaseException]
+    name: str, broken: Callable[..., Any], caught: type[BaseException], words: str
 ) -> None:
-    with pytest.raises(caught):
+    with pytest.raises(caught, match=words):
         run_broken(name, broken)
 
 

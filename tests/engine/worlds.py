@@ -97,11 +97,13 @@ class World:
             return Engine(self.plan, store, **options).run(day(until + 1, 0))
 
     def releases(self) -> list[Release]:
-        with closing(open_store(str(self.folder / "s.db"), create=False)) as store:
-            with store.reading() as transaction:
-                stream = transaction.stream("s")
-                assert stream is not None
-                return list(transaction.releases(stream))
+        with (
+            closing(open_store(str(self.folder / "s.db"), create=False)) as store,
+            store.reading() as transaction,
+        ):
+            stream = transaction.stream("s")
+            assert stream is not None
+            return list(transaction.releases(stream))
 
     def values(self, release: str = "visits", key: str = "north") -> list[float | None]:
         """A released line, step by step."""

@@ -10,7 +10,6 @@ values are sent again; nothing is drawn twice.  Running a plan again is free.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,24 +20,21 @@ from uuid import UUID, uuid4
 import numpy as np
 
 from ameles.connectors.duck import connect
-from ameles.connectors.sink import Sink, open_sink
 from ameles.connectors.source import Source, open_source
 from ameles.core.exceptions import PlanError, StoreRefused
-from ameles.core.guarantee import Neighbours
-from ameles.core.loss import Approx, Loss, Pure
-from ameles.core.mechanism import Noise, Run
+from ameles.core.mechanism import Noise
 from ameles.core.recipe import Recipe
 from ameles.engine.bounds import Seen
 from ameles.engine.clock import FAR, microseconds
-from ameles.engine.difference import difference
 from ameles.engine.gather import Gathered, Gathering
+from ameles.engine.launching import bought, check_unchanged, launch, state_of
+from ameles.engine.outlets import Outlets
 from ameles.engine.pending import Pending, Totals
 from ameles.engine.plan import Plan
-from ameles.ledger.ledger import Recipe as Buyable
 from ameles.measures.measure import Measure, Terms
 from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.noise.arrays import IntArray
-from ameles.store import ReleaseState, Store, StreamRecord, Transaction
+from ameles.store import Store, StreamRecord, Transaction
 
 # How many published numbers a transaction may hold: enough to make its syncs cheap.
 BATCH = 1 << 21
@@ -97,13 +93,14 @@ class Engine:
         source = self._source()
         with self.store.holding(self.plan.stream.name):
             stream, launched = self._open()
-            sinks = self._sinks(stream.identity, stream.released)
+            outlets = self._outlets(stream.identity)
+            outlets.check(self.store, stream.released)
             before = stream.released
             lines = self._lines(stream)
             self._finish(stream, lines)
             self._advance(source, lines, cut)
             after = self._stream().released
-            self._publish(sinks)
+            outlets.publish(self.store, self._stream())
         return Report(launched, after, after - before, self.plan.stream.horizon)
 
     # before anything is read
@@ -120,35 +117,9 @@ class Engine:
             )
         return source
 
-    def _sinks(self, identity: UUID, released: int) -> list[Sink]:
-        sinks = []
-        for section in self.plan.sinks:
-            for kind, target in section.given.items():
-                sink = open_sink(
-                    kind,
-                    target,
-                    self.plan.base,
-                    stream=self.plan.stream.name,
-                    identity=str(identity),
-                )
-                self._fence(sink, released)
-                sinks.append(sink)
-        if sinks and (not self.store.genuine or (self._noise and not self._noise.genuine)):
-            raise StoreRefused(
-                "This store has been used with noise that is not the operating system's.",
-                why="what it holds is no private release, and must not leave it",
-                tip="a new store",
-            )
-        return sinks
-
-    def _fence(self, sink: Sink, released: int) -> None:
-        if sink.last() > released:
-            raise StoreRefused(
-                f"The sink {sink.name} has step {sink.last()}; the store has released {released}.",
-                why="the store is older than what it published, such as a restored backup, and "
-                "would publish other numbers for the same steps",
-                tip="the newest copy of the store",
-            )
+    def _outlets(self, identity: UUID) -> Outlets:
+        genuine = self._noise is None or self._noise.genuine
+        return Outlets(self.plan, identity, genuine=genuine)
 
     # the stream
 
@@ -164,81 +135,14 @@ class Engine:
         with self.store.reading() as transaction:
             stream = transaction.stream(self.plan.stream.name)
         if stream is not None:
-            self._unchanged(stream)
+            check_unchanged(self.plan, stream)
             return stream, False
         identity = uuid4()
-        self._sinks(identity, 0)  # what they refuse, they refuse before anything is spent
+        # what a sink refuses, it refuses before anything is spent
+        self._outlets(identity).check(self.store, 0)
         with self.store.writing() as transaction:
-            self._launch(transaction, identity)
+            launch(transaction, self.plan, identity, self._noise)
         return self._stream(), True
-
-    def _unchanged(self, stream: StreamRecord) -> None:
-        changed = difference(stream.plan, self.plan.to_json())
-        if changed:
-            shown = "\n       ".join(changed)
-            raise PlanError(
-                f"The plan of stream '{stream.name}' has changed since it was launched:\n"
-                f"       {shown}",
-                why="its noise was calibrated and paid for as it was",
-                tip="the plan as it was, or another name for a new stream with a budget of its own",
-            )
-
-    def _launch(self, transaction: Transaction, identity: UUID) -> None:
-        """Pays for the whole plan and creates its first state, in one transaction."""
-        plan = self.plan
-        name, population = plan.stream.name, plan.privacy.population
-        if transaction.stream(name) is not None:
-            raise StoreRefused(f"Stream '{name}' was launched by another process just now.")
-        if transaction.ledger(population) is None:
-            self._open_population(transaction)
-        self._same_unit(transaction)
-        ledger = transaction.ledger(population, noise=self._noise, unit=plan.unit)
-        if ledger is None:
-            raise StoreRefused(f"Population '{population}' cannot be found after it was opened.")
-        recipes = {key: _bought(recipe) for key, recipe in plan.recipes.items()}
-        runs = ledger.launch(recipes, on=name, why=f"plan of stream '{name}'")
-        entries = {entry.run: entry.number for entry in ledger.entries}
-        stream = transaction.add_stream(
-            name,
-            population=population,
-            plan=plan.to_json(),
-            identity=identity,
-            salt=os.urandom(32),
-            launched=datetime.now(UTC),
-        )
-        for release in plan.releases:
-            run, recipe = runs[release.name], plan.recipes[release.name]
-            entry = entries[run.id]
-            transaction.add_series(stream, release.name, release.keys, type(recipe).__name__, entry)
-            transaction.set_state(stream, release.name, _state(recipe, run, entry, b""))
-
-    def _open_population(self, transaction: Transaction) -> None:
-        privacy = self.plan.privacy
-        loss: Loss = self.plan.loss
-        if privacy.cap is not None:
-            loss = Approx(privacy.cap, privacy.delta) if privacy.delta else Pure(privacy.cap)
-        users = privacy.unit != "event"
-        transaction.open_population(
-            privacy.population,
-            cap=loss,
-            unit=self.plan.unit,
-            neighbours=Neighbours.USER_PRESENCE if users else Neighbours.ADD_REMOVE,
-            window=None if privacy.window is None else str(privacy.window),
-            contributions=None,
-        )
-
-    def _same_unit(self, transaction: Transaction) -> None:
-        """A window is so much time, not so many steps: those of two streams may differ."""
-        privacy = self.plan.privacy
-        here = None if privacy.window is None else str(privacy.window)
-        population = transaction.population(privacy.population)
-        if population is not None and population.window != here:
-            raise PlanError(
-                f"Population '{population.name}' is protected per {population.window or 'life'}, "
-                f"and this plan per {here or 'life'}.",
-                why="losses add up only if they are about the same time",
-                tip="a population of its own for this plan",
-            )
 
     def _lines(self, stream: StreamRecord) -> list[_Line]:
         with self.store.reading() as transaction:
@@ -262,7 +166,7 @@ class Engine:
                         measure=release,
                         terms=terms,
                         recipe=recipe,
-                        run=ledger.resume(_bought(recipe), state.snapshot),
+                        run=ledger.resume(bought(recipe), state.snapshot),
                         entry=state.entry,
                         series=series[release.name],
                         history=_padded(history.astype(np.int64), terms.window or 0, width),
@@ -393,44 +297,14 @@ class Engine:
             published.label,
         )
         history = line.history.astype("<i8").tobytes()
-        state = _state(line.recipe, line.run, line.entry, history)
+        state = state_of(line.recipe, line.run, line.entry, history)
         transaction.set_state(stream, line.measure.name, state)
-
-    # after the commit
-
-    def _publish(self, sinks: list[Sink]) -> None:
-        stream = self._stream()
-        for sink in sinks:
-            with self.store.reading() as transaction:
-                sent = transaction.sent(stream, sink.name)
-                first = sink.first_needed(sent)
-                if first <= stream.released:
-                    sink.write(transaction.release_rows(stream, first=first), stream.released)
-            with self.store.writing() as transaction:
-                transaction.set_sent(stream, sink.name, stream.released)
 
 
 def _padded(history: IntArray, window: int, width: int) -> IntArray:
     """The outputs of the last window, with zeros for steps before the first."""
     missing = window - len(history)
     return np.concatenate([np.zeros((missing, width), dtype=np.int64), history])
-
-
-def _bought(recipe: Recipe) -> Buyable[Run[Any, Any]]:
-    """A recipe as the ledger sells it: every mechanism is one."""
-    if not isinstance(recipe, Buyable):
-        raise TypeError(type(recipe))
-    return recipe
-
-
-def _state(recipe: Recipe, run: Any, entry: int, history: bytes) -> ReleaseState:
-    return ReleaseState(
-        entry=entry,
-        mechanism=type(recipe).__name__,
-        recipe=recipe.to_json(),
-        snapshot=run.snapshot(),
-        history=history,
-    )
 
 
 def _pending(transaction: Transaction, stream: StreamRecord) -> Pending:

@@ -9,9 +9,11 @@ amounts, and nothing else of it.
 from __future__ import annotations
 
 import io
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,14 +116,17 @@ class Pending:
     @classmethod
     def from_bytes(cls, stored: bytes) -> Pending:
         """What ``to_bytes`` wrote."""
-        if not stored.startswith(_MAGIC):
-            raise StoreRefused(
-                "The pending state of this stream cannot be read.",
-                why="it is damaged, or a newer program wrote it",
-                tip="the newest ameles, or a backup that is not older than its sinks",
-            )
-        with np.load(io.BytesIO(stored[len(_MAGIC) :]), allow_pickle=False) as parts:
-            return cls._from(dict(parts))
+        try:
+            if stored.startswith(_MAGIC):
+                with np.load(io.BytesIO(stored[len(_MAGIC) :]), allow_pickle=False) as parts:
+                    return cls._from(dict(parts))
+        except (BadZipFile, EOFError, KeyError, OSError, RuntimeError, ValueError, zlib.error):
+            pass  # numpy's words may quote what is there
+        raise StoreRefused(
+            "The pending state of this stream cannot be read.",
+            why="it is damaged, or a newer program wrote it",
+            tip="the newest ameles, or a backup that is not older than its sinks",
+        )
 
     @classmethod
     def _from(cls, parts: Mapping[str, NDArray[Any]]) -> Pending:

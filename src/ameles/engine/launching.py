@@ -1,0 +1,107 @@
+"""Launching a stream: its plan is paid for whole, and its first state made, in one transaction."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from ameles.core.exceptions import PlanError, StoreRefused
+from ameles.core.guarantee import Neighbours
+from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.mechanism import Noise, Run
+from ameles.core.recipe import Recipe
+from ameles.engine.difference import difference
+from ameles.engine.plan import Plan
+from ameles.ledger.ledger import Recipe as Buyable
+from ameles.store import ReleaseState, StreamRecord, Transaction
+
+
+def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
+    """Refuses a plan that is not the one that the stream was launched with."""
+    changed = difference(stream.plan, plan.to_json())
+    if changed:
+        shown = "\n       ".join(changed)
+        raise PlanError(
+            f"The plan of stream '{stream.name}' has changed since it was launched:\n"
+            f"       {shown}",
+            why="its noise was calibrated and paid for as it was",
+            tip="the plan as it was, or another name for a new stream with a budget of its own",
+        )
+
+
+def launch(transaction: Transaction, plan: Plan, identity: UUID, noise: Noise | None) -> None:
+    """Pays for the plan and creates its stream; all of it, or nothing."""
+    name, population = plan.stream.name, plan.privacy.population
+    if transaction.stream(name) is not None:
+        raise StoreRefused(f"Stream '{name}' was launched by another process just now.")
+    if transaction.population(population) is None:
+        _open_population(transaction, plan)
+    _check_window(transaction, plan)
+    ledger = transaction.ledger(population, noise=noise, unit=plan.unit)
+    if ledger is None:
+        raise StoreRefused(f"Population '{population}' cannot be found after it was opened.")
+    recipes = {key: bought(recipe) for key, recipe in plan.recipes.items()}
+    runs = ledger.launch(recipes, on=name, why=f"plan of stream '{name}'")
+    entries = {entry.run: entry.number for entry in ledger.entries}
+    stream = transaction.add_stream(
+        name,
+        population=population,
+        plan=plan.to_json(),
+        identity=identity,
+        salt=os.urandom(32),
+        launched=datetime.now(UTC),
+    )
+    for release in plan.releases:
+        run, recipe = runs[release.name], plan.recipes[release.name]
+        entry = entries[run.id]
+        transaction.add_series(stream, release.name, release.keys, type(recipe).__name__, entry)
+        transaction.set_state(stream, release.name, state_of(recipe, run, entry, b""))
+
+
+def bought(recipe: Recipe) -> Buyable[Run[Any, Any]]:
+    """A recipe as the ledger sells it: every mechanism is one."""
+    if not isinstance(recipe, Buyable):
+        raise TypeError(type(recipe))
+    return recipe
+
+
+def state_of(recipe: Recipe, run: Run[Any, Any], entry: int, history: bytes) -> ReleaseState:
+    """Where a mechanism stands, for the store."""
+    return ReleaseState(
+        entry=entry,
+        mechanism=type(recipe).__name__,
+        recipe=recipe.to_json(),
+        snapshot=run.snapshot(),
+        history=history,
+    )
+
+
+def _open_population(transaction: Transaction, plan: Plan) -> None:
+    """The first plan about a population opens it, with a declared cap or its own loss as one."""
+    privacy = plan.privacy
+    cap: Loss = plan.loss
+    if privacy.cap is not None:
+        cap = Approx(privacy.cap, privacy.delta) if privacy.delta else Pure(privacy.cap)
+    users = privacy.unit != "event"
+    transaction.open_population(
+        privacy.population,
+        cap=cap,
+        unit=plan.unit,
+        neighbours=Neighbours.USER_PRESENCE if users else Neighbours.ADD_REMOVE,
+        window=None if privacy.window is None else str(privacy.window),
+    )
+
+
+def _check_window(transaction: Transaction, plan: Plan) -> None:
+    """A window is so much time, not so many steps: those of two streams may differ."""
+    here = None if plan.privacy.window is None else str(plan.privacy.window)
+    population = transaction.population(plan.privacy.population)
+    if population is not None and population.window != here:
+        raise PlanError(
+            f"Population '{population.name}' is protected per {population.window or 'life'}, "
+            f"and this plan per {here or 'life'}.",
+            why="losses add up only if they are about the same time",
+            tip="a population of its own for this plan",
+        )

@@ -1,0 +1,70 @@
+"""The record of a population for registries: what the launched plans say, nothing secret."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ameles.core.exceptions import StoreRefused
+from ameles.engine.registering import deployment, registered
+from ameles.store import open_store
+from tests.engine.worlds import USER, WINDOW, World, row
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def record(world: World) -> dict[str, Any]:
+    with closing(open_store(str(world.folder / "s.db"))) as store, store.reading() as transaction:
+        return registered(transaction, "people", implementation="9.9", now=NOW)
+
+
+def test_a_launched_stream(tmp_path: Path) -> None:
+    world = World(tmp_path, unit=USER, stream='late = "drop"\nzone = "Europe/Rome"')
+    world.write([row(1, who="canary")]).earnest(3)
+    found = record(world)
+    (told,) = found["deployments"]
+    assert (told["name"], told["cadence"], told["horizon"]) == ("s", "1d", 8)
+    assert (told["start"], told["end"]) == ("2025-12-31T23:00:00Z", "2026-01-08T23:00:00Z")
+    assert told["late_data"] == "drop"
+    assert told["intrusions"] == ["none"], "the events themselves lie in a file"
+    assert found["implementation"]["version"] == "9.9"
+    assert found["exported"] == "2026-03-01T00:00:00Z"
+    assert not found["implementation"]["noise"].startswith("of a test")
+    assert "canary" not in json.dumps(found)
+
+
+def test_windows_and_streams_without_end_and_test_noise_are_told(tmp_path: Path) -> None:
+    world = World(tmp_path, unit=WINDOW, horizon=None).write([])
+    world.run(2)  # without noise
+    found = record(world)
+    assert found["population"]["window"] == "4d"
+    assert set(found["flags"]) >= {"per window", "endless", "not genuine"}
+    (told,) = found["deployments"]
+    assert (told["horizon"], told["end"]) == (None, None)
+
+
+def test_other_populations_streams_are_not_told(tmp_path: Path) -> None:
+    first, second = World(tmp_path).write([]), World(tmp_path).write([])
+    second.text = second.text.replace('name = "s"', 'name = "t"').replace('"people"', '"others"')
+    first.earnest(1)
+    second.earnest(1)
+    assert [told["name"] for told in record(first)["deployments"]] == ["s"]
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    world = World(tmp_path).write([])
+    world.earnest(1)
+    with closing(open_store(str(tmp_path / "s.db"))) as store, store.reading() as transaction:
+        stream = transaction.stream("s")
+        assert stream is not None
+        for plan in ("", "{}", '{"stream": {}}', '{"stream": {"every": 1}}', "[]"):
+            with pytest.raises(StoreRefused, match="cannot be read"):
+                deployment(replace(stream, plan=plan))
+        with pytest.raises(StoreRefused, match="no population 'nobody'"):
+            registered(transaction, "nobody", implementation="9.9")
