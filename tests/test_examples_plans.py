@@ -1,14 +1,10 @@
-"""Every example plan is short, says what it is for, fits the simulated site, and releases that."""
+"""Every example plan is short, says what it is for, and fits the simulated site."""
 
 from __future__ import annotations
 
 import csv
-import shutil
 import tomllib
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
@@ -17,13 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ameles.core.release import COLUMNS
-from ameles.engine.clock import instant
-from ameles.engine.engine import Engine
-from ameles.engine.plan import read_plan
-from ameles.noise import Zero
 from ameles.simulate import REGIONS, Season, season, write_csv, write_hourly_csv
-from ameles.store import open_store
 
 PLANS = sorted((Path(__file__).parents[1] / "examples" / "plans").glob("*.toml"))
 MEASURES = {"count", "sum", "mean", "histogram", "quantile", "distinct", "top", "alert"}
@@ -122,189 +112,3 @@ def test_its_keys_are_those_of_the_site(file: Path) -> None:
     for release in plan(file)["release"]:
         regions = release.get("by", {}).get("region") or release.get("categories")
         assert regions in (None, list(REGIONS))
-
-
-# What they release: with the system's noise into their sinks, and without noise the truth.
-
-STEPS = range(1, 183)
-BUSY = season(events=20_000)  # what the plans' comments say
-Line = dict[str, dict[int, Any]]  # of each key, by step
-
-
-@pytest.fixture(scope="module")
-def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("busy")
-    for name, write in WRITERS.items():
-        write(folder / name, BUSY)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def visits(busy: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The same visits in plain tables, with the day of each."""
-    day = "(epoch_us(reported_at) - epoch_us(TIMESTAMPTZ '2025-10-01 00:00:00Z')) // 86400000000"
-    with duckdb.connect() as duck:
-        for name in ("visits", "hourly"):
-            duck.execute(
-                f"CREATE TABLE {name} AS SELECT *, {day} + 1 AS day "
-                f"FROM read_csv('{busy / name}.csv', types = {{'reported_at': 'TIMESTAMPTZ'}})"
-            )
-        yield duck
-
-
-def without_noise(stem: str, busy: Path, store_file: Path) -> dict[str, Line]:
-    """What an example publishes about the busy site where no noise is drawn."""
-    file = next(file for file in PLANS if file.stem == stem)
-    quiet = replace(read_plan(file), sinks=(), base=busy)
-    found: dict[str, Line] = defaultdict(lambda: defaultdict(dict))
-    with closing(open_store(str(store_file))) as store:
-        Engine(quiet, store, noise=Zero()).run(instant(quiet.clock.end_of(STEPS[-1])))
-        with store.reading() as transaction:
-            stream = transaction.stream(stem)
-            assert stream is not None
-            for one in transaction.releases(stream):
-                told = (one.label, one.value) if one.label else one.value
-                found[one.release][one.key][one.step] = told
-    return found
-
-
-def daily(duck: duckdb.DuckDBPyConnection, query: str) -> dict[int, Any]:
-    return dict(duck.execute(query).fetchall())
-
-
-def over(window: int | None, counts: dict[int, Any]) -> dict[int, Any]:
-    first = {step: 1 if window is None else max(1, step - window + 1) for step in STEPS}
-    return {s: sum(counts.get(day, 0) for day in range(first[s], s + 1)) for s in STEPS}
-
-
-def counted(duck: duckdb.DuckDBPyConnection, where: str, of: str = "visits") -> dict[int, Any]:
-    return daily(duck, f"SELECT day, count(*) FROM {of} WHERE {where} GROUP BY day")
-
-
-@each_plan
-def test_it_runs_and_its_sink_has_every_step_of_every_key(
-    file: Path, site: Path, tmp_path: Path
-) -> None:
-    shutil.copy(file, tmp_path)
-    for name in WRITERS:
-        (tmp_path / name).symlink_to(site / name)
-    checked = read_plan(tmp_path / file.name)
-    with closing(open_store(str(tmp_path / checked.store.url))) as store:
-        report = Engine(checked, store).run(instant(checked.clock.end_of(STEPS[-1])))
-    assert (report.released, report.new, report.launched) == (182, 182, True)
-    with (tmp_path / f"{file.stem}-releases.csv").open(newline="", encoding="utf-8") as text:
-        rows = list(csv.DictReader(text))
-    assert tuple(rows[0]) == COLUMNS
-    assert [(row["release"], row["key"], int(row["step"])) for row in rows] == [
-        (release.name, key, step)
-        for step in STEPS
-        for release in checked.releases
-        for key in release.keys
-    ]
-
-
-def test_count(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("count", busy, tmp_path / "s.db")["fever"]
-    assert set(found) == {*REGIONS, "other"}
-    for region in REGIONS:
-        assert found[region] == over(None, counted(visits, f"fever AND region = '{region}'"))
-    assert set(found["other"].values()) == {0}
-
-
-def test_weight(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("weight", busy, tmp_path / "s.db")["visits"]
-    for region in REGIONS:
-        for fever in ("true", "false"):
-            true = counted(visits, f"region = '{region}' AND fever = {fever}")
-            assert found[f"{region}/{fever}"] == over(None, true)
-
-
-def test_sum(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("sum", busy, tmp_path / "s.db")["degrees"][""]
-    clamped = "sum(CAST(round(10 * greatest(35, least(42, temperature))) AS BIGINT))"
-    tenths = daily(visits, f"SELECT day, {clamped} FROM visits GROUP BY day")
-    assert found == {step: tenths.get(step, 0) / 10 for step in STEPS}
-
-
-def test_mean(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("mean", busy, tmp_path / "s.db")["temperature"]
-    clamped = "sum(greatest(35, least(42, temperature)))"
-    for region in REGIONS:
-        here = f"FROM visits WHERE region = '{region}' GROUP BY day"
-        sums = over(7, daily(visits, f"SELECT day, {clamped} {here}"))
-        counts = over(7, daily(visits, f"SELECT day, count(*) {here}"))
-        assert all(counts.values())
-        for step in STEPS:
-            assert found[region][step] == pytest.approx(sums[step] / counts[step], abs=1e-9)
-
-
-def test_histogram(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("histogram", busy, tmp_path / "s.db")
-    for region in REGIONS:
-        assert found["regions"][region] == over(7, counted(visits, f"region = '{region}'"))
-    edges = [0, 5, 15, 25, 45, 65, 80, 120]
-    labels = [f"[{low},{high})" for low, high in zip(edges, edges[1:], strict=False)]
-    labels[-1] = "[80,120]"
-    assert list(found["ages"]) == labels
-    for label, low, high in zip(labels, edges, edges[1:], strict=False):
-        assert found["ages"][label] == over(7, counted(visits, f"age >= {low} AND age < {high}"))
-
-
-def test_distinct(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("distinct", busy, tmp_path / "s.db")["devices"]
-    firsts = "SELECT min(day) AS day FROM visits WHERE region = '{}' GROUP BY device"
-    for region in REGIONS:
-        new = daily(visits, f"SELECT day, count(*) FROM ({firsts.format(region)}) GROUP BY day")
-        assert found[region] == over(None, new)
-
-
-def test_quantile(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("quantile", busy, tmp_path / "s.db")["high-fever"][""]
-    for step in STEPS:
-        ((low, high),) = visits.execute(
-            "SELECT count(*) FILTER (temperature < $1 - 0.5), count(*) FILTER (temperature <= $1 + "
-            "0.5) FROM visits WHERE fever AND day BETWEEN $2 - 13 AND $2",
-            [found[step], step],
-        ).fetchall()
-        total = over(14, counted(visits, "fever"))[step] if step in (1, 182) else None
-        if total is not None:
-            assert low <= 0.9 * total <= high
-
-
-def test_top(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("top", busy, tmp_path / "s.db")["worst-regions"]
-    lines = {r: over(14, counted(visits, f"fever AND region = '{r}'")) for r in REGIONS}
-    for step in STEPS:
-        # stable: of equal counts the region that is declared first
-        first, second, *_ = sorted(REGIONS, key=lambda region: -lines[region][step])
-        assert found["1"][step] == (first, lines[first][step])
-        assert found["2"][step] == (second, lines[second][step])
-
-
-def test_alert(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("alert", busy, tmp_path / "s.db")["wave"][""]
-    weekly = over(7, counted(visits, "fever"))
-    reached = [step for step in STEPS if weekly[step] >= 500]
-    assert reached[0] > 30
-    for step in STEPS:
-        label = "below" if step not in reached else "above"
-        if step > reached[2]:
-            label = "halted"
-        told = found[step]
-        assert told == (label, None if label == "halted" else float(label == "above"))
-
-
-def test_user_window(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("user-window", busy, tmp_path / "s.db")["fever"][""]
-    # Of a device's visits on one day either may be the one that counts: the most and the fewest.
-    days = "SELECT device, day, min(fever) AS fewest, max(fever) AS most FROM visits GROUP BY ALL"
-    kept = (
-        f"SELECT * FROM ({days}) QUALIFY row_number() OVER "
-        "(PARTITION BY device, (day - 1) // 14 ORDER BY day) <= 3"
-    )
-    fewest, most = (
-        daily(visits, f"SELECT day, sum({end}::INT) FROM ({kept}) GROUP BY day")
-        for end in ("fewest", "most")
-    )
-    assert all(fewest.get(step, 0) <= found[step] <= most.get(step, 0) for step in STEPS)
-    assert sum(most.values()) - sum(fewest.values()) < 0.1 * sum(most.values())

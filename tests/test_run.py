@@ -159,6 +159,11 @@ def test_an_environment_that_was_moved_is_made_anew(copy: Copy) -> None:
     assert copy.log()[0] == "venv"
 
 
+def test_the_demo_is_that_of_the_program(copy: Copy) -> None:
+    copy.install("python3")
+    assert copy.run("demo", "some-folder").stdout == "ran -m ameles demo some-folder\n"
+
+
 def test_without_python_it_says_what_to_install(copy: Copy) -> None:
     ended = copy.run("demo")
     assert ended.returncode == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from contextlib import closing
 from importlib import util
 from pathlib import Path
@@ -44,7 +45,9 @@ def test_the_story_and_the_files(tmp_path: Path, ameles: Program) -> None:
     table = lines[lines.index(heads) + 2 :]
     assert len(table) == 4 * 5
     last = next(
-        row for row in published if (row["release"], row["key"], row["step"]) == ("visits", "south", "182")
+        row
+        for row in published
+        if (row["release"], row["key"], row["step"]) == ("visits", "south", "182")
     )
     shown = next(line for line in table if line[:3] == ["visits", "south", "182"])
     assert shown[4].replace(",", "") == last["value"]
@@ -64,6 +67,21 @@ def test_a_folder_that_is_not_empty_is_left_alone(
     assert ended.code == 2
     assert "is not an empty folder" in ended.err
     assert len(list(tmp_path.rglob("*"))) == 1 + (there == "a file in it")
+
+
+def test_without_a_name_it_takes_a_folder_that_is_free(
+    tmp_path: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)  # a picture takes a second
+    monkeypatch.setenv("PATH", "")  # where the shell would not find the program
+    (tmp_path / "ameles-demo").mkdir()
+    ended = ameles("demo", "--events", "1000")
+    assert ended.code == 0
+    assert (tmp_path / "ameles-demo-2" / "releases.csv").exists()
+    assert not list((tmp_path / "ameles-demo").iterdir())
+    program = Path(sys.executable).with_name("ameles")
+    assert f"Next: cd ameles-demo-2 && {program} explain visits 98\n" in ended.err
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, ameles: Program) -> None:

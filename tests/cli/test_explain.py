@@ -107,4 +107,6 @@ def test_noises_in_words() -> None:
     assert noise_of(laplace) == f"discrete Laplace of scale {float(laplace.scale):g}"
     gaussian = GaussianBinaryCounter(rho=1, horizon=8)
     assert noise_of(gaussian).startswith("discrete Gaussian of deviation")
-    assert noise_of(ToeplitzCounter(rho=1, horizon=8)) == "discrete Gaussian, filtered over the steps"
+    assert (
+        noise_of(ToeplitzCounter(rho=1, horizon=8)) == "discrete Gaussian, filtered over the steps"
+    )

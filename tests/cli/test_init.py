@@ -34,7 +34,10 @@ GIVEN = {
 def options(**changed: str | None) -> list[str]:
     """All options as words, some changed, some left out."""
     named = {f"--{name.replace('_', '-')}": value for name, value in changed.items()}
-    return [word for pair in {**GIVEN, **named}.items() if pair[1] is not None for word in pair]
+    words = []
+    for name, value in {**GIVEN, **named}.items():
+        words += [name, value] if value is not None else []
+    return words
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +71,22 @@ def test_with_all_options_it_asks_nothing(ameles: Program, monkeypatch: pytest.M
 def test_what_is_not_given_is_asked_and_asked_again(
     ameles: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = ["", "wen", "when", "", "", "soon", "2026-01-01", "1 day", "1h", "-1", "", "", "x", ""]
+    answers = [
+        "",
+        "wen",
+        "when",
+        "",
+        "",
+        "soon",
+        "2026-01-01",
+        "1 day",
+        "1h",
+        "-1",
+        "",
+        "",
+        "x",
+        "",
+    ]
     answer(monkeypatch, *answers)
     ended = ameles("init", "guests.csv")
     assert ended.code == 0, ended.err

@@ -38,7 +38,7 @@ def test_a_renewal_is_kept_and_the_lifetime_sum_goes_on(ameles: Program) -> None
     found = json.loads(ameles("ledger", "--json").out)
     assert found["cap"] == {"currency": "pure", "epsilon": "3/2"}
     assert [one["why"] for one in found["renewals"]] == ["a second season"]
-    assert [entry["on"] for entry in found["entries"]][0] == "flu/visits"
+    assert found["entries"][0]["on"] == "flu/visits"
 
 
 @pytest.mark.usefixtures("site")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -66,6 +67,7 @@ def test_an_error_of_our_own_tells_where_and_nothing_of_what(
     assert ended.value.code == 1
     said = capsys.readouterr()
     assert said.out == ""
+    assert said.err.startswith("error[bug]: ")
     assert "JSONDecodeError in cli/__init__.py, line" in said.err
     assert "Traceback" not in said.err
     assert "canary" not in said.err
@@ -105,7 +107,7 @@ def test_control_c_in_front_of_a_question(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error_to_tell(finished_demo: Path) -> None:
-    command = f"{sys.executable} -m ameles releases --format csv | head -n 1"
+    command = f"{shlex.quote(sys.executable)} -m ameles releases --format csv | head -n 1"
     ended = subprocess.run(
         ["/bin/sh", "-c", command], cwd=finished_demo, capture_output=True, text=True, check=True
     )

@@ -21,7 +21,7 @@ def test_csv_is_what_the_sink_has(ameles: Program) -> None:
 
 @pytest.mark.usefixtures("site")
 def test_some_of_them_as_json(ameles: Program) -> None:
-    arguments = ("--release", "visits", "--key", "south", "--step", "180")
+    arguments = ("--release", "visits", "--key", "south", "--first", "180")
     for form in (("--json",), ("--format", "jsonl")):
         lines = ameles("releases", *arguments, *form).out.splitlines()
         found = [json.loads(line) for line in lines]
@@ -43,11 +43,13 @@ def test_the_table_shows_the_last_and_leaves_out_empty_columns(ameles: Program) 
     assert len(lines) == 5 * 7
     assert "95% of the privacy noise" in ended.err
     assert "Steps from 178 on are shown" in ended.err
-    one = ameles("releases", "--release", "fever-today", "--step", "181")
+    one = ameles("releases", "--release", "fever-today", "--first", "181")
     heads, _, *lines = one.out.splitlines()
     assert heads.split() == ["release", "ends", "(UTC)", "step", "value", "low", "high"]
     assert len(lines) == 2
     assert "are shown" not in one.err
+    some = ameles("releases", "--key", "north", "--first", "95", "--last", "97").out
+    assert [line.split()[4] for line in some.splitlines()[2:]] == ["95", "96", "97"]
 
 
 @pytest.mark.usefixtures("fresh")
@@ -58,7 +60,7 @@ def test_a_stream_that_has_released_nothing(ameles: Program) -> None:
     assert ameles("run", "--until", "2025-10-01").code == 0
     nothing = ameles("releases")
     assert nothing.code == 0
-    assert "Nothing was released yet" in nothing.err
+    assert "Nothing was released there; the stream is at step 0." in nothing.err
     assert ameles("releases", "--format", "csv").out == ",".join(COLUMNS) + "\n"
 
 
@@ -68,7 +70,7 @@ def test_a_stream_that_has_released_nothing(ameles: Program) -> None:
     [
         (("--release", "visit"), "There is no release 'visit'.\n  try: one of visits, fever-today"),
         (("--release", "visits", "--key", "nord"), "one of north, south, east, west"),
-        (("--step", "0"), "Usage: "),
+        (("--first", "0"), "Usage: "),
         (("--format", "xml"), "Usage: "),
     ],
 )

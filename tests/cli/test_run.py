@@ -79,7 +79,9 @@ def test_a_cut_off_is_a_past_moment_in_the_zone_of_the_plan(site: Path) -> None:
     plan = read_plan(site / "ameles.toml")
     assert cut_off(None, plan, now=now) == now
     assert cut_off("2026-01-01", plan, now=now) == datetime(2026, 1, 1, tzinfo=UTC)
-    assert cut_off("2026-01-01T01:00+02:00", plan, now=now) == datetime(2025, 12, 31, 23, tzinfo=UTC)
+    assert cut_off("2026-01-01T01:00+02:00", plan, now=now) == datetime(
+        2025, 12, 31, 23, tzinfo=UTC
+    )
     change('late = "next"', 'late = "next"\nzone = "Europe/Rome"')
     rome = read_plan(site / "ameles.toml")
     assert cut_off("2026-01-01", rome, now=now) == datetime(2025, 12, 31, 23, tzinfo=UTC)
@@ -167,7 +169,11 @@ def test_no_row_is_ever_repeated(fresh: Path, ameles: Program) -> None:
     with (fresh / "visits.csv").open("a", encoding="utf-8") as file:
         file.write(f'2025-10-02T00:00:00Z,{canary},north,"{canary}\n{canary},{canary}\n')
         file.write(f"2025-10-02T00:00:00Z,{canary},{canary},{canary},{canary},{canary},{canary}\n")
-    said = [ameles("run", "--until", "2025-10-11"), ameles("releases"), ameles("ledger", "--export")]
+    said = [
+        ameles("run", "--until", "2025-10-11"),
+        ameles("releases"),
+        ameles("ledger", "--export"),
+    ]
     assert all(ended.code == 0 for ended in said)
     everything = "".join(ended.out + ended.err for ended in said)
     assert canary not in everything

@@ -151,6 +151,7 @@ class Pretender(Tape):
     """Zeros that pass for the operating system's noise."""
 
     genuine: ClassVar[bool] = True
+    now: ClassVar[Pretender]  # that of the view that is being taken
 
 
 def command(*arguments: str) -> tuple[int, str, str]:
@@ -170,6 +171,7 @@ def _replaced(tape: Pretender, inputs: list[IntArray]) -> Iterator[None]:
     """The same noise and random bytes for all, and an eye on what enters the mechanisms."""
     numbers = count()
     matrix = Totals.matrix
+    Pretender.now = tape
 
     def bytes_like_random(size: int) -> bytes:
         return hashlib.shake_256(str(next(numbers)).encode()).digest(size)

@@ -20,11 +20,9 @@ import pytest
 from ameles.connectors import durable
 from ameles.connectors.appended import AppendedSink
 from ameles.core.mechanism import Shape
-from ameles.engine.engine import Engine
-from ameles.engine.gather import Gathered
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
-from ameles.store import StreamRecord, open_store
+from ameles.store import StreamRecord, Transaction, open_store
 from ameles.store.sqlite_session import SqliteSession
 from tests.engine.worlds import COUNT, USER, World, row
 
@@ -33,7 +31,9 @@ WHOLE = 720_720 * MILLION  # also its parts up to the sixteenth are millions
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
 PEOPLE = '[[release]]\nname = "people"\nmeasure = "distinct"\n'
 SINK = '[[sink]]\ncsv = "out.csv"\n'
+# Some users are beyond their bounds, others have only one event.
 ROWS = [row(1 + n % 8, who=f"u{n % 7}", hour=n % 24) for n in range(40)]
+ROWS += [row(6, who=f"w{n}") for n in range(3)]
 NOWHERE = 10**9  # there are not so many places
 MORE = [row(7 + n % 2, who=f"v{n}") for n in range(4)]
 
@@ -169,7 +169,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 
 
 def test_a_death_at_every_place(tmp_path: Path, truth: dict[str, list[Any]]) -> None:
-    assert truth["people"][-1] == 11
+    assert truth["people"][-1] == 14
     at, died = 0, True
     while died:
         at += 1
@@ -184,29 +184,24 @@ class TestBrokenEngines:
     def test_a_position_in_a_transaction_of_its_own_loses_events(
         self, tmp_path: Path, truth: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        gather = Engine._gather
+        put = Transaction.set_position
 
-        def early(self: Engine, stream: StreamRecord, *given: Any) -> Gathered:
-            gathered = gather(self, stream, *given)
-            with self.store.writing() as transaction:
-                transaction.set_position(stream, gathered.position)
-            monkeypatch.setattr(Engine, "_gather", gather)
+        def early(self: Transaction, stream: StreamRecord, position: str) -> None:
+            put(self, stream, position)
+            self._session.rows("COMMIT")
+            monkeypatch.undo()
             raise Died
 
-        monkeypatch.setattr(Engine, "_gather", early)
+        monkeypatch.setattr(Transaction, "set_position", early)
         assert "visits is not the truth" in faults(tmp_path, truth, NOWHERE)[0]
 
     def test_a_position_that_comes_after_the_releases_doubles_events(
         self, tmp_path: Path, truth: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        commit, close = Engine._commit, Engine._close
-
-        def late(*given: Any) -> None:
-            close(*given)
-            monkeypatch.setattr(Engine, "_commit", commit)
-            monkeypatch.setattr(Engine, "_close", close)
+        def after_the_commit(*given: Any) -> None:
+            monkeypatch.undo()
             raise Died
 
-        monkeypatch.setattr(Engine, "_commit", lambda *given: None)
-        monkeypatch.setattr(Engine, "_close", late)
+        monkeypatch.setattr(Transaction, "set_position", lambda *given: None)
+        monkeypatch.setattr(Transaction, "set_sent", after_the_commit)
         assert "visits is not the truth" in faults(tmp_path, truth, NOWHERE)[0]

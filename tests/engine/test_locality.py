@@ -23,8 +23,9 @@ from ameles.connectors import typed
 from ameles.engine.asking import Asking
 from ameles.engine.bounds import Bounding
 from ameles.engine.clock import Clock
-from ameles.engine.engine import Engine
-from ameles.ledger import ledger
+from ameles.engine.launching import bought
+from ameles.engine.pending import Totals
+from ameles.noise.arrays import IntArray
 from tests.engine.neighbours import (
     BOUNDS,
     HORIZON,
@@ -32,6 +33,7 @@ from tests.engine.neighbours import (
     REACH,
     REGIONS,
     Line,
+    Pretender,
     Site,
     View,
     check,
@@ -207,7 +209,7 @@ def test_declared_bounds_are_those_that_the_noise_is_made_for(sites: Sites) -> N
         site, _ = sites.get(unit, "next")
         plan = site.plan(sites.folder)
         for name in site.names:
-            declared = plan.recipes[name].guarantee.contribution
+            declared = bought(plan.recipes[name]).guarantee.contribution
             most = ONCE[name] or steps if name in ONCE else steps * per_step * REACH[name]
             assert declared.steps * declared.bound == most, (unit, name)
 
@@ -442,16 +444,13 @@ class TestBrokenEngines:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Some for every cell that has events, more than where there are none."""
-        release = Engine._release
+        matrix = Totals.matrix
 
-        def eager(
-            self: Engine, transaction: Any, stream: Any, each: Any, pending: Any, *steps: int
-        ) -> None:
-            cells = len(pending.totals[each.measure.name].step)
-            ledger.System().laplace(Fraction(1), cells)
-            release(self, transaction, stream, each, pending, *steps)
+        def eager(self: Totals, *given: int) -> IntArray:
+            Pretender.now.laplace(Fraction(1), len(self.step))
+            return matrix(self, *given)
 
-        monkeypatch.setattr(Engine, "_release", eager)
+        monkeypatch.setattr(Totals, "matrix", eager)
         assert "laws differ" in self.seen(tmp_path, "event", "an undeclared key")
 
     def eve(self, folder: Path, unit: str) -> list[str]:

@@ -181,7 +181,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def releases(users: bool) -> dict[str, str]:
     """Every measure over every span that it can have."""
-    found = {}
+    found: dict[str, str] = {}
     for over in SPANS:
         span = f'over = "{over}"\n'
         found |= {
@@ -235,9 +235,7 @@ def test_every_measure_is_what_a_query_says(site: Site, unit: str) -> None:
         assert np.allclose(found.of(f"mean-{over}"), means, rtol=0, atol=1e-9), over
 
         bins = [f"[{a},{b})" for a, b in pairwise(EDGES)]
-        ages = " ".join(
-            f"WHEN age < {b} THEN '[{a},{b})'" for a, b in pairwise(EDGES)
-        )
+        ages = " ".join(f"WHEN age < {b} THEN '[{a},{b})'" for a, b in pairwise(EDGES))
         key = f"CASE WHEN age = 90 THEN '{bins[-1]}' {ages} ELSE 'other' END"
         binned = site.counts("count(v.step)", key, [*bins, "other"], over, known)
         assert np.array_equal(found.of(f"histogram-{over}"), binned), over

@@ -9,7 +9,7 @@ vault is opened: what was published is there, and never two states can be read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import permutations, product
 from pathlib import Path
@@ -179,14 +179,13 @@ def run(
 def test_whatever_a_power_cut_leaves() -> None:
     cuts = run(3, 8)
     assert cuts.disks > 500
-    assert cuts.ended > 50
+    assert cuts.ended > 30
 
 
 def test_a_slot_that_is_torn_at_any_byte() -> None:
-    # Larger pieces for the ciphertexts would be enough; they are small.
     cuts = run(1, 1)
-    assert cuts.disks > 600
-    assert cuts.ended > 300
+    assert cuts.disks > 4000
+    assert cuts.ended > 90, "each with other bytes"
 
 
 KILLS = [(number, when) for number in range(5) for when in ("before", "after")]
@@ -199,11 +198,15 @@ def test_what_was_in_the_cache_is_on_the_disk_before_it_is_published(
     assert run(1, 128, kill=kill).disks > 20
 
 
+@dataclass
 class Lazy(Disk):
-    """A vault that lets the system write when it likes."""
+    """A vault that lets the system write some file when it likes."""
+
+    name: str = ""
 
     def fdatasync(self, handle: int) -> None:
-        pass
+        if self.paths[handle].name != self.name:
+            super().fdatasync(handle)
 
 
 def trusting(found: opening.Opened) -> Record:
@@ -215,18 +218,19 @@ def trusting(found: opening.Opened) -> Record:
 RECOVER = opening._recover
 
 
-def test_a_vault_that_does_not_sync_is_caught() -> None:
-    with pytest.raises(AssertionError, match="ended, though|published, and"):
-        run(2, 128, record_on=Lazy)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("flu.key", "published, and then gone"), ("state.1", "ended, though the slot is whole")],
+)
+def test_a_vault_that_does_not_sync_is_caught(name: str, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        run(2, 128, record_on=lambda: Lazy(name=name))
 
 
-def test_a_vault_that_trusts_what_it_reads_is_caught() -> None:
-    caught = 0
-    with patch.object(opening, "_recover", trusting):
-        for kill in KILLS:
-            try:
-                run(1, 128, kill=kill)
-            except AssertionError as failure:
-                assert "published, and then gone" in str(failure)
-                caught += 1
-    assert caught == 2, "after the key was written, and before it was synced"
+@pytest.mark.parametrize("kill", KILLS)
+def test_a_vault_that_trusts_what_it_reads_is_caught(kill: tuple[int, str | int]) -> None:
+    # The third call writes the key and the fourth syncs it: in between it is in the cache alone.
+    unsafe = kill in ((2, "after"), (3, "before"))
+    caught = pytest.raises(AssertionError, match=r"though the slot is whole|and then gone")
+    with patch.object(opening, "_recover", trusting), caught if unsafe else nullcontext():
+        run(1, 128, kill=kill)

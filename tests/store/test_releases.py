@@ -12,7 +12,7 @@ import pytest
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.release import COLUMNS, Release
 from ameles.store import Store, StreamRecord
-from ameles.store.releases import ROWS
+from ameles.store.sqlite_session import PUBLISHED
 from tests.store.stores import launch, minutes, new_store
 
 
@@ -216,7 +216,7 @@ def test_a_key_has_one_series(tmp_path: Path) -> None:
 
 def test_reading_in_order_needs_no_sorting(tmp_path: Path) -> None:
     with new_store(tmp_path) as store, store.reading() as transaction:
-        rows = transaction._session.rows(f"EXPLAIN QUERY PLAN {ROWS}", (1, 1, 9, 1, 9))
+        rows = transaction._session.rows(f"EXPLAIN QUERY PLAN {PUBLISHED}", (1, 1, 9, 1, 9))
         assert [row[3] for row in rows] == [
             "SEARCH step USING PRIMARY KEY (stream=? AND step>? AND step<?)",
             "SEARCH release USING PRIMARY KEY (stream=? AND step=? AND series>? AND series<?)",

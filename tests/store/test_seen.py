@@ -104,8 +104,8 @@ def test_a_question_looks_up_each_user_and_scans_nothing(tmp_path: Path) -> None
 
 def plan_of(transaction: Transaction) -> list[str]:
     session = transaction._session
-    session.scratch("asked", 'place INTEGER, "user" BLOB', [])
-    return [row[3] for row in session.rows(f"EXPLAIN QUERY PLAN {FOUND}", (1, 0))]
+    asked = {"place": np.arange(0), "user": list[bytes]()}
+    return [row[3] for row in session.asking(f"EXPLAIN QUERY PLAN {FOUND}", asked, (1, 0))]
 
 
 def test_what_was_asked_is_not_in_any_file(tmp_path: Path) -> None:

@@ -12,13 +12,26 @@ from pathlib import Path
 
 import typer
 
-from ameles.cli.commands import app
 from ameles.core.exceptions import AmelesError
 
 __all__ = ["main"]
 
 INTERRUPTED = 130
 PACKAGE = Path(__file__).parents[1]
+
+
+class Unforeseen(AmelesError):
+    """An error of our own; what was released stays."""
+
+    code = "bug"
+
+
+def app() -> None:
+    """Reads the command line and does what it says."""
+    # Here, because it takes a second in which a person may change their mind.
+    from ameles.cli.commands import app as commands
+
+    commands()
 
 
 def main() -> None:
@@ -46,11 +59,11 @@ def _outcome() -> int:
         return 1
     except Exception as surprise:
         typer.echo(str(unforeseen(surprise)), err=True)
-        return AmelesError.exit_code
+        return Unforeseen.exit_code
     return 0
 
 
-def unforeseen(surprise: Exception) -> AmelesError:
+def unforeseen(surprise: Exception) -> Unforeseen:
     """What is said about an error of our own: where it happened, not its text.
 
     Texts of errors quote what the program was working on, which may be an event.
@@ -61,7 +74,7 @@ def unforeseen(surprise: Exception) -> AmelesError:
         if file.is_relative_to(PACKAGE):
             place = f" in {file.relative_to(PACKAGE)}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    return AmelesError(
+    return Unforeseen(
         f"Something went wrong that Ameles does not know: {type(surprise).__name__}{place}.",
         why="its message is withheld, because it may quote events; what was released stays",
         tip="ameles doctor; and please report this line",

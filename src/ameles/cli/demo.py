@@ -6,10 +6,14 @@ Ameles print a true value.
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 import time
 from contextlib import closing
 from importlib import resources
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +34,7 @@ from ameles.plot import releases as drawn
 from ameles.simulate import season, write_csv
 from ameles.store import open_store
 
-DEFAULT_FOLDER = Path("ameles-demo")
+DEFAULT_FOLDER = "ameles-demo"
 EVENTS = 100_000
 SHOWN = (28, 63, 84, 98, 182)
 PANELS = {
@@ -50,8 +54,12 @@ FILES = {
 
 def demo(
     folder: Annotated[
-        Path, typer.Argument(help="A folder that does not exist yet, or is empty.")
-    ] = DEFAULT_FOLDER,
+        Path | None,
+        typer.Argument(
+            help="A folder that does not exist yet, or is empty.",
+            show_default=f"{DEFAULT_FOLDER}, or with a number",
+        ),
+    ] = None,
     events: Annotated[int, typer.Option(help="How many visits to simulate.", min=1000)] = EVENTS,
 ) -> None:
     """Simulate an influenza site and publish its season.
@@ -59,6 +67,7 @@ def demo(
     Makes a folder with the visits, a plan, a store and the releases, and shows what came out.
     """
     since = time.monotonic()
+    folder = _free() if folder is None else folder
     _empty(folder)
     _say("A season of visits to an influenza self-assessment site, simulated; and its plan:")
     # Most people come once or twice; a few come very often, and meet the bounds.
@@ -86,7 +95,21 @@ def demo(
         if (folder / name).exists():
             _say(f"  {folder / name}: {what}")
     _say(f"Done in {time.monotonic() - since:.0f} s. True values are here because nobody is real.")
-    _say(f"Next: cd {folder} && ameles explain visits 98")
+    _say(f"Next: cd {folder} && {_program()} explain visits 98")
+
+
+def _free() -> Path:
+    """The first folder of the default name that is not there."""
+    names = (DEFAULT_FOLDER if number == 1 else f"{DEFAULT_FOLDER}-{number}" for number in count(1))
+    return next(path for path in map(Path, names) if not path.exists())
+
+
+def _program() -> str:
+    """What to type for this program: where it is, if the shell would not find it."""
+    beside = Path(sys.executable).with_name("ameles")
+    if shutil.which("ameles") is None and beside.exists():
+        return shlex.quote(str(beside))
+    return "ameles"
 
 
 def _empty(folder: Path) -> None:

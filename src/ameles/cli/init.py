@@ -22,7 +22,12 @@ KINDS = ("text", "integer", "number", "boolean", "timestamp")
 
 
 def init(
-    source: Annotated[Path, typer.Argument(help="A file of events: csv, jsonl or parquet.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="A file of events: csv, jsonl or parquet.", metavar="FILE", readable=False
+        ),
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the plan.")
     ] = DEFAULT,
@@ -106,7 +111,10 @@ def init(
         with output.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as problem:
-        raise BadInput(f"'{output}' cannot be written: {problem.strerror or problem}.") from None
+        raise BadInput(
+            f"'{output}' cannot be written: {problem.strerror or problem}.",
+            tip="--output in a folder in which this user may write",
+        ) from None
     same = output == DEFAULT
     typer.echo(f"Wrote {output}. Next: ameles plan{'' if same else f' {output}'}", err=True)
 

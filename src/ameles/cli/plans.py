@@ -25,7 +25,9 @@ DEFAULT = Path("ameles.toml")
 QUIET_SECONDS = 1.0
 PIPED_WIDTH = 200
 
-PlanFile = Annotated[Path, typer.Argument(help="The plan, a TOML file.", metavar="[PLAN]")]
+PlanFile = Annotated[
+    Path, typer.Argument(help="The plan, a TOML file.", metavar="PLAN", readable=False)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
@@ -76,7 +78,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1)
     console = Console()
     if not console.is_terminal:
         console = Console(width=PIPED_WIDTH)  # a file has no right edge to wrap at
-    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for place, head in enumerate(heads):
         grid.add_column(head, justify="left" if place < left else "right", no_wrap=place >= left)
     for row in rows:

@@ -44,7 +44,10 @@ def releases(
         str | None, typer.Option("--release", help="Of this release only.", metavar="NAME")
     ] = None,
     key: Annotated[str | None, typer.Option(help="Of this key only.", metavar="KEY")] = None,
-    step: Annotated[int, typer.Option(help="From this step on.", min=1)] = 1,
+    first: Annotated[int, typer.Option(help="From this step on.", min=1, metavar="STEP")] = 1,
+    last: Annotated[
+        int | None, typer.Option(help="Up to this step.", min=1, metavar="STEP")
+    ] = None,
     form: Annotated[
         Format, typer.Option("--format", help="A table of the last ones, or all of them.")
     ] = Format.TABLE,
@@ -65,21 +68,21 @@ def releases(
         if key is not None:
             known("key", key, [line.key for line in wanted])
         if form is not Format.TABLE:
-            rows = transaction.release_rows(stream, release=name, key=key, first=step)
+            rows = transaction.release_rows(stream, release=name, key=key, first=first, last=last)
             _print(rows, form)
             return
         keys = sum(key in (None, line.key) for line in wanted)
-        first = max(step, stream.released - max(1, SHOWN // keys) + 1)
-        found = list(
-            islice(transaction.releases(stream, release=name, key=key, first=first), 4 * SHOWN)
-        )
+        end = stream.released if last is None else min(last, stream.released)
+        shown = max(first, end - max(1, SHOWN // keys) + 1)
+        some = transaction.releases(stream, release=name, key=key, first=shown, last=end)
+        found = list(islice(some, 4 * SHOWN))
     _show(found)
     if not found:
-        typer.echo(f"Nothing was released yet from step {step} on.", err=True)
+        typer.echo(f"Nothing was released there; the stream is at step {end}.", err=True)
         return
     typer.echo("low to high holds 95% of the privacy noise, and no other error.", err=True)
-    if first > step:
-        typer.echo(f"Steps from {first} on are shown; --format csv prints all.", err=True)
+    if shown > first:
+        typer.echo(f"Steps from {shown} on are shown; --format csv prints all.", err=True)
 
 
 def _print(rows: Iterable[tuple[object, ...]], form: Format) -> None:

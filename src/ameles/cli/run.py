@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Protocol
 from zoneinfo import ZoneInfo
 
 import typer
@@ -13,9 +13,22 @@ import typer
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.core.exceptions import BadInput
 from ameles.engine.clock import instant
-from ameles.engine.engine import Engine, Report
+from ameles.engine.engine import Engine
 from ameles.engine.plan import Plan, read_plan
 from ameles.store import open_store
+
+
+class Report(Protocol):
+    """What a run did, in steps."""
+
+    @property
+    def launched(self) -> bool: ...
+    @property
+    def released(self) -> int: ...
+    @property
+    def new(self) -> int: ...
+    @property
+    def horizon(self) -> int | None: ...
 
 
 def run(

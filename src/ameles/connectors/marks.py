@@ -86,7 +86,8 @@ def replaced(name: str) -> StoreRefused:
     return StoreRefused(
         f"The file '{name}' was replaced or cut since it was last read.",
         why="which of its events were counted before can no longer be told",
-        tip="put the file back as it was and only append to it, or give new events in a new file",
+        tip="put the file back as it was and only append to it; for files that are rotated, a "
+        'source such as "events.csv*", which also matches their old names',
     )
 
 
@@ -122,6 +123,19 @@ def _mark(file: dict[str, Any]) -> Mark:
     if not sound or not all(isinstance(text, str) for text in texts):
         raise TypeError
     return mark
+
+
+def last_newline(path: Path, start: int, end: int) -> int:
+    """Where the last whole line between two places of a file ends; ``start`` if there is none."""
+    with path.open("rb") as file:
+        while end > start:
+            block = max(start, end - SPAN)
+            file.seek(block)
+            found = file.read(end - block).rfind(b"\n")
+            if found >= 0:
+                return block + found + 1
+            end = block
+    return start
 
 
 def size_of(path: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -12,12 +13,13 @@ import duckdb
 from ameles.connectors import marks
 from ameles.connectors.duck import connect
 from ameles.connectors.marks import Mark
-from ameles.connectors.source import Found, Reading, Source, find_files, unreadable
+from ameles.connectors.source import Found, Reading, Source, find_files, sizes, unreadable
 from ameles.connectors.typed import Typed, typed
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.measures.fields import identifier, literal
 
 _MEMORY = 256 << 20  # to look into a footer
+_MAGIC = b"PAR1"  # the last bytes of every whole file
 
 
 class ParquetSource(Source):
@@ -38,10 +40,17 @@ class ParquetSource(Source):
     def paths(self) -> tuple[str, ...]:
         return tuple(_opened(file) for file in self._files())
 
-    def reading(self, position: str | None) -> ParquetReading:
+    def ends(self) -> dict[str, int]:
+        return sizes(self._files())
+
+    def reading(
+        self, position: str | None, ends: Mapping[str, int] | None = None
+    ) -> ParquetReading:
         taken = marks.from_json("parquet", position)
         fresh = []
         for file in self._files():
+            if ends is not None and file.name not in taken and not _finished(file, ends):
+                continue
             try:
                 known = taken.get(file.name)
                 if known is None:
@@ -97,6 +106,17 @@ class ParquetReading(Reading):
             yield self._relations[file]
             if not mark.fits_parquet(file.path):
                 raise _changed(file.name)
+
+
+def _finished(file: Found, ends: Mapping[str, int]) -> bool:
+    """Whether a file was there and has its end: one that is still being written waits."""
+    try:
+        with file.path.open("rb") as opened:
+            end = opened.seek(0, os.SEEK_END)
+            opened.seek(max(0, end - len(_MAGIC)))
+            return ends.get(file.name) == end and opened.read() == _MAGIC
+    except OSError:
+        raise unreadable(file.name) from None
 
 
 def _opened(file: Found) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import glob
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,8 +53,16 @@ class Source(ABC):
         """The files that DuckDB itself opens."""
 
     @abstractmethod
-    def reading(self, position: str | None) -> Reading:
-        """What it has beyond a stored position; None: all of it."""
+    def ends(self) -> dict[str, int]:
+        """How far each of its files goes at this moment, in bytes."""
+
+    @abstractmethod
+    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
+        """What it has beyond a stored position; None: all of it.
+
+        With ``ends``, what it had when they were taken, in whole lines: a line that is still being
+        written waits for its newline.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +81,22 @@ def find_files(text: str, base: Path) -> tuple[Found, ...]:
     return tuple(Found(name, base / name) for name in names if (base / name).is_file())
 
 
-def open_source(text: str, columns: Mapping[str, str], base: Path) -> Source:
-    """The source that a plan names; ``columns`` are its columns with their kinds."""
+def sizes(files: Iterable[Found]) -> dict[str, int]:
+    """The bytes of each file that is there."""
+    found = {}
+    for file in files:
+        with suppress(OSError):  # gone since it was listed
+            found[file.name] = file.path.stat().st_size
+    return found
+
+
+def open_source(
+    text: str, columns: Mapping[str, str], base: Path, *, waiting: bool = False
+) -> Source:
+    """The source that a plan names; ``columns`` are its columns with their kinds.
+
+    ``waiting`` says that its files may still be to come.
+    """
     # Here, because the files of this package that implement a source import this one.
     from ameles.connectors.csv_lines import CsvLines
     from ameles.connectors.json_lines import JsonLines
@@ -81,7 +104,8 @@ def open_source(text: str, columns: Mapping[str, str], base: Path) -> Source:
     from ameles.connectors.text import TextSource
 
     check_kinds(columns)
-    ending = Path(text).suffix.lower()
+    # "events.csv*" also matches what events.csv is renamed to when it is rotated
+    ending = Path(text.rstrip("*.")).suffix.lower()
     source: Source
     match ending:
         case ".csv":
@@ -96,7 +120,7 @@ def open_source(text: str, columns: Mapping[str, str], base: Path) -> Source:
                 why="the kind of a file is told by the ending of its name",
                 tip="a path or pattern that ends in .csv, .jsonl, .ndjson or .parquet",
             )
-    if not find_files(text, base):
+    if not waiting and not find_files(text, base):
         raise PlanError(
             f"No file matches the source {text!r}.",
             why="a source is a path, or a pattern, from the folder of the plan",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
 
@@ -15,8 +15,8 @@ import numpy as np
 from ameles.connectors import marks
 from ameles.connectors.duck import quiet
 from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, blocks, chunks, text
-from ameles.connectors.marks import Mark, replaced
-from ameles.connectors.source import Found, Reading, Source, find_files, unreadable
+from ameles.connectors.marks import Mark, last_newline, replaced
+from ameles.connectors.source import Found, Reading, Source, find_files, sizes, unreadable
 
 _VIEW = "ameles_text"
 LINES = f"(SELECT unnest(string_split(chunk, chr(10))) AS line FROM {_VIEW})"
@@ -83,11 +83,16 @@ class TextSource(Source):
     def paths(self) -> tuple[str, ...]:
         return ()
 
-    def reading(self, position: str | None) -> TextReading:
+    def ends(self) -> dict[str, int]:
+        return sizes(self._files())
+
+    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> TextReading:
         taken = marks.from_json("text", position)
+        files = [file for file in self._files() if ends is None or file.name in ends]
+        self._follow_names(files, taken)
         segments = []
-        for file in self._files():
-            segment = self._segment(file, taken)
+        for file in files:
+            segment = self._segment(file, taken.get(file.name), ends)
             if segment is not None:
                 segments.append(segment)
                 taken[file.name] = segment.mark
@@ -96,14 +101,16 @@ class TextSource(Source):
     def _files(self) -> tuple[Found, ...]:
         return find_files(self._pattern, self._base)
 
-    def _segment(self, file: Found, taken: dict[str, Mark]) -> Segment | None:
+    def _segment(
+        self, file: Found, known: Mark | None, ends: Mapping[str, int] | None
+    ) -> Segment | None:
         """What to read of a file; None if it has nothing that was not taken."""
-        known = taken.get(file.name) or self._renamed(file, taken)
+        start = known.offset if known else 0
         with _readable(file):
-            if known is not None and not known.fits(file.path):
-                raise replaced(file.name)
             end = marks.size_of(file.path)
-            if end == (known.offset if known else 0):
+            if ends is not None:
+                end = last_newline(file.path, start, min(end, ends[file.name]))
+            if end <= start:
                 return None
             names, body = self._header(file)
             self._dialect.check(names, file.name)
@@ -112,13 +119,28 @@ class TextSource(Source):
             return Segment(file, body, mark, names, within=False)
         return Segment(file, known.offset, mark, names, within=known.within)
 
-    def _renamed(self, file: Found, taken: dict[str, Mark]) -> Mark | None:
-        """The mark of a file that has this content and is no longer under its own name."""
-        for mark in [*taken.values()]:
-            gone = not (self._base / mark.name).is_file()
-            if gone and mark.offset and mark.fits(file.path):
-                return taken.pop(mark.name)
-        return None
+    def _follow_names(self, files: list[Found], taken: dict[str, Mark]) -> None:
+        """A file that was renamed keeps its mark; one that is no longer itself is refused."""
+        moved = {}
+        for file in files:
+            with _readable(file):
+                mark = taken.get(file.name)
+                if mark is not None and not mark.fits(file.path):
+                    moved[file.name] = taken.pop(file.name)
+        for mark in taken.values():
+            if mark.offset and not (self._base / mark.name).is_file():
+                moved[mark.name] = mark
+        for file in files:
+            with _readable(file):
+                found = [m for m in moved.values() if m.offset and m.fits(file.path)]
+            if found and file.name not in taken:
+                mark = max(found, key=lambda one: one.offset)
+                del moved[mark.name]
+                taken.pop(mark.name, None)
+                taken[file.name] = replace(mark, name=file.name)
+        for name in moved:
+            if name not in taken:  # its name is there, with something else in it
+                raise replaced(name)
 
     def _header(self, file: Found) -> tuple[tuple[str, ...], int]:
         """A file's columns, and where its events begin."""

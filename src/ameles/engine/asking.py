@@ -58,30 +58,34 @@ class Asking:
         released: int,
         last: int,
         salt: str,
+        arrived: int | None = None,
         share: int = 0,
         shares: int = 1,
     ) -> str:
         """SELECT step, answers and, for users, who and the event's place; counted rows only.
 
         ``released`` is the last step that was released: events of it and of earlier ones are
-        late.  Events of steps after ``last`` count nowhere.  Of the users, one share of several
-        is taken.
+        late.  Events of steps after ``last`` count nowhere.  ``arrived`` is the step of events
+        without a time.  Of the users, one share of several is taken.
         """
         stream, privacy = self.plan.stream, self.plan.privacy
         if shares > 1:  # first of all: the other rows need no answers
             part = f"hash('{salt}', CAST({identifier(privacy.user or '')} AS VARCHAR))"
             relation = f"(SELECT * FROM {relation} WHERE {part} % {shares} = {share})"
-        us = f"epoch_us({identifier(stream.time or '')})"
-        own = self.plan.clock.step_sql(us, last)
+        if stream.time is None:
+            own = "NULL" if arrived is None or arrived > last else str(arrived)
+        else:
+            own = self.plan.clock.step_sql(f"epoch_us({identifier(stream.time)})", last)
         late = str(released + 1) if stream.late == "next" and released < last else "NULL"
         answers = [*self._answers()]
         if privacy.user is not None:
             columns = ", ".join(identifier(name) for name in stream.columns)
             # Equal places are equal events: which of them is kept makes no difference.
+            who = f"CAST({identifier(privacy.user)} AS VARCHAR)"
             answers += [
-                f"CAST({identifier(privacy.user)} AS VARCHAR) AS who",
+                f"{who} AS who",
                 f"hash('{salt}', {columns}) AS place",
-                f"hash('{salt}', who) AS part",
+                f"hash('{salt}', {who}) AS part",
             ]
         if stream.weight is not None:
             answers.append(f"{identifier(stream.weight)} AS weight")

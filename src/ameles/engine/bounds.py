@@ -83,7 +83,7 @@ class Bounding:
         if span == "step":
             unseen, one = "", "key, step ORDER BY place"
         else:
-            unseen = f" AND (marks >> {self.marks.index(release)}) & 1 = 0"
+            unseen = f" AND (marks & {_bit(self.marks.index(release))}) = 0"
             one = "key, span ORDER BY step, place"
         return (
             f"SELECT step, {cell} AS cell FROM allowed WHERE {cell} IS NOT NULL{unseen} "
@@ -110,7 +110,7 @@ class Bounding:
         if not self.remembers:
             return None
         bits = " | ".join(
-            f"CASE WHEN bool_or({cells[name]} IS NOT NULL) THEN {1 << place} ELSE 0 END"
+            f"CASE WHEN bool_or({cells[name]} IS NOT NULL) THEN {_bit(place)} ELSE 0 END"
             for place, name in enumerate(self.marks)
         )
         found = self._fetched(
@@ -214,6 +214,11 @@ class Bounding:
 
     def _fetched(self, query: str) -> dict[str, Any]:
         return self.duck.execute(query).fetchnumpy()
+
+
+def _bit(place: int) -> str:
+    """SQL: a BIGINT with this bit alone; the last of 64 makes it negative."""
+    return f"CAST({1 << place if place < 63 else -(1 << 63)} AS BIGINT)"
 
 
 def _whole(values: Any) -> IntArray:

@@ -125,16 +125,31 @@ class Checking:
     def _names(self, releases: list[Measure]) -> None:
         names = [release.name for release in releases]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            self.problems.append(Problem(f"release '{name}'", "Two releases have this name."))
+            self.problems.append(
+                Problem(
+                    f"release '{name}'",
+                    "Two releases have this name.",
+                    why="what is published is found by it",
+                    tip=f'name = "{name}-2" for one of them',
+                )
+            )
 
     def _stream(self, stream: StreamSection, privacy: PrivacySection) -> None:
-        if stream.time is None:
+        if stream.time is None and stream.source != "-":
             self.problems.append(
                 Problem(
                     "stream.time",
                     "It is missing: events of a file need a time of their own.",
-                    why="a replay has no arrival times",
+                    why="when they arrived in the file is not known",
                     tip='time = "reported_at", declared as timestamp in columns',
+                )
+            )
+        if stream.source != "-" and "format" in stream.model_fields_set:
+            self.problems.append(
+                Problem(
+                    "stream.format",
+                    "It is for standard input; the format of a file is told by its ending.",
+                    tip='source = "-", or leave it out',
                 )
             )
         steps = stream.clock.latest

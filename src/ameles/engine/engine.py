@@ -159,8 +159,7 @@ class Engine:
                     raise StoreRefused(f"The store has no state of release '{release.name}'.")
                 recipe = recipe_from_json(state.recipe)
                 terms = self.plan.terms(release)
-                width = release.question.width
-                history = np.frombuffer(state.history, dtype="<i8").reshape(-1, width)
+                history = _history(state.history, terms.window or 0, release.question.width)
                 lines.append(
                     _Line(
                         measure=release,
@@ -169,7 +168,7 @@ class Engine:
                         run=ledger.resume(bought(recipe), state.snapshot),
                         entry=state.entry,
                         series=series[release.name],
-                        history=_padded(history.astype(np.int64), terms.window or 0, width),
+                        history=history,
                     )
                 )
         return lines
@@ -301,10 +300,17 @@ class Engine:
         transaction.set_state(stream, line.measure.name, state)
 
 
-def _padded(history: IntArray, window: int, width: int) -> IntArray:
+def _history(stored: bytes, window: int, width: int) -> IntArray:
     """The outputs of the last window, with zeros for steps before the first."""
-    missing = window - len(history)
-    return np.concatenate([np.zeros((missing, width), dtype=np.int64), history])
+    missing = 8 * window * width - len(stored)
+    if missing < 0 or missing % (8 * width):
+        raise StoreRefused(
+            "The outputs of earlier steps cannot be read.",
+            why="the store is damaged",
+            tip="a backup of the store that is not older than its sinks",
+        )
+    outputs = np.frombuffer(bytes(missing) + stored, dtype="<i8").astype(np.int64)
+    return outputs.reshape(window, width)
 
 
 def _pending(transaction: Transaction, stream: StreamRecord) -> Pending:

@@ -7,7 +7,8 @@ events alone, so shares are independent and their sums add up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +59,7 @@ class Gathering:
     salt: bytes
     waiting: Pending
     lookup: Lookup | None
+    arrived: int | None = None
 
     def gather(self) -> Gathered:
         """Everything that the source has now."""
@@ -79,7 +81,7 @@ class Gathering:
     def _asking(self) -> Asking:
         return Asking(self.plan)
 
-    def _selected(self, share: int = 0, shares: int = 1) -> Iterator[str]:
+    def _selected(self, share: int = 0, shares: int = 1) -> Generator[str]:
         """The events of each scan, with their answers."""
         for relation in self.reading.scans(self.duck):
             yield self._asking.events(
@@ -87,6 +89,7 @@ class Gathering:
                 released=self.released,
                 last=self.last,
                 salt=self.salt.hex(),
+                arrived=self.arrived,
                 share=share,
                 shares=shares,
             )
@@ -105,13 +108,10 @@ class Gathering:
         cells = self._asking.cells
         for share in range(passes):
             bounding = self._bounding(tuple(name for name in once if once[name] == "life"))
-            with quiet("bounding what each user adds"):
-                kept = bounding.take(
-                    self._selected(share, passes),
-                    self.waiting.candidates,
-                    share=share,
-                    passes=passes,
-                )
+            selected = self._selected(share, passes)
+            # Closed now, if it fails: at its end it takes back what the next try is to read.
+            with quiet("bounding what each user adds"), closing(selected):
+                kept = bounding.take(selected, self.waiting.candidates, share=share, passes=passes)
             self._add_up(kept, parts, None)
             for name, span in once.items():
                 self._add_up_one(name, bounding.once(cells[name], name, span), parts)

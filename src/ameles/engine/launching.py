@@ -31,7 +31,9 @@ def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
         )
 
 
-def launch(transaction: Transaction, plan: Plan, identity: UUID, noise: Noise | None) -> None:
+def launch(
+    transaction: Transaction, plan: Plan, identity: UUID, noise: Noise | None
+) -> StreamRecord:
     """Pays for the plan and creates its stream; all of it, or nothing."""
     name, population = plan.stream.name, plan.privacy.population
     if transaction.stream(name) is not None:
@@ -58,6 +60,7 @@ def launch(transaction: Transaction, plan: Plan, identity: UUID, noise: Noise | 
         entry = entries[run.id]
         transaction.add_series(stream, release.name, release.keys, type(recipe).__name__, entry)
         transaction.set_state(stream, release.name, state_of(recipe, run, entry, b""))
+    return stream
 
 
 def bought(recipe: Recipe) -> Buyable[Run[Any, Any]]:

@@ -99,6 +99,11 @@ class Pending:
     def __repr__(self) -> str:
         return "<Pending>"
 
+    def after(self, step: int) -> Pending:
+        """What waits once the steps up to this one are released."""
+        later = {name: totals.split(step)[1] for name, totals in self.totals.items()}
+        return Pending(later, self.candidates, self.hashed_by)
+
     def to_bytes(self) -> bytes:
         """All arrays, for the store: secret."""
         parts: dict[str, NDArray[Any]] = {}

@@ -55,20 +55,48 @@ def _problem(error: ErrorDetails, place: str, known: list[str]) -> Problem:
     parts = [str(part) for part in error["loc"] if not str(part).endswith("[key]")]
     key = ".".join([place, *parts]) if place else ".".join(parts)
     context = error.get("ctx", {})
+    name = parts[-1] if parts else place
     match error["type"]:
         case "ameles":
             return Problem(key, context["what"], context["why"], context["tip"])
         case "missing":
-            return Problem(key, "It is missing.", tip=f"{parts[-1]} = ...")
+            return Problem(key, "It is missing.", tip=f"{name} = ...")
         case "extra_forbidden":
-            near = get_close_matches(parts[-1], known, n=1)
+            near = get_close_matches(name, known, n=1)
             tip = f"{near[0]}" if near else f"one of {', '.join(sorted(known))}"
             return Problem(key, "There is no such key.", tip=tip)
         case "literal_error":
-            return Problem(key, f"It must be {context['expected']}.")
+            expected = str(context["expected"])
+            return Problem(key, f"It must be {expected}.", tip=f"{name} = {_first(expected)}")
         case "greater_than_equal" | "less_than_equal":
             limit = context.get("ge", context.get("le"))
             side = "at least" if "ge" in context else "at most"
-            return Problem(key, f"It must be {side} {limit}.")
+            return Problem(key, f"It must be {side} {limit}.", tip=f"{name} = {limit}")
+        case kind if kind in _KINDS:
+            what, example = _KINDS[kind]
+            return Problem(key, f"It must be {what}.", tip=f"{name} = {example}")
+        case "model_type" | "model_attributes_type":
+            return Problem(key, "It must be a table.", tip=f"[{key}]")
+        case "string_too_short" | "too_short":
+            return Problem(key, "It must not be empty.", tip=f"{name} = ...")
     said = str(error["msg"])
     return Problem(key, f"{said[:1].upper()}{said[1:]}.")
+
+
+_KINDS = {
+    "string_type": ("a text in quotes", '"..."'),
+    "int_type": ("a whole number", "1"),
+    "bool_type": ("true or false", "true"),
+    "dict_type": ("a table", "{ ... }"),
+    "list_type": ("a list", "[...]"),
+    "tuple_type": ("a list", "[...]"),
+}
+
+
+def _first(expected: str) -> str:
+    """The first of the texts that pydantic lists, as a plan has it.
+
+    >>> _first("'next' or 'drop'")
+    '"next"'
+    """
+    return '"' + expected.split("'")[1] + '"'

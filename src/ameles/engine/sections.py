@@ -51,6 +51,7 @@ class StreamSection(Section):
 
     name: Name
     source: str = Field(min_length=1)
+    format: Literal["csv", "jsonl"] = "csv"  # of standard input
     time: Column | None = None
     columns: dict[Column, Kind] = Field(min_length=1)
     weight: Column | None = None
@@ -59,6 +60,7 @@ class StreamSection(Section):
     zone: str = "UTC"
     horizon: int | None = Field(default=None, ge=1, le=MOST_STEPS)
     late: Literal["next", "drop"] = "next"
+    grace: Length | None = None
 
     @field_validator("zone")
     @classmethod
@@ -75,7 +77,9 @@ class StreamSection(Section):
     @classmethod
     def _reachable(cls, start: datetime) -> datetime:
         if not 1970 <= start.year <= 9000:
-            raise problem("A stream starts between the years 1970 and 9000.")
+            raise problem(
+                "A stream starts between the years 1970 and 9000.", tip='start = "2026-01-01"'
+            )
         return start
 
     @model_validator(mode="after")
@@ -91,6 +95,11 @@ class StreamSection(Section):
                     tip=f'columns = {{ {column} = "{kind}", ... }}',
                 )
         return self
+
+    @property
+    def grace_us(self) -> int:
+        """How long after its end a step stays open, in microseconds."""
+        return 0 if self.grace is None else self.grace.microseconds
 
     @property
     def clock(self) -> Clock:

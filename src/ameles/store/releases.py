@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,21 +19,6 @@ Numbers: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
 
 _BLOCK = 1 << 16  # rows that are Python objects at one time
 _FOREVER = 1 << 62
-
-# Steps outside, releases inside: a range of each step's rows, in order and without sorting.
-# SQLite takes CROSS JOIN as an order; the plus keeps it from using the range of steps twice,
-# which would read all rows of the range for each of its steps.
-ROWS = (
-    "SELECT step.step, step.start_us, step.end_us, release.series, release.value, release.low, "
-    "release.high, release.label FROM step CROSS JOIN release WHERE step.stream = ? "
-    "AND step.step BETWEEN ? AND ? AND release.stream = step.stream "
-    "AND release.step = +step.step AND release.series BETWEEN ? AND ? "
-    "ORDER BY step.step, release.series"
-)
-INSERT = (
-    "INSERT INTO release (stream, step, series, value, low, high, label) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?)"
-)
 
 
 class Releases(States):
@@ -53,13 +37,16 @@ class Releases(States):
         first = self._session.one(
             "SELECT coalesce(max(number), 0) + 1 FROM series WHERE stream = ?", (stream.number,)
         )
-        self._session.write_many(
-            'INSERT INTO series (stream, number, release, "key", mechanism, entry) '
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                (stream.number, number, release, key, mechanism, entry)
-                for number, key in enumerate(keys, start=first)
-            ),
+        self._session.append(
+            "series",
+            {
+                "stream": stream.number,
+                "number": np.arange(first, first + len(keys)),
+                "release": release,
+                "key": list(keys),
+                "mechanism": mechanism,
+                "entry": entry,
+            },
             double=f"A key of release '{release}' has a series already.",
         )
         return int(first)
@@ -75,9 +62,15 @@ class Releases(States):
 
     def add_steps(self, stream: StreamRecord, steps: Iterable[tuple[int, int, int]]) -> None:
         """Steps with their start and end, in microseconds since 1970, UTC."""
-        self._session.write_many(
-            "INSERT INTO step (stream, step, start_us, end_us) VALUES (?, ?, ?, ?)",
-            ((stream.number, *step) for step in steps),
+        table = list(steps)
+        self._session.append(
+            "step",
+            {
+                "stream": stream.number,
+                "step": [row[0] for row in table],
+                "start_us": [row[1] for row in table],
+                "end_us": [row[2] for row in table],
+            },
             double=f"A step of stream '{stream.name}' was closed before.",
         )
 
@@ -99,25 +92,27 @@ class Releases(States):
         others = [low, high] if label is None else [low, high, label]
         if len(shape) != 2 or any(np.shape(other) != shape for other in others):
             raise BadInput("Values, bounds and labels must be tables of one shape.")
+        if any(table.dtype.kind not in "if" for table in (value, low, high)):
+            raise BadInput("Values and bounds must be integers or floats.")
         steps, width = shape
         self._declared(stream, first_step, steps, first_series, width)
-        series = range(first_series, first_series + width)
+        series = np.arange(first_series, first_series + width)
         block = max(1, _BLOCK // max(1, width))
         for done in range(0, steps, block):
             part = slice(done, min(done + block, steps))
             count = part.stop - part.start
-            rows = zip(
-                repeat(stream.number),
-                np.repeat(np.arange(part.start, part.stop) + first_step, width).tolist(),
-                [*series] * count,
-                _cells(value[part]),
-                _cells(low[part]),
-                _cells(high[part]),
-                repeat("") if label is None else label[part].ravel().tolist(),
-                strict=False,
-            )
-            self._session.write_many(
-                INSERT, rows, double=f"A step of stream '{stream.name}' was released before."
+            self._session.append(
+                "release",
+                {
+                    "stream": stream.number,
+                    "step": np.repeat(np.arange(part.start, part.stop) + first_step, width),
+                    "series": np.tile(series, count),
+                    "value": value[part].ravel(),
+                    "low": low[part].ravel(),
+                    "high": high[part].ravel(),
+                    "label": "" if label is None else label[part].ravel(),
+                },
+                double=f"A step of stream '{stream.name}' was released before.",
             )
 
     def release_rows(
@@ -168,11 +163,11 @@ class Releases(States):
         if not wanted:
             return
         final = _FOREVER if last is None else last
-        values = (stream.number, first, final, min(wanted), max(wanted))
+        chosen = min(wanted), max(wanted)
         known = -1
         start: str | datetime = ""
         end: str | datetime = ""
-        for chunk in self._session.chunks(ROWS, values):
+        for chunk in self._session.published(stream.number, (first, final), chosen):
             for step, start_us, end_us, number, value, low, high, label in chunk:
                 if number not in wanted:
                     continue
@@ -243,17 +238,3 @@ def _release(
         mechanism=mechanism,
         entry=entry,
     )
-
-
-def _cells(table: Numbers) -> list[Any]:
-    """The numbers of a table, row by row, as Python's; None where they are not finite."""
-    if table.dtype.kind not in "if":
-        raise BadInput("Values and bounds must be integers or floats.")
-    flat = table.ravel()
-    if flat.dtype.kind == "f":
-        finite = np.isfinite(flat)
-        if not finite.all():
-            mixed = flat.astype(object)
-            mixed[~finite] = None
-            return mixed.tolist()
-    return flat.tolist()

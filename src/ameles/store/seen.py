@@ -7,7 +7,6 @@ put into a temporary table and joined along the primary key.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,9 +31,8 @@ class SeenUsers(Part):
     def seen(self, stream: StreamRecord, window: int, users: Users) -> Seen:
         """Those of the users, given once each, that are known, by their place in the question."""
         order, hashes = sorted_hashes(users)
-        asked = zip(order.tolist(), hashes, strict=True)
-        self._session.scratch("asked", 'place INTEGER, "user" BLOB', asked)
-        rows = self._session.rows(FOUND, (stream.number, window))
+        asked = {"place": order, "user": hashes}
+        rows = self._session.asking(FOUND, asked, (stream.number, window))
         found = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
         return Seen(found[:, 0], found[:, 1], found[:, 2])
 
@@ -50,18 +48,16 @@ class SeenUsers(Part):
         order, hashes = sorted_hashes(users)
         if not len(hashes) == len(steps) == len(marks):
             raise BadInput("There must be as many steps and marks as users.")
-        self._session.write_many(
-            'INSERT INTO seen (stream, "window", "user", steps, marks) VALUES (?, ?, ?, ?, ?) '
-            'ON CONFLICT (stream, "window", "user") DO UPDATE SET steps = excluded.steps, '
-            "marks = excluded.marks",
-            zip(
-                repeat(stream.number, len(hashes)),
-                repeat(window, len(hashes)),
-                hashes,
-                steps[order].tolist(),
-                marks[order].tolist(),
-                strict=True,
-            ),
+        self._session.replace(
+            "seen",
+            {
+                "stream": stream.number,
+                "window": window,
+                "user": hashes,
+                "steps": steps[order],
+                "marks": marks[order],
+            },
+            key=("stream", "window", "user"),
         )
 
     def forget_seen(self, stream: StreamRecord, before_window: int) -> None:

@@ -1,18 +1,21 @@
 """One transaction's way to its database: the few calls that the rest of the store is written in.
 
 The statements are plain SQL with ``?`` for values, so that a store on another database needs a
-session of its own and nothing else.
+session of its own and nothing else.  Many rows come as columns: each database has its own quick
+way to take them in.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store.columns import Columns
 
 Row: TypeAlias = tuple[Any, ...]
+C = TypeVar("C")
 
 
 class Session(ABC):
@@ -23,8 +26,15 @@ class Session(ABC):
         """All rows of a question."""
 
     @abstractmethod
-    def chunks(self, sql: str, values: Sequence[Any] = ()) -> Iterator[list[Row]]:
-        """The rows of a long question, some thousands at a time."""
+    def asking(self, sql: str, columns: Columns, values: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a question about ``asked``, a table of these columns that only it sees."""
+
+    @abstractmethod
+    def published(
+        self, stream: int, steps: tuple[int, int], series: tuple[int, int]
+    ) -> Iterator[list[Row]]:
+        """Step, start, end, series, value, low, high and label of releases from the first to the
+        last of each pair, by step and series, some thousands at a time."""
 
     @abstractmethod
     def write(self, sql: str, values: Sequence[Any] = (), *, double: str = "") -> None:
@@ -34,12 +44,12 @@ class Session(ABC):
         """
 
     @abstractmethod
-    def write_many(self, sql: str, rows: Iterable[Sequence[Any]], *, double: str = "") -> None:
-        """The same change with many values."""
+    def append(self, table: str, columns: Columns, *, double: str = "") -> None:
+        """Many new rows."""
 
     @abstractmethod
-    def scratch(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Fills a table that only this transaction sees; it also works while reading."""
+    def replace(self, table: str, columns: Columns, key: Sequence[str]) -> None:
+        """Many rows, instead of those that have the same key."""
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> Row | None:
         """The only row of a question, if there is one."""
@@ -49,6 +59,60 @@ class Session(ABC):
     def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """The only value of a question that always has one."""
         return self.rows(sql, values)[0][0]
+
+
+class Connected(Session, Generic[C]):
+    """What sessions on any connection share: one end, and all or nothing."""
+
+    failures: ClassVar[tuple[type[Exception], ...]]
+
+    def __init__(self, connection: C, where: str, *, writable: bool) -> None:
+        self._connection: C | None = connection
+        self._where = where
+        self._writable = writable
+        self._failed = False
+
+    @abstractmethod
+    def _refusal(self, problem: Exception) -> StoreRefused:
+        """A failure of the database as a sentence."""
+
+    @abstractmethod
+    def _is_double(self, problem: Exception) -> bool:
+        """Whether a row was refused because there is one with the same key."""
+
+    def _open(self) -> C:
+        if self._connection is None:
+            raise StoreRefused(
+                f"This transaction of the store '{self._where}' has ended.",
+                why="what it would read or write now belongs to no moment",
+                tip="store.reading() or store.writing()",
+            )
+        return self._connection
+
+    def _changing(self) -> C:
+        connection = self._open()
+        if not self._writable:
+            raise StoreRefused(
+                f"This transaction only reads the store '{self._where}'.", tip="store.writing()"
+            )
+        return connection
+
+    def _broken(self, problem: BaseException, double: str = "") -> BaseException:
+        # Rows before the one that failed may be there: now it is all or nothing.
+        self._failed = True
+        if not isinstance(problem, self.failures):
+            return problem
+        if double and self._is_double(problem):
+            return twice(double)
+        return self._refusal(problem)
+
+    def _check_whole(self) -> None:
+        """Refuses to commit after a failed change."""
+        if self._failed and self._writable:
+            raise StoreRefused(
+                f"Nothing was written to the store '{self._where}'.",
+                why="a change inside this transaction had failed, and it is all or nothing",
+            )
 
 
 class Part:

@@ -23,6 +23,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
 from ameles.store.hold import held
 from ameles.store.place import prepare
+from ameles.store.pool import Pool
 from ameles.store.problems import refusal
 from ameles.store.sqlite_session import SqliteSession
 from ameles.store.store import Store
@@ -61,15 +62,14 @@ class SqliteStore(Store):
         self.path = Path(os.path.realpath(path))
         self._where = str(path)
         self._patience = patience
-        self._process = os.getpid()
-        self._lock = threading.Lock()
-        self._idle: list[sqlite3.Connection] = []
-        self._closed = False
+        self._pool = Pool(
+            self._where, connect=lambda: self._patiently(self._connect), discard=_discard
+        )
         # Closing a second handle of a file drops SQLite's locks on it in the whole process, so
         # nobody here may open the file between its creation and the end of that.
         with _creating:
             prepare(self.path, create=create)
-        self._put_back(self._patiently(self._first))
+        self._pool.put_back(self._patiently(self._first))
 
     def __repr__(self) -> str:
         return f"<SqliteStore '{self._where}'>"
@@ -94,12 +94,7 @@ class SqliteStore(Store):
                     )
 
     def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        if os.getpid() == self._process:
-            for connection in idle:
-                _discard(connection)
+        self._pool.close()
 
     @contextmanager
     def _transaction(self, begin: str, *, writable: bool) -> Iterator[Transaction]:
@@ -108,7 +103,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def _session(self, begin: str, *, writable: bool) -> Iterator[SqliteSession]:
-        connection = self._take()
+        connection, _ = self._pool.take()
         session = SqliteSession(connection, self._where, writable=writable)
         try:
             self._patiently(lambda: session.begin(begin))
@@ -117,32 +112,7 @@ class SqliteStore(Store):
         finally:
             # Whatever was not committed is rolled back; a connection that cannot do even that
             # is not used again.
-            if session.end():
-                self._put_back(connection)
-            else:
-                _discard(connection)
-
-    def _take(self) -> sqlite3.Connection:
-        if os.getpid() != self._process:
-            raise StoreRefused(
-                f"The store '{self._where}' was opened by the process that this one was forked "
-                "from.",
-                why="two processes with one connection damage a database",
-                tip="open_store(...) in each process",
-            )
-        with self._lock:
-            if self._closed:
-                raise StoreRefused(f"The store '{self._where}' was closed.")
-            if self._idle:
-                return self._idle.pop()
-        return self._patiently(self._connect)
-
-    def _put_back(self, connection: sqlite3.Connection) -> None:
-        with self._lock:
-            if not self._closed:
-                self._idle.append(connection)
-                return
-        _discard(connection)
+            self._pool.put_back(connection, fit=session.end())
 
     def _first(self) -> sqlite3.Connection:
         connection = self._connect()

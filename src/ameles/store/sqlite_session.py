@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store.columns import Columns, rows
 from ameles.store.problems import is_double, refusal
-from ameles.store.session import Row, Session, twice
+from ameles.store.session import Connected, Row
 
 _CHUNK = 4096
-_FAILURES = (sqlite3.Error, OverflowError, UnicodeEncodeError)
+
+# Steps outside, releases inside: a range of each step's rows, in order and without sorting.
+# SQLite takes CROSS JOIN as an order; the plus keeps it from using the range of steps twice,
+# which would read all rows of the range for each of its steps.
+PUBLISHED = (
+    "SELECT step.step, step.start_us, step.end_us, release.series, release.value, release.low, "
+    "release.high, release.label FROM step CROSS JOIN release WHERE step.stream = ? "
+    "AND step.step BETWEEN ? AND ? AND release.stream = step.stream "
+    "AND release.step = +step.step AND release.series BETWEEN ? AND ? "
+    "ORDER BY step.step, release.series"
+)
 
 
-class SqliteSession(Session):
+class SqliteSession(Connected[sqlite3.Connection]):
     """From ``begin`` to ``end``."""
 
+    failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
+
     def __init__(self, connection: sqlite3.Connection, where: str, *, writable: bool) -> None:
-        self._connection: sqlite3.Connection | None = connection
-        self._where = where
-        self._writable = writable
-        self._failed = False
+        super().__init__(connection, where, writable=writable)
         self._reading: list[sqlite3.Cursor] = []
 
     def begin(self, how: str) -> None:
@@ -35,11 +45,7 @@ class SqliteSession(Session):
 
     def commit(self) -> None:
         """Keeps everything, durably; refused if a change has failed."""
-        if self._failed and self._writable:
-            raise StoreRefused(
-                f"Nothing was written to the store '{self._where}'.",
-                why="a change inside this transaction had failed, and it is all or nothing",
-            )
+        self._check_whole()
         self._close_cursors()
         try:
             self._open().execute("COMMIT")
@@ -62,76 +68,77 @@ class SqliteSession(Session):
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         try:
             return self._open().execute(sql, values).fetchall()
-        except _FAILURES as problem:
+        except self.failures as problem:
             raise self._broken(problem) from None
 
-    def chunks(self, sql: str, values: Sequence[Any] = ()) -> Iterator[list[Row]]:
+    def asking(self, sql: str, columns: Columns, values: Sequence[Any] = ()) -> list[Row]:
+        connection = self._open()
+        names, marks = _names(columns)
         try:
-            cursor = self._open().execute(sql, values)
+            connection.execute("PRAGMA query_only = OFF")
+            connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS asked ({names})")
+            connection.execute("DELETE FROM temp.asked")
+            connection.executemany(f"INSERT INTO temp.asked VALUES ({marks})", rows(columns))
+            connection.execute(f"PRAGMA query_only = {'OFF' if self._writable else 'ON'}")
+        except self.failures as problem:
+            raise self._broken(problem) from None
+        return self.rows(sql, values)
+
+    def published(
+        self, stream: int, steps: tuple[int, int], series: tuple[int, int]
+    ) -> Iterator[list[Row]]:
+        try:
+            cursor = self._open().execute(PUBLISHED, (stream, *steps, *series))
             self._reading.append(cursor)
             while chunk := self._more(cursor):
                 yield chunk
-        except _FAILURES as problem:
+        except self.failures as problem:
             raise self._broken(problem) from None
 
     def write(self, sql: str, values: Sequence[Any] = (), *, double: str = "") -> None:
         connection = self._changing()
         try:
             connection.execute(sql, values)
-        except _FAILURES as problem:
+        except self.failures as problem:
             raise self._broken(problem, double) from None
 
-    def write_many(self, sql: str, rows: Iterable[Sequence[Any]], *, double: str = "") -> None:
+    def append(self, table: str, columns: Columns, *, double: str = "") -> None:
+        names, marks = _names(columns)
+        self._write_many(f"INSERT INTO {table} ({names}) VALUES ({marks})", columns, double)
+
+    def replace(self, table: str, columns: Columns, key: Sequence[str]) -> None:
+        names, marks = _names(columns)
+        keys, _ = _names(key)
+        changes = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in key)
+        self._write_many(
+            f"INSERT INTO {table} ({names}) VALUES ({marks}) "
+            f"ON CONFLICT ({keys}) DO UPDATE SET {changes}",
+            columns,
+        )
+
+    def _write_many(self, sql: str, columns: Columns, double: str = "") -> None:
         connection = self._changing()
         try:
-            connection.executemany(sql, rows)
-        except _FAILURES as problem:
+            connection.executemany(sql, rows(columns))
+        except BaseException as problem:
             raise self._broken(problem, double) from None
-        except BaseException:
-            self._failed = True  # some of the rows are there
-            raise
-
-    def scratch(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-        connection = self._open()
-        marks = ", ".join("?" for _ in columns.split(","))
-        try:
-            connection.execute("PRAGMA query_only = OFF")
-            connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS {table} ({columns})")
-            connection.execute(f"DELETE FROM temp.{table}")
-            connection.executemany(f"INSERT INTO temp.{table} VALUES ({marks})", rows)
-            connection.execute(f"PRAGMA query_only = {'OFF' if self._writable else 'ON'}")
-        except _FAILURES as problem:
-            raise self._broken(problem) from None
 
     def _more(self, cursor: sqlite3.Cursor) -> list[Row]:
         self._open()
         return cursor.fetchmany(_CHUNK)
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            raise StoreRefused(
-                f"This transaction of the store '{self._where}' has ended.",
-                why="what it would read or write now belongs to no moment",
-                tip="store.reading() or store.writing()",
-            )
-        return self._connection
-
-    def _changing(self) -> sqlite3.Connection:
-        connection = self._open()
-        if not self._writable:
-            raise StoreRefused(
-                f"This transaction only reads the store '{self._where}'.", tip="store.writing()"
-            )
-        return connection
-
-    def _broken(self, problem: Exception, double: str = "") -> StoreRefused:
-        # Rows before the one that failed may be there: now it is all or nothing.
-        self._failed = True
-        if double and is_double(problem):
-            return twice(double)
+    def _refusal(self, problem: Exception) -> StoreRefused:
         return refusal(problem, self._where)
+
+    def _is_double(self, problem: Exception) -> bool:
+        return is_double(problem)
 
     def _close_cursors(self) -> None:
         for cursor in self._reading:
             cursor.close()
         self._reading.clear()
+
+
+def _names(columns: Columns | Sequence[str]) -> tuple[str, str]:
+    """The names of columns, and as many marks."""
+    return ", ".join(f'"{name}"' for name in columns), ", ".join("?" for _ in columns)

@@ -16,14 +16,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 KEY = 32
 TAG = 16
 _NONCE = bytes(12)
+_SYSTEM = ctypes.CDLL(None, use_errno=True)
 
 
 def fresh_key() -> bytearray:
     """A new key from the operating system, written straight into a buffer that can be wiped."""
     key = bytearray(KEY)
     # os.urandom would leave a copy of the key in an object that cannot be overwritten.
-    system = ctypes.CDLL(None, use_errno=True)
-    if system.getentropy((ctypes.c_char * KEY).from_buffer(key), ctypes.c_size_t(KEY)) != 0:
+    if _SYSTEM.getentropy((ctypes.c_char * KEY).from_buffer(key), ctypes.c_size_t(KEY)) != 0:
         raise OSError(ctypes.get_errno(), "the operating system gives no random bytes")
     return key
 

@@ -85,6 +85,7 @@ def open_folder(path: Path, *, create: bool) -> int:
     if create and not path.is_dir():
         with suppress(FileExistsError):  # another process was quicker
             os.mkdir(path, 0o700)
+            os.chmod(path, 0o700)  # a umask can only have taken bits away
         above = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             sync_names(above)

@@ -79,7 +79,7 @@ class MemorySlot(Slot):
         raise StoreRefused(
             "There is no folder in RAM for a key slot.",
             why=f"none of {', '.join(map(str, bases))} is a tmpfs",
-            tip='vault = "file" with a path, or a tmpfs at /dev/shm',
+            tip="a slot in a file, or a tmpfs at /dev/shm",
         )
 
     def without_folder(self, path: Path) -> StoreRefused | None:

@@ -121,7 +121,8 @@ class Vault:
                 f"A state and its releases do not fit into the {size} bytes of their vault.",
                 why="the size is public and fixed at launch",
             )
-        key = cipher.fresh_key()
+        with told(self._opened.folder, "written"):
+            key = cipher.fresh_key()
         try:
             now = self._write(key, state, releases, step)
             self._commit(now, key)

@@ -1,0 +1,88 @@
+"""Standard input: events that pass once, in blocks of whole lines; it cannot be read again.
+
+What has been read and not been committed when the program ends is lost: whoever writes must keep
+what matters, or write to a file that is followed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+import duckdb
+
+from ameles.connectors.csv_lines import CsvLines
+from ameles.connectors.json_lines import JsonLines
+from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, text
+from ameles.connectors.source import Reading
+from ameles.connectors.text import Dialect, handed_over
+from ameles.core import codec
+
+FORMATS: dict[str, type[Dialect]] = {"csv": CsvLines, "jsonl": JsonLines}
+PIECE = 1 << 20  # bytes that are read at a time at the most
+POSITION = codec.write("position", 1, {"kind": "standard input"})
+
+
+class StandardInput:
+    """Lines of a descriptor, as they come; the first line names the columns of CSV."""
+
+    def __init__(self, form: str, columns: Mapping[str, str], descriptor: int = 0) -> None:
+        self._dialect = FORMATS[form](columns)
+        self._names: tuple[str, ...] = () if self._dialect.header else tuple(columns)
+        self._descriptor = descriptor
+
+    def pieces(self) -> Iterator[bytes]:
+        """Whole lines, as many as have come, until the input ends; a line without its newline
+        counts if the input ends with it."""
+        rest, skipping, first = b"", False, True
+        while piece := os.read(self._descriptor, PIECE):
+            if first:
+                piece, first = piece.removeprefix(BYTE_ORDER_MARK), False
+            if skipping:
+                _, newline, piece = piece.partition(b"\n")
+                if not newline:
+                    continue
+                skipping = False
+            data = rest + piece
+            end = data.rfind(b"\n") + 1
+            rest = data[end:]
+            if len(rest) > LONGEST:  # already too long, however it goes on
+                rest, skipping = b"", True
+            if end:
+                yield data[:end]
+        if rest:
+            yield rest + b"\n"
+
+    def reading(self, blocks: list[bytes]) -> Reading:
+        """Some pieces, in order, to be counted together."""
+        kept = [block for block in blocks if block]
+        if not self._names and kept:
+            line, _, kept[0] = kept[0].partition(b"\n")
+            self._names = self._dialect.names(text(line).rstrip("\r"))
+            self._dialect.check(self._names, "standard input")
+        return _Blocks(self._dialect, self._names, [block for block in kept if block])
+
+
+class _Blocks(Reading):
+    """Lines in memory."""
+
+    def __init__(self, dialect: Dialect, names: tuple[str, ...], blocks: list[bytes]) -> None:
+        self._dialect = dialect
+        self._names = names
+        self._blocks = blocks
+
+    def __repr__(self) -> str:
+        return "<lines of standard input>"
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return sum(len(block) for block in self._blocks)
+
+    @property
+    def position(self) -> str:
+        """That there is none to go back to."""
+        return POSITION
+
+    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        return handed_over(duck, self._dialect, self._names, self._blocks)

@@ -1,0 +1,111 @@
+"""Following a stream: every step is released when it has ended, as long as the program runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ameles.connectors.source import Source
+from ameles.connectors.standard_input import StandardInput
+from ameles.engine.arrivals import Arrivals, Came, Ended, now
+from ameles.engine.engine import Engine
+from ameles.engine.session import Report, Session
+
+# Rows of standard input are counted together up to so many bytes, and after so long at the latest.
+AT_ONCE = 4 << 20
+SECONDS = 1.0
+
+
+def follow(
+    engine: Engine,
+    stop: threading.Event,
+    *,
+    told: Callable[[int], None] = lambda step: None,
+    clock: Callable[[], int] = now,
+) -> Report:
+    """Runs until ``stop`` is set or the horizon is reached; ``told`` hears of each release."""
+    plan = engine.plan
+    live = plan.stream.source == "-"
+    source = engine.standard_input() if live else engine.source(waiting=True)
+    with engine.session() as session:
+        session.publish()  # what a crash may have kept from the sinks
+        arrivals = Arrivals(
+            plan.clock,
+            source,
+            stop,
+            released=session.stream.released,
+            horizon=plan.stream.horizon,
+            grace=plan.stream.grace_us,
+            now=clock,
+        )
+        if isinstance(source, StandardInput):
+            _Counting(session, source, arrivals, told).run()
+        else:
+            _read_along(session, source, arrivals, told)
+        return session.report
+
+
+def _read_along(
+    session: Session, source: Source, arrivals: Arrivals, told: Callable[[int], None]
+) -> None:
+    for found in arrivals:
+        if isinstance(found, Ended):
+            reading = source.reading(session.position, found.ends)
+            session.take(reading, found.step, readable=source.paths())
+            session.publish()
+            told(found.step)
+
+
+class _Counting:
+    """Rows of standard input, counted in small batches between two releases."""
+
+    def __init__(
+        self,
+        session: Session,
+        source: StandardInput,
+        arrivals: Arrivals,
+        told: Callable[[int], None],
+    ) -> None:
+        self._session = session
+        self._source = source
+        self._arrivals = arrivals
+        self._told = told
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._since = 0
+        self._arrived: int | None = None
+
+    def run(self) -> None:
+        for found in self._arrivals:
+            if isinstance(found, Ended):
+                self._count(found.step)
+                self._session.publish()
+                self._told(found.step)
+            elif isinstance(found, Came):
+                self._keep(found)
+            elif self._pieces:
+                self._count(0)
+
+    def _keep(self, came: Came) -> None:
+        arrived = self._step_of(came.at)
+        if self._pieces and arrived != self._arrived:
+            self._count(0)
+        if not self._pieces:
+            self._since = came.at
+        self._arrived = arrived
+        self._pieces.append(came.piece)
+        self._size += len(came.piece)
+        late = came.at - self._since >= SECONDS * 1e6
+        if self._size >= AT_ONCE or late or not came.piece:
+            self._count(0)
+
+    def _step_of(self, at: int) -> int | None:
+        """The step of rows without a time of their own: that in which they arrive."""
+        plan = self._session.plan
+        return plan.clock.ended(at) + 1 if plan.stream.time is None else None
+
+    def _count(self, target: int) -> None:
+        reading = self._source.reading(self._pieces)
+        self._session.take(reading, target, arrived=self._arrived)
+        self._arrivals.counted(self._size)
+        self._pieces, self._size, self._arrived = [], 0, None

@@ -1,0 +1,122 @@
+"""A line: one release of a running stream, from exact totals to published values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ameles.core.exceptions import StoreRefused
+from ameles.core.mechanism import Noise
+from ameles.core.recipe import Recipe
+from ameles.engine.launching import bought, state_of
+from ameles.engine.pending import Pending, Totals
+from ameles.engine.plan import Plan
+from ameles.measures.measure import Measure, Terms
+from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.noise.arrays import IntArray
+from ameles.store import StreamRecord, Transaction
+
+
+@dataclass
+class Line:
+    """The run of a mechanism, and what its measure needs to publish."""
+
+    measure: Measure
+    terms: Terms
+    recipe: Recipe
+    run: Any
+    entry: int
+    series: int
+    history: IntArray  # the public outputs of the last window
+
+    @property
+    def width(self) -> int:
+        """How many numbers a step of it moves."""
+        return len(self.measure.keys) + self.measure.question.width
+
+    def release(
+        self,
+        transaction: Transaction,
+        stream: StreamRecord,
+        pending: Pending,
+        first: int,
+        until: int,
+    ) -> None:
+        """Steps first, ..., until: the mechanism takes them, and the transaction keeps them."""
+        question = self.measure.question
+        totals = pending.totals.get(self.measure.name) or Totals.none(len(question.amounts))
+        inputs = totals.matrix(first, until - first + 1, question.cells)
+        outputs = self.run.feed(inputs)
+        self.publish(transaction, stream, outputs, first, self.run.snapshot())
+
+    def publish(
+        self,
+        transaction: Transaction,
+        stream: StreamRecord,
+        outputs: Any,
+        first: int,
+        snapshot: bytes,
+    ) -> None:
+        """What the mechanism gave for steps first, ...; ``snapshot`` is where it stands then."""
+        published = self.measure.publish(self.recipe, self.terms, outputs, first, self.history)
+        if len(self.history):
+            self.history = np.concatenate([self.history, outputs])[-len(self.history) :]
+        transaction.add_releases(
+            stream,
+            first,
+            self.series,
+            published.value,
+            published.low,
+            published.high,
+            published.label,
+        )
+        history = self.history.astype("<i8").tobytes()
+        state = state_of(self.recipe, snapshot, self.entry, history)
+        transaction.set_state(stream, self.measure.name, state)
+
+
+def lines_of(
+    transaction: Transaction, plan: Plan, stream: StreamRecord, noise: Noise | None
+) -> list[Line]:
+    """The lines of a stream where they stand; their runs go on, once."""
+    ledger = transaction.ledger(stream.population, noise=noise, unit=plan.unit)
+    if ledger is None:
+        raise StoreRefused(f"The store has no population '{stream.population}'.")
+    series: dict[str, int] = {}
+    for one in transaction.series(stream):
+        series.setdefault(one.release, one.number)
+    lines = []
+    for release in plan.releases:
+        state = transaction.state(stream, release.name)
+        if state is None:
+            raise StoreRefused(f"The store has no state of release '{release.name}'.")
+        recipe = recipe_from_json(state.recipe)
+        terms = plan.terms(release)
+        history = _history(state.history, terms.window or 0, release.question.width)
+        lines.append(
+            Line(
+                measure=release,
+                terms=terms,
+                recipe=recipe,
+                run=ledger.resume(bought(recipe), state.snapshot),
+                entry=state.entry,
+                series=series[release.name],
+                history=history,
+            )
+        )
+    return lines
+
+
+def _history(stored: bytes, window: int, width: int) -> IntArray:
+    """The outputs of the last window, with zeros for steps before the first."""
+    missing = 8 * window * width - len(stored)
+    if missing < 0 or missing % (8 * width):
+        raise StoreRefused(
+            "The outputs of earlier steps cannot be read.",
+            why="the store is damaged",
+            tip="a backup of the store that is not older than its sinks",
+        )
+    outputs = np.frombuffer(bytes(missing) + stored, dtype="<i8").astype(np.int64)
+    return outputs.reshape(window, width)

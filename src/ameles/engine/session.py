@@ -1,0 +1,212 @@
+"""A session: a stream that this process holds, step by step.
+
+A transaction holds a batch of steps: source position, secret state and releases together.  Then
+the sinks get what is stored.  If a transaction does not commit, the session is over: its runs have
+drawn noise that nobody saw, and the next session resumes those that the store has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import duckdb
+
+from ameles.connectors.duck import connect
+from ameles.connectors.source import Reading
+from ameles.core.exceptions import StoreRefused
+from ameles.engine.bounds import Seen
+from ameles.engine.clock import FAR
+from ameles.engine.gather import Gathered, Gathering
+from ameles.engine.line import Line
+from ameles.engine.outlets import Outlets
+from ameles.engine.pending import Pending
+from ameles.engine.plan import Plan
+from ameles.store import Store, StreamRecord, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run did, in steps; nothing of it depends on the data."""
+
+    launched: bool
+    released: int  # the last released step
+    new: int  # how many of them by this run
+    horizon: int | None
+
+
+class Session:
+    """What ``Engine.session()`` gives."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        stream: StreamRecord,
+        lines: list[Line],
+        outlets: Outlets,
+        *,
+        launched: bool,
+        progress: Callable[[int, int], None],
+        memory: int,
+        batch: int,
+    ) -> None:
+        self.plan = plan
+        self._store = store
+        self._lines = lines
+        self._outlets = outlets
+        self._launched = launched
+        self._before = stream.released
+        self._progress = progress
+        self._memory = memory
+        self._many = max(1, batch // sum(line.width for line in lines))
+        self._duck: duckdb.DuckDBPyConnection | None = None
+        self._readable: tuple[str, ...] = ()
+
+    @property
+    def stream(self) -> StreamRecord:
+        """The stream as the store has it now."""
+        with self._store.reading() as transaction:
+            stream = transaction.stream(self.plan.stream.name)
+        if stream is None:
+            raise StoreRefused("The stream is no longer in its store.")
+        return stream
+
+    @property
+    def report(self) -> Report:
+        """What this session has done so far."""
+        released = self.stream.released
+        horizon = self.plan.stream.horizon
+        return Report(self._launched, released, released - self._before, horizon)
+
+    @property
+    def over(self) -> bool:
+        """Whether the horizon is reached: nothing is open any more."""
+        return self.stream.released == self.plan.stream.horizon
+
+    @property
+    def position(self) -> str | None:
+        """How far the source was taken."""
+        stream = self.stream
+        with self._store.reading() as transaction:
+            return transaction.position(stream)
+
+    def finish(self) -> None:
+        """Closes the steps whose events were bounded before a crash, as they were."""
+        stream = self.stream
+        if stream.scheduled > stream.released:
+            with self._store.reading() as transaction:
+                pending = _pending(transaction, stream)
+            self._close(stream, pending, stream.scheduled, None)
+
+    def take(
+        self,
+        reading: Reading,
+        target: int,
+        *,
+        readable: tuple[str, ...] = (),
+        arrived: int | None = None,
+    ) -> None:
+        """Takes rows in, and closes every open step up to ``target``; 0 closes none.
+
+        ``arrived`` is the step in which the rows arrived, for events without a time of their own.
+        """
+        stream = self.stream
+        horizon, clock = self.plan.stream.horizon, self.plan.clock
+        if stream.released == horizon:
+            return
+        target = max(target, stream.released)
+        last = horizon if horizon is not None else min(target + FAR, clock.latest)
+        gathered = self._gather(stream, reading, target, last, readable, arrived)
+        self._close(stream, gathered.pending, target, gathered)
+
+    def publish(self) -> None:
+        """Sends what is released to the sinks."""
+        self._outlets.publish(self._store, self.stream)
+
+    def close(self) -> None:
+        """Lets go of what the session holds."""
+        if self._duck is not None:
+            self._duck.close()
+            self._duck = None
+
+    def _gather(
+        self,
+        stream: StreamRecord,
+        reading: Reading,
+        target: int,
+        last: int,
+        readable: tuple[str, ...],
+        arrived: int | None,
+    ) -> Gathered:
+        with self._store.reading() as transaction:
+
+            def lookup(window: int, users: list[bytes]) -> Seen:
+                found = transaction.seen(stream, window, users)
+                known = [users[place] for place in found.place]
+                return Seen(window, known, found.steps, found.marks)
+
+            return Gathering(
+                plan=self.plan,
+                duck=self._connection(readable),
+                reading=reading,
+                released=stream.released,
+                target=target,
+                last=last,
+                arrived=arrived,
+                salt=stream.salt,
+                waiting=_pending(transaction, stream),
+                lookup=lookup if stream.released else None,
+            ).gather()
+
+    def _connection(self, readable: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
+        """One connection for as long as the files that DuckDB opens are the same."""
+        if self._duck is not None and self._readable != readable:
+            self.close()
+        if self._duck is None:
+            zone = self.plan.stream.zone
+            self._duck = connect(zone=zone, memory=self._memory, readable=readable)
+            self._readable = readable
+        return self._duck
+
+    def _close(
+        self, stream: StreamRecord, pending: Pending, target: int, gathered: Gathered | None
+    ) -> None:
+        """Releases all steps up to ``target``, a batch in each transaction."""
+        first, released, clock = stream.released + 1, stream.released, self.plan.clock
+        while True:
+            until = min(target, released + self._many)
+            with self._store.writing() as transaction:
+                if gathered is not None:
+                    self._commit(transaction, stream, gathered, target)
+                    gathered = None
+                if until > released:
+                    steps = range(released + 1, until + 1)
+                    edges = [(step, clock.start_of(step), clock.end_of(step)) for step in steps]
+                    transaction.add_steps(stream, edges)
+                    for line in self._lines:
+                        line.release(transaction, stream, pending, released + 1, until)
+                    pending = pending.after(until)
+                transaction.set_pending(stream, pending.to_bytes())
+                transaction.advance(stream, released=until, scheduled=target)
+            if until > released:
+                self._progress(until - first + 1, target - first + 1)
+            released = until
+            if released >= target:
+                return
+
+    def _commit(
+        self, transaction: Transaction, stream: StreamRecord, gathered: Gathered, target: int
+    ) -> None:
+        """What was read, with the first batch that it is part of."""
+        transaction.set_position(stream, gathered.position)
+        for seen in gathered.seen:
+            transaction.set_seen(stream, seen.window, seen.users, seen.steps, seen.marks)
+        window = self.plan.unit.window
+        if window is not None:
+            transaction.forget_seen(stream, target // window)
+
+
+def _pending(transaction: Transaction, stream: StreamRecord) -> Pending:
+    stored = transaction.pending(stream)
+    return Pending() if stored is None else Pending.from_bytes(stored)

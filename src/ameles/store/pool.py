@@ -1,0 +1,60 @@
+"""Connections that wait for their next transaction, in the process that opened them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from ameles.core.exceptions import StoreRefused
+
+C = TypeVar("C")
+
+
+class Pool(Generic[C]):
+    """The idle connections of a store; each is used by one transaction at a time."""
+
+    def __init__(
+        self, where: str, *, connect: Callable[[], C], discard: Callable[[C], None]
+    ) -> None:
+        self._where = where
+        self._connect = connect
+        self._discard = discard
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._idle: list[C] = []
+        self._closed = False
+
+    def take(self) -> tuple[C, bool]:
+        """A connection, and whether it was used before."""
+        if os.getpid() != self._process:
+            raise StoreRefused(
+                f"The store '{self._where}' was opened by the process that this one was forked "
+                "from.",
+                why="two processes with one connection damage a database",
+                tip="open_store(...) in each process",
+            )
+        with self._lock:
+            if self._closed:
+                raise StoreRefused(f"The store '{self._where}' was closed.")
+            if self._idle:
+                return self._idle.pop(), True
+        return self._connect(), False
+
+    def put_back(self, connection: C, *, fit: bool = True) -> None:
+        """A connection after its transaction; one that is not fit is not used again."""
+        with self._lock:
+            if fit and not self._closed:
+                self._idle.append(connection)
+                return
+        self._discard(connection)
+
+    def close(self) -> None:
+        """Discards what is idle now, and later what is given back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        if os.getpid() == self._process:
+            for connection in idle:
+                self._discard(connection)

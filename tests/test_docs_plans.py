@@ -1,0 +1,100 @@
+"""Every key of a plan is documented, with its default; the plans on the pages are plans."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from ameles.core.release import COLUMNS
+from ameles.engine.plan import read_plan_text
+from ameles.engine.sections import PrivacySection, SinkSection, StoreSection, StreamSection
+from ameles.measures.catalogue import MEASURES
+from ameles.measures.measure import Measure
+
+ROOT = Path(__file__).parents[1]
+PLANS = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
+RELEASES = (ROOT / "docs" / "releases.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMON = Measure.model_fields
+SECTIONS: dict[str, type[BaseModel]] = {
+    "[stream]": StreamSection,
+    "[privacy]": PrivacySection,
+    "[store]": StoreSection,
+    "[[sink]]": SinkSection,
+}
+
+
+def section(head: str) -> str:
+    """What stands under a heading, up to the next."""
+    found = re.search(
+        rf"^##+ `{re.escape(head)}`\n(.*?)(?=^##|\Z)", PLANS, re.MULTILINE | re.DOTALL
+    )
+    assert found, f"no heading {head}"
+    return found[1]
+
+
+def documented(text: str) -> dict[str, str]:
+    """The keys of a table and their defaults."""
+    return dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", text, re.MULTILINE))
+
+
+def default(field: FieldInfo) -> str:
+    value: Any = field.get_default(call_default_factory=True)
+    if field.is_required():
+        return "needed"
+    if value is None or value == {}:
+        return "none"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value}`" if isinstance(value, Fraction) else f'`"{value}"`'
+
+
+def keys(fields: dict[str, FieldInfo]) -> dict[str, str]:
+    return {name: default(field) for name, field in fields.items()}
+
+
+@pytest.mark.parametrize("head", SECTIONS)
+def test_every_key_of_a_section_is_documented(head: str) -> None:
+    assert documented(section(head)) == keys(SECTIONS[head].model_fields)
+
+
+def test_every_key_of_all_releases_is_documented() -> None:
+    assert documented(section("[[release]]")) == keys(COMMON)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_key_of_a_measure_is_documented(measure: str) -> None:
+    fields = MEASURES[measure].model_fields
+    own = {name: field for name, field in fields.items() if name not in COMMON}
+    assert documented(section(measure)) == keys(own)
+
+
+def test_a_missing_key_would_be_noticed() -> None:
+    lines = section("[stream]").replace("| `weight` |", "| `heaviness` |")
+    assert documented(lines) != keys(StreamSection.model_fields)
+
+
+def test_every_column_of_a_release_is_documented_in_its_order() -> None:
+    table = RELEASES.partition("\n\n## ")[0].split("stable:")[1]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == COLUMNS
+
+
+def test_every_measure_has_its_interval() -> None:
+    table = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", RELEASES.partition("## Intervals")[2], re.M)
+    assert re.findall(r"`(\w+)`", " ".join(table)) == [
+        *("count", "sum", "histogram", "distinct", "top", "mean", "quantile", "alert")
+    ]
+    assert len(MEASURES) == 8
+
+
+@pytest.mark.parametrize("page", [PLANS, README], ids=["plans", "readme"])
+def test_the_plan_on_the_page_is_a_plan(page: str) -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    plan = read_plan_text(text)
+    assert plan.releases[0].keys == ("north", "south", "east", "west")
