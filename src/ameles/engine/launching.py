@@ -59,7 +59,7 @@ def launch(
         run, recipe = runs[release.name], plan.recipes[release.name]
         entry = entries[run.id]
         transaction.add_series(stream, release.name, release.keys, type(recipe).__name__, entry)
-        transaction.set_state(stream, release.name, state_of(recipe, run, entry, b""))
+        transaction.set_state(stream, release.name, state_of(recipe, run.snapshot(), entry, b""))
     return stream
 
 
@@ -70,13 +70,13 @@ def bought(recipe: Recipe) -> Buyable[Run[Any, Any]]:
     return recipe
 
 
-def state_of(recipe: Recipe, run: Run[Any, Any], entry: int, history: bytes) -> ReleaseState:
+def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> ReleaseState:
     """Where a mechanism stands, for the store."""
     return ReleaseState(
         entry=entry,
         mechanism=type(recipe).__name__,
         recipe=recipe.to_json(),
-        snapshot=run.snapshot(),
+        snapshot=snapshot,
         history=history,
     )
 

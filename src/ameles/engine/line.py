@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,9 +79,16 @@ class Line:
 
 
 def lines_of(
-    transaction: Transaction, plan: Plan, stream: StreamRecord, noise: Noise | None
+    transaction: Transaction,
+    plan: Plan,
+    stream: StreamRecord,
+    noise: Noise | None,
+    sealed: Mapping[str, bytes] | None = None,
 ) -> list[Line]:
-    """The lines of a stream where they stand; their runs go on, once."""
+    """The lines of a stream where they stand; their runs go on, once.
+
+    ``sealed`` has the snapshots of a stream whose state is not in the store.
+    """
     ledger = transaction.ledger(stream.population, noise=noise, unit=plan.unit)
     if ledger is None:
         raise StoreRefused(f"The store has no population '{stream.population}'.")
@@ -94,16 +102,16 @@ def lines_of(
             raise StoreRefused(f"The store has no state of release '{release.name}'.")
         recipe = recipe_from_json(state.recipe)
         terms = plan.terms(release)
-        history = _history(state.history, terms.window or 0, release.question.width)
+        snapshot = state.snapshot if sealed is None else sealed[release.name]
         lines.append(
             Line(
                 measure=release,
                 terms=terms,
                 recipe=recipe,
-                run=ledger.resume(bought(recipe), state.snapshot),
+                run=ledger.resume(bought(recipe), snapshot),
                 entry=state.entry,
                 series=series[release.name],
-                history=history,
+                history=_history(state.history, terms.window or 0, release.question.width),
             )
         )
     return lines

@@ -56,6 +56,6 @@ def _cells(column: Many) -> Sequence[Any]:
         if not finite.all():
             mixed = column.astype(object)
             mixed[~finite] = None
-            return mixed.tolist()
+            column = mixed
     cells: list[Any] = column.tolist()
     return cells

@@ -31,8 +31,9 @@ class SeenUsers(Part):
     def seen(self, stream: StreamRecord, window: int, users: Users) -> Seen:
         """Those of the users, given once each, that are known, by their place in the question."""
         order, hashes = sorted_hashes(users)
-        asked = {"place": order, "user": hashes}
-        rows = self._session.asking(FOUND, asked, (stream.number, window))
+        rows = self._session.asking(
+            FOUND, {"place": order, "user": hashes}, (stream.number, window)
+        )
         found = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
         return Seen(found[:, 0], found[:, 1], found[:, 2])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store.columns import Columns
@@ -64,7 +64,7 @@ class Session(ABC):
 class Connected(Session, Generic[C]):
     """What sessions on any connection share: one end, and all or nothing."""
 
-    failures: ClassVar[tuple[type[Exception], ...]]
+    failures: tuple[type[Exception], ...]  # what the database and its driver raise
 
     def __init__(self, connection: C, where: str, *, writable: bool) -> None:
         self._connection: C | None = connection

@@ -1,0 +1,76 @@
+"""The address of a store in Postgres: what of it may be shown, and which schema it means.
+
+    postgresql://me@db.example/flu                                    the schema ameles
+    postgresql://me@db.example/flu?options=-c%20search_path%3Dnorth   the schema north
+
+Passwords belong into ``~/.pgpass`` or ``PGPASSWORD``; one in the address is never shown.
+
+>>> address_of("postgresql://me:secret@db.example:5433/flu").where
+'postgresql://me@db.example:5433/flu'
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ameles.core.exceptions import BadInput
+from ameles.store.postgres_driver import driver
+
+SCHEMA = "ameles"
+EXAMPLE = 'url = "postgresql://me@localhost/flu"'
+_SEARCH_PATH = re.compile(r"search_path\s*=\s*(\S*)")
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a store is; ``where`` is the part of it that messages show."""
+
+    url: str = field(repr=False)
+    where: str
+    schema: str
+    named: bool  # whether the address gives its connections a name of its own
+
+
+def address_of(url: str) -> Address:
+    """An address, taken apart."""
+    url = re.sub(r"^postgres(ql)?://", "postgresql://", url, flags=re.IGNORECASE)
+    psycopg = driver()
+    try:
+        given: dict[str, str] = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        raise _unreadable() from None
+    host, port, database = (str(given.get(name) or "") for name in ("host", "port", "dbname"))
+    # With an @ or a slash in a password, its rest would be taken for a host and shown.
+    if "@" in host + database or re.search(r"[^\d,]", port):
+        raise _unreadable()
+    schema = _schema(given.get("options") or "")
+    user = f"{given['user']}@" if given.get("user") else ""
+    place = f"{user}{host}{f':{port}' if port else ''}/{database}"
+    suffix = "" if schema == SCHEMA else f", schema {schema}"
+    named = "application_name" in given
+    return Address(url, f"postgresql://{place}{suffix}", schema, named)
+
+
+def _schema(options: str) -> str:
+    found = _SEARCH_PATH.search(options)
+    if found is None:
+        return SCHEMA
+    if not _NAME.fullmatch(found[1]) or found[1].startswith("pg_"):
+        raise BadInput(
+            "The search_path in the address of a store must be one schema, in small letters.",
+            why="a store is in one schema, by itself",
+            tip="options=-c%20search_path%3Dameles",
+        )
+    return found[1]
+
+
+def _unreadable() -> BadInput:
+    # Not repeated: nobody knows which part of it is the password.
+    return BadInput(
+        "The address of a store in Postgres cannot be read.",
+        why="signs such as @, /, : and % in a user or a password must be written as %40, %2F, %3A "
+        "and %25",
+        tip=EXAMPLE,
+    )

@@ -1,0 +1,19 @@
+"""psycopg, loaded when a store in Postgres is opened (the ``postgres`` extra)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ameles.core.exceptions import MissingExtra
+
+
+def driver() -> Any:
+    """The module psycopg; says how to install it, if it is missing."""
+    try:
+        return importlib.import_module("psycopg")
+    except ImportError:  # also where it is there without the library that it needs
+        raise MissingExtra(
+            "A store in Postgres needs psycopg, which is not installed.",
+            tip="pip install 'ameles[postgres]'",
+        ) from None

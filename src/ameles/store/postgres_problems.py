@@ -1,0 +1,145 @@
+"""What goes wrong with Postgres, as sentences: nothing of the server's own reaches a user.
+
+Its messages quote rows, statements and addresses.  The codes in them do not.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ameles.core.exceptions import StoreRefused
+
+Sentence = tuple[str, str, str]
+
+GONE: Sentence = (
+    "cannot be reached",
+    "no server answers there, or it ended the connection; nothing of an open transaction is kept",
+    "again when the server runs; what was released before is safe",
+)
+LOCKED: Sentence = (
+    "is locked",
+    "another process is writing to it, and did not finish in time",
+    "again when that process is done",
+)
+READ_ONLY: Sentence = (
+    "cannot be written",
+    "the server is a replica, or the database was made read-only",
+    "the address of the primary server",
+)
+_AT_ONCE: Sentence = (
+    "refused a change",
+    "another program changed the same rows at the same moment",
+    "again; only Ameles should write to its tables",
+)
+_FORBIDDEN: Sentence = (
+    "cannot be used",
+    "this user of the database lacks a right that is needed for it",
+    "the user who created the store; for a new one: GRANT CREATE ON DATABASE ... TO ...",
+)
+_DAMAGED: Sentence = ("is damaged", "its pages do not fit together", "a backup of the database")
+_UNFIT: Sentence = (
+    "cannot keep this",
+    "a number is beyond 64 bits, or a text is not valid Unicode or has a zero byte",
+    "",
+)
+_FULL: Sentence = (
+    "cannot grow",
+    "the disk of the server is full; nothing of the last transaction was kept",
+    "again when there is space; what was released before is safe",
+)
+_BUSY: Sentence = (
+    "cannot be opened",
+    "the server has no connection left, or is starting or stopping",
+    "again in a while",
+)
+_ABSENT: Sentence = (
+    "is not a store of Ameles",
+    "its tables are not there any more, or were made by another program",
+    "a backup of the database",
+)
+_REFUSED: Sentence = (
+    "cannot be opened",
+    "the server did not accept this user, the password or the way of the connection",
+    "user in the address, password in ~/.pgpass or PGPASSWORD, and pg_hba.conf of the server",
+)
+_OTHER: Sentence = (
+    "cannot be used",
+    "its database failed in a way that Ameles does not know",
+    "ameles doctor, and the log of the server",
+)
+
+# By code, or by the class that its first two signs are.
+_SENTENCES: dict[str, Sentence] = {
+    "08": GONE,
+    "22": _UNFIT,
+    "23": ("refused a change", "it would break a rule of the store, such as one value for one step", ""),
+    "25006": READ_ONLY,
+    "25P02": ("cannot go on", "something in this transaction had failed, and it is all or nothing", ""),
+    "28": _REFUSED,
+    "3D000": ("does not exist", "the server has no database of this name", "createdb"),
+    "3F000": _ABSENT,
+    "40": _AT_ONCE,
+    "42501": _FORBIDDEN,
+    "42703": _ABSENT,
+    "42P01": _ABSENT,
+    "53100": _FULL,
+    "53200": ("cannot be used", "the server has not enough memory", ""),
+    "53300": _BUSY,
+    "55P03": LOCKED,
+    "57014": ("was interrupted", "somebody cancelled the statement", "again"),
+    "57P01": GONE,
+    "57P02": GONE,
+    "57P03": _BUSY,
+    "57P05": GONE,
+    "58030": ("cannot be read or written", "the disk of the server reported an error", _FULL[2]),
+    "XX001": _DAMAGED,
+    "XX002": _DAMAGED,
+}
+
+# Before there is a connection, the library has no code, only words.
+_WORDS: tuple[tuple[str, Sentence], ...] = (
+    (r"starting up|shutting down|not yet accepting|too many|connection slots", _BUSY),
+    (r'database ".*" does not exist', _SENTENCES["3D000"]),
+    (r"password|authentication|pg_hba|role \".*\" does not exist|not permitted to log in", _REFUSED),
+    (r"permission denied for database", _FORBIDDEN),
+    (
+        r"SSL|certificate",
+        ("cannot be reached safely", "the server has no certificate that fits", "sslmode=... "),
+    ),
+)
+
+
+def refusal(problem: Exception, where: str) -> StoreRefused:
+    """The refusal for a failure of the server of the store at ``where``."""
+    if isinstance(problem, OverflowError | UnicodeEncodeError):
+        return sentence(_UNFIT, where)
+    code = getattr(problem, "sqlstate", None)
+    if code is None:
+        # Without a code it is the driver: data that it cannot write, or a lost connection.
+        kinds = {kind.__name__ for kind in type(problem).__mro__}
+        return sentence(_UNFIT if "DataError" in kinds else GONE if "OperationalError" in kinds else _OTHER, where)
+    return sentence(_SENTENCES.get(code) or _SENTENCES.get(code[:2]) or _OTHER, where)
+
+
+def connection_refusal(problem: Exception, where: str) -> StoreRefused:
+    """The refusal for a connection that was not made."""
+    for words, found in _WORDS:
+        if re.search(words, str(problem)):
+            return sentence(found, where)
+    return sentence(GONE, where)
+
+
+def passing(problem: Exception) -> bool:
+    """Whether the server will take connections in a moment."""
+    return re.search("starting up|not yet accepting", str(problem)) is not None
+
+
+def is_double(problem: Exception) -> bool:
+    """Whether a row was refused because there is one with the same key."""
+    return getattr(problem, "sqlstate", None) == "23505"
+
+
+def sentence(found: Sentence, where: str) -> StoreRefused:
+    """A refusal about the store at ``where``."""
+    what, why, tip = found
+    return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)

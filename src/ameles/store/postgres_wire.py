@@ -1,0 +1,140 @@
+"""One connection to Postgres with the settings that a store needs, asked back.
+
+Published means durable: ``synchronous_commit`` is on whatever the server's default is, and a
+server without ``fsync`` is refused.  A transaction may take as long as its work (reading a large
+file, say), so nothing but waiting for other writers is timed.  Every question of a store walks
+along primary keys; the planner, which knows nothing yet about a table that has just grown, must
+not read it whole instead.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ameles.core.exceptions import StoreRefused
+from ameles.store.postgres_address import Address
+from ameles.store.postgres_driver import driver
+from ameles.store.postgres_problems import (
+    READ_ONLY,
+    connection_refusal,
+    passing,
+    refusal,
+    sentence,
+)
+
+OLDEST = 140000
+NAME = "ameles"
+
+SETTINGS = {
+    "synchronous_commit": "on",
+    "statement_timeout": "0",  # it would also cut short a commit that waits for a standby
+    "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",  # a stream that is held may be idle for long
+    "log_parameter_max_length_on_error": "0",  # what is written is secret
+    "tcp_keepalives_idle": "30",  # a machine that vanished holds its streams no longer than this
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "jit": "off",
+}
+
+# What must be so, whoever set it, and why.
+DEMANDS = {
+    "synchronous_commit": ("on", "a release could be lost or drawn again after a power cut"),
+    "fsync": ("on", "a release could be lost or drawn again after a power cut"),
+    "server_encoding": ("UTF8", "names and keys are any Unicode"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A connection, and the process of the server that it leads to."""
+
+    connection: Any
+    backend: int
+
+    def execute(self, sql: str, values: Any = None) -> Any:
+        """A cursor with the result; values are written as ``%s``."""
+        return self.connection.execute(sql, values)
+
+    @property
+    def broken(self) -> bool:
+        """Whether nothing can be said over it any more."""
+        return bool(self.connection.closed)
+
+    def close(self) -> None:
+        """Ends it; its transaction has ended or will never be committed."""
+        with suppress(driver().Error, OSError):
+            self.connection.close()
+
+
+def connect(address: Address, patience: float) -> Wire:
+    """A new connection."""
+    psycopg = driver()
+    name = {} if address.named else {"application_name": f"{NAME} {os.getpid()}"}
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            connection = psycopg.connect(
+                address.url,
+                autocommit=True,  # transactions are begun and ended in words
+                prepare_threshold=None,
+                connect_timeout=max(2, math.ceil(patience)),
+                client_encoding="UTF8",
+                **name,
+            )
+            break
+        except (psycopg.Error, UnicodeEncodeError) as problem:
+            if not passing(problem) or time.monotonic() >= deadline:
+                raise connection_refusal(problem, address.where) from None
+        time.sleep(0.1)
+    try:
+        return _prepared(connection, address, patience)
+    except BaseException as problem:
+        connection.close()
+        if isinstance(problem, psycopg.Error):
+            raise refusal(problem, address.where) from None
+        raise
+
+
+def _prepared(connection: Any, address: Address, patience: float) -> Wire:
+    where = address.where
+    if connection.info.server_version < OLDEST:
+        raise StoreRefused(
+            f"The store '{where}' is on a server that is older than Postgres {OLDEST // 10000}.",
+            tip="a newer server",
+        )
+    wanted = {
+        **SETTINGS,
+        "lock_timeout": f"{max(1, round(1000 * patience))}ms",
+        "search_path": f'"{address.schema}", pg_temp',
+    }
+    sets = ", ".join("set_config(%s, %s, false)" for _ in wanted)
+    connection.execute(f"SELECT {sets}", [word for pair in wanted.items() for word in pair])
+    asked = ", ".join(f"current_setting('{name}')" for name in DEMANDS)
+    backend, replica, *found = connection.execute(
+        f"SELECT pg_backend_pid(), pg_is_in_recovery(), {asked}"
+    ).fetchone()
+    for (name, (expected, why)), value in zip(DEMANDS.items(), found, strict=True):
+        if value != expected:
+            raise unsafe(where, name, expected, why)
+    if replica:
+        raise sentence(READ_ONLY, where)
+    return Wire(connection, backend)
+
+
+def unsafe(where: str, name: str, expected: str, why: str) -> StoreRefused:
+    """The refusal for a setting that is not as it must be."""
+    return StoreRefused(
+        f"The store '{where}' cannot be used safely: {name} is not {expected} there.",
+        why=why,
+        tip=f"{name} = {expected} on the server",
+    )
