@@ -25,7 +25,7 @@ import psycopg
 
 MISSING = "needs the programs of Postgres (Debian package postgresql)"
 ADMIN, OWNER = "admin", "owner"
-PASSWORD = "pass/w%rd"  # with signs that an address must write otherwise
+SIGN_IN = "pass/w%rd"  # with signs that an address must write otherwise
 SETTINGS = {
     "fsync": "on",
     "synchronous_commit": "off",  # a careless server: stores must insist
@@ -59,15 +59,16 @@ class Server:
         self.data = folder / "data"
         self.bin = bin_folder
         self._as: dict[str, Any] = _other_user()
+        if self._as:
+            os.chown(folder, self._as["user"], self._as["group"])
         self._process: subprocess.Popen[bytes] | None = None
         self._number = 0
+        self.database = ""
 
     def create(self) -> None:
         """An empty cluster with a superuser and an owner for the stores."""
-        if self._as:
-            os.chown(self.folder, self._as["user"], self._as["group"])
         secret = self.folder / "password"
-        secret.write_text(PASSWORD)
+        secret.write_text(SIGN_IN)
         secret.chmod(0o644)
         self.run(
             "initdb",
@@ -82,7 +83,7 @@ class Server:
         )
         self.start()
         with self.admin() as connection:
-            connection.execute(f"CREATE ROLE {OWNER} LOGIN PASSWORD '{PASSWORD}'")
+            connection.execute(f"CREATE ROLE {OWNER} LOGIN PASSWORD '{SIGN_IN}'")
         self.database = self.new_database()
 
     def run(self, program: str, *arguments: str) -> None:
@@ -92,18 +93,18 @@ class Server:
             check=True,
             capture_output=True,
             cwd=self.folder,
-            env={**os.environ, "PGPASSWORD": PASSWORD},
+            env={**os.environ, "PGPASSWORD": SIGN_IN},
             **self._as,
         )
 
-    def start(self, data: Path | None = None, **settings: str) -> None:
+    def start(self, **settings: str) -> None:
         """Starts it and waits until it answers."""
         options = {**SETTINGS, "unix_socket_directories": str(self.folder), **settings}
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     self.bin / "postgres",
-                    *("-D", str(data or self.data)),
+                    *("-D", str(self.data)),
                     *(f"--{name}={value}" for name, value in options.items()),
                 ],
                 stdin=subprocess.DEVNULL,
@@ -131,14 +132,14 @@ class Server:
             self._process.wait(_PATIENCE)
             self._process = None
 
-    def restart(self, how: signal.Signals = signal.SIGINT) -> None:
+    def restart(self, how: signal.Signals = signal.SIGINT, **settings: str) -> None:
         """As when a machine is rebooted, or crashes."""
         self.stop(how)
-        self.start()
+        self.start(**settings)
 
     def url(self, database: str = "", *, user: str = OWNER, schema: str = "") -> str:
         """The address of a store in this server."""
-        where = f"{user}:{quote(PASSWORD, safe='')}@/{database or self.database}"
+        where = f"{user}:{quote(SIGN_IN, safe='')}@/{database or self.database}"
         options = f"&options={quote(f'-c search_path={schema}')}" if schema else ""
         return f"postgresql://{where}?host={quote(str(self.folder), safe='')}{options}"
 
@@ -153,6 +154,23 @@ class Server:
             connection.execute(f"CREATE DATABASE {name} OWNER {OWNER}")
         return name
 
+    @contextmanager
+    def replica(self) -> Iterator[Server]:
+        """A second server that follows this one, and only reads."""
+        with _home() as home:
+            other = Server(home, self.bin)
+            other.database = self.database
+            self.run(
+                "pg_basebackup",
+                *("-D", str(other.data), "-h", str(self.folder), "-U", ADMIN),
+                *("--wal-method=stream", "--checkpoint=fast", "--write-recovery-conf"),
+            )
+            try:
+                other.start()
+                yield other
+            finally:
+                other.stop(signal.SIGQUIT)
+
     def number(self) -> int:
         """One that was not used yet."""
         self._number += 1
@@ -165,13 +183,21 @@ def serving() -> Iterator[Server]:
     folder = programs()
     if folder is None:
         raise RuntimeError(MISSING)
+    with _home() as home:
+        server = Server(home, folder)
+        try:
+            server.create()
+            yield server
+        finally:
+            server.stop(signal.SIGQUIT)
+
+
+@contextmanager
+def _home() -> Iterator[Path]:
     home = Path(tempfile.mkdtemp(prefix="ameles-"))  # a short path: sockets have short names
-    server = Server(home, folder)
     try:
-        server.create()
-        yield server
+        yield home
     finally:
-        server.stop(signal.SIGQUIT)
         shutil.rmtree(home, ignore_errors=True)
 
 

@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from ameles.core.exceptions import BadInput
 from ameles.engine.clock import Clock, instant, microseconds
 from ameles.engine.durations import DAY, SECOND, Duration
 
@@ -76,3 +77,33 @@ def test_a_step_has_ended_exactly_at_its_end(zone: str) -> None:
         assert clock.ended(end) >= step
         assert clock.ended(end - 1) < step or clock.start_of(step) == end  # a day that was lost
     assert clock.ended(clock.first - 1) == 0
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(BadInput, match="must have a zone"):
+        microseconds(datetime(2026, 1, 1))
+
+
+@pytest.mark.parametrize("every", ["1d", "52w", "9999w", "1h", "999999999s"])
+def test_steps_end_with_the_calendar(every: str) -> None:
+    """Years have four digits: what lies beyond is no step, and no error."""
+    clock = Clock(start=datetime(2026, 1, 1), every=Duration.read(every), zone="Europe/Rome")
+    latest = datetime.max.replace(tzinfo=UTC)
+    assert clock.ended(microseconds(latest)) == clock.latest
+    assert 9000 - 9999 // 52 < instant(clock.end_of(clock.latest)).year <= 9999
+    assert clock.ended(clock.end_of(clock.latest) - 1) == clock.latest - 1
+    assert "THEN" in clock.step_sql("us", min(clock.latest, 100))
+
+
+def test_a_step_longer_than_all_time() -> None:
+    clock = Clock(start=datetime(2026, 1, 1), every=Duration.read("999999999w"), zone="UTC")
+    assert (clock.latest, clock.ended(microseconds(datetime.max.replace(tzinfo=UTC)))) == (0, 0)
+
+
+def test_a_start_in_the_hour_that_comes_twice() -> None:
+    """In Rome it is half past two twice that night; the offset says which."""
+    second = datetime(2026, 10, 25, 2, 30, tzinfo=timezone(timedelta(hours=1)))
+    clock = Clock(start=second, every=Duration.read("1d"), zone="Europe/Rome")
+    assert instant(clock.first) == datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
+    assert instant(clock.start_of(2)) == datetime(2026, 10, 26, 1, 30, tzinfo=UTC)
+    assert clock.ended(clock.end_of(1)) == 1

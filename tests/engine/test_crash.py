@@ -192,7 +192,8 @@ class TestBrokenEngines:
     def test_a_position_in_a_transaction_of_its_own_loses_events(
         self, tmp_path: Path, truth: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        put, died = Transaction.set_position, []
+        put = Transaction.set_position
+        died: list[Any] = []
 
         def early(self: Transaction, stream: StreamRecord, position: str) -> None:
             put(self, stream, position)
@@ -206,7 +207,8 @@ class TestBrokenEngines:
     def test_a_position_that_comes_after_the_releases_doubles_events(
         self, tmp_path: Path, truth: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        put, sent, died = Transaction.set_position, Transaction.set_sent, []
+        put, sent = Transaction.set_position, Transaction.set_sent
+        died: list[Any] = []
 
         def forgotten(*given: Any) -> None:
             if died:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BudgetExceeded, PlanError, StoreRefused
-from tests.engine.worlds import COUNT, EVENT, USER, WINDOW, World, row
+from tests.engine.worlds import COUNT, EVENT, HEADER, USER, WINDOW, World, row
 
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
 SINK = '[[sink]]\ncsv = "out.csv"\n'
@@ -49,6 +50,15 @@ def test_running_again_gives_the_same_numbers_and_costs_nothing(tmp_path: Path) 
     assert (tmp_path / "out.csv").read_bytes().startswith(published)
 
 
+def test_a_stream_without_a_horizon(tmp_path: Path) -> None:
+    world = World(tmp_path, COUNT + STEP, horizon=None).write([row(2), row(40), row(20_000)])
+    world.run(3)
+    world.run(1)  # an earlier cut-off takes nothing back, and loses nothing
+    world.run(41)
+    assert world.values()[-3:] == [1, 2, 2]
+    assert sum(value or 0 for value in world.values("daily")) == 2
+
+
 @pytest.mark.parametrize("batch", [1, 7, 1 << 21])
 @pytest.mark.parametrize("unit", [EVENT, USER, WINDOW])
 def test_batches_do_not_change_what_is_released(tmp_path: Path, batch: int, unit: str) -> None:
@@ -58,6 +68,21 @@ def test_batches_do_not_change_what_is_released(tmp_path: Path, batch: int, unit
     parts = World(tmp_path / "parts", COUNT + STEP, unit=unit).write(rows)
     parts.run(8, batch=batch)
     assert parts.releases() == whole.releases()
+
+
+def test_standard_input_has_all_steps_up_to_the_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that are far ahead of what was released before."""
+    monkeypatch.setattr("ameles.engine.session.FAR", 3)
+    text = "\n".join([HEADER, row(1), row(9), row(13), row(14), row(40)]) + "\n"
+    monkeypatch.setattr(StandardInput, "pieces", lambda self: iter([text.encode()]))
+    world = World(tmp_path, horizon=None)
+    world.text = world.text.replace('"events.csv"', '"-"')
+    world.run(10)
+    monkeypatch.setattr(StandardInput, "pieces", lambda self: iter([]))
+    world.run(20)
+    assert world.values()[-1] == 3  # up to three steps after the cut-off rows are kept
 
 
 class TestLate:

@@ -20,7 +20,7 @@ from ameles.engine.engine import Engine
 from ameles.engine.follow import follow
 from ameles.noise import Zero
 from ameles.store import open_store
-from tests.engine.worlds import COUNT, HEADER, USER, World, day, row
+from tests.engine.worlds import COUNT, EVENT, HEADER, USER, World, day, row
 
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
 LIMIT = 20.0  # seconds until a test gives up
@@ -197,8 +197,8 @@ class TestStandardInput:
             with suppress(OSError):  # the test may have closed it
                 os.close(end)
 
-    def world(self, folder: Path, *, timed: bool = True, unit: str | None = None) -> World:
-        world = World(folder, STEP, **({} if unit is None else {"unit": unit}))
+    def world(self, folder: Path, *, timed: bool = True, unit: str = EVENT) -> World:
+        world = World(folder, STEP, unit=unit)
         world.text = world.text.replace('source = "events.csv"', 'source = "-"')
         if not timed:
             world.text = world.text.replace('time = "at"\n', "")

@@ -12,6 +12,7 @@ from ameles.core.loss import Loss, Pure
 from ameles.ledger import Ledger
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.store import ReleaseState, Store, StreamRecord, Transaction, open_store
+from tests.store.places import Place
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 SALT = bytes(range(32))
@@ -20,8 +21,9 @@ MINUTE = 60_000_000
 RECIPE = SimpleOneCounter(epsilon="1/2", horizon=100)
 
 
-def new_store(folder: Path, *, patience: float = 10.0) -> Store:
-    return open_store(str(folder / "flu.db"), patience=patience)
+def new_store(place: Place | Path, *, patience: float = 10.0) -> Store:
+    url = str(place / "flu.db") if isinstance(place, Path) else place.url
+    return open_store(url, patience=patience)
 
 
 def open_visitors(transaction: Transaction, cap: Loss | None = None) -> Ledger:

@@ -17,11 +17,12 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.noise import System, Zero
 from ameles.store import Store
 from tests.ledger.populations import costing
+from tests.store.places import Place
 from tests.store.stores import RECIPE, fever, launch, new_store, open_visitors, visitors
 
 
-def test_a_ledger_is_the_same_after_it_was_kept(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_ledger_is_the_same_after_it_was_kept(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             ledger = open_visitors(transaction)
             ledger.start(costing("1/3"), on="a table", why="a question")
@@ -36,8 +37,8 @@ def test_a_ledger_is_the_same_after_it_was_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 7, 49, 365])
-def test_n_launches_of_one_nth_fit_and_not_one_more(tmp_path: Path, n: int) -> None:
-    with new_store(tmp_path) as store:
+def test_n_launches_of_one_nth_fit_and_not_one_more(place: Place, n: int) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             open_visitors(transaction)
         per_transaction = -(-n // 10)
@@ -60,8 +61,8 @@ def spend(store: Store, amount: str) -> None:
         raise ZeroDivisionError
 
 
-def test_what_was_not_committed_was_not_spent(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_what_was_not_committed_was_not_spent(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             open_visitors(transaction)
         for _ in range(3):
@@ -71,8 +72,8 @@ def test_what_was_not_committed_was_not_spent(tmp_path: Path) -> None:
             assert visitors(transaction).left == Pure(1)
 
 
-def test_a_reading_transaction_sells_nothing(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_reading_transaction_sells_nothing(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             open_visitors(transaction)
         with store.reading() as transaction:
@@ -91,8 +92,8 @@ def overspend(store: Store) -> None:
         second.start(costing("0.6"), on="x", why="y")
 
 
-def test_two_ledgers_in_one_transaction_cannot_overspend(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_two_ledgers_in_one_transaction_cannot_overspend(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             open_visitors(transaction)
         with pytest.raises(StoreRefused, match="spent from elsewhere in this transaction"):
@@ -124,11 +125,11 @@ print(won)
 """
 
 
-def test_eight_processes_racing_for_the_last_bit_never_overspend(tmp_path: Path) -> None:
+def test_eight_processes_racing_for_the_last_bit_never_overspend(place: Place) -> None:
     # 64 tries for 20 places
-    with new_store(tmp_path) as store, store.writing() as transaction:
+    with new_store(place) as store, store.writing() as transaction:
         open_visitors(transaction)
-    command = [sys.executable, "-c", RACE, str(tmp_path / "flu.db")]
+    command = [sys.executable, "-c", RACE, place.url]
     root = Path(__file__).parents[2]
     racing = [
         subprocess.Popen(
@@ -146,17 +147,17 @@ def test_eight_processes_racing_for_the_last_bit_never_overspend(tmp_path: Path)
     won = [int(process.communicate()[0]) for process in racing]
     assert [process.returncode for process in racing] == [0] * 8
     assert sum(won) == 20
-    with new_store(tmp_path) as store, store.reading() as transaction:
+    with new_store(place) as store, store.reading() as transaction:
         ledger = visitors(transaction)
         assert ledger.spent == Pure(1)
         assert [entry.number for entry in ledger.entries] == list(range(1, 21))
         assert len({entry.run for entry in ledger.entries}) == 20
 
 
-def test_checking_before_the_write_lock_would_overspend(tmp_path: Path) -> None:
+def test_checking_before_the_write_lock_would_overspend(place: Place) -> None:
     # the race is real: two that read first and write later both find the budget free, and
     # without the unique numbers both would spend it
-    with new_store(tmp_path) as one, new_store(tmp_path) as other:
+    with new_store(place) as one, new_store(place) as other:
         with one.writing() as transaction:
             open_visitors(transaction)
         with one.reading() as first, other.reading() as second:
@@ -165,8 +166,8 @@ def test_checking_before_the_write_lock_would_overspend(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cap", [Pure("1/3"), Approx(1, "1e-6"), Concentrated("0.125")])
-def test_every_currency_is_kept_exactly(tmp_path: Path, cap: Loss) -> None:
-    with new_store(tmp_path) as store:
+def test_every_currency_is_kept_exactly(place: Place, cap: Loss) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             open_visitors(transaction, cap)
         with store.reading() as transaction:
@@ -177,8 +178,8 @@ def test_every_currency_is_kept_exactly(tmp_path: Path, cap: Loss) -> None:
             assert transaction.ledger("others") is None
 
 
-def test_a_population_is_opened_once(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_population_is_opened_once(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             open_visitors(transaction)
         with (
@@ -190,8 +191,8 @@ def test_a_population_is_opened_once(tmp_path: Path) -> None:
             assert visitors(transaction).cap == Pure(1)
 
 
-def test_terms_are_checked_before_anything_is_written(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_terms_are_checked_before_anything_is_written(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         for unit, neighbours, window in (
             (USER, Neighbours.ADD_REMOVE, None),
             (USER, Neighbours.USER_PRESENCE, "30d"),
@@ -209,9 +210,9 @@ def test_terms_are_checked_before_anything_is_written(tmp_path: Path) -> None:
 
 
 def test_a_window_is_a_length_of_time_that_streams_count_in_their_own_steps(
-    tmp_path: Path,
+    place: Place,
 ) -> None:
-    with new_store(tmp_path) as store:
+    with new_store(place) as store:
         with store.writing() as transaction:
             transaction.open_population(
                 "people",
@@ -244,8 +245,8 @@ def test_a_window_is_a_length_of_time_that_streams_count_in_their_own_steps(
             assert ledger.left == Pure(0)
 
 
-def test_other_noise_marks_the_store_for_ever(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_other_noise_marks_the_store_for_ever(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             open_visitors(transaction)
             assert transaction.ledger("visitors", noise=System()) is not None
@@ -263,7 +264,7 @@ def test_other_noise_marks_the_store_for_ever(tmp_path: Path) -> None:
             open_again = transaction.ledger("visitors")
             assert open_again is not None
             transaction.mark()
-    with new_store(tmp_path) as store:
+    with new_store(place) as store:
         assert not store.genuine
         with store.reading() as transaction:
             assert transaction.ledger("visitors", noise=Zero()) is not None
@@ -275,15 +276,15 @@ def mark_and_fail(store: Store) -> None:
         raise ZeroDivisionError
 
 
-def test_a_mark_that_was_rolled_back_leaves_no_run_either(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_mark_that_was_rolled_back_leaves_no_run_either(place: Place) -> None:
+    with new_store(place) as store:
         with pytest.raises(ZeroDivisionError):
             mark_and_fail(store)
         assert store.genuine
 
 
-def test_only_the_newest_stored_snapshot_is_resumed(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_only_the_newest_stored_snapshot_is_resumed(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             stream = launch(transaction)
             state = transaction.state(stream, "fever")

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.store.places import Place
 from tests.store.stores import launch, new_store
 
 ROOT = Path(__file__).parents[2]
@@ -30,10 +31,10 @@ with store.holding("flu"):
 """
 
 
-def test_steps_are_whole_and_none_that_was_told_is_lost(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_steps_are_whole_and_none_that_was_told_is_lost(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         launch(transaction, keys=[str(key) for key in range(200)])
-    command = [sys.executable, "-c", WRITE, str(tmp_path / "flu.db")]
+    command = [sys.executable, "-c", WRITE, place.url]
     for turn in range(4):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             assert process.stdout is not None
@@ -41,12 +42,12 @@ def test_steps_are_whole_and_none_that_was_told_is_lost(tmp_path: Path) -> None:
             time.sleep(0.013 * turn)  # somewhere inside a later step
             process.kill()
             told = [int(line) for line in process.stdout if line.endswith("\n")]
-        with new_store(tmp_path) as store, store.reading() as transaction:
+        with new_store(place) as store, store.reading() as transaction:
             stream = transaction.stream("flu")
             assert stream is not None
             assert stream.released >= max(told, default=1)
             assert transaction.position(stream) == str(stream.released)
             values = [row[6] for row in transaction.release_rows(stream)]
             assert values == [step for step in range(1, stream.released + 1) for _ in range(200)]
-    with new_store(tmp_path) as store:
+    with new_store(place) as store:
         store.check()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,10 +9,12 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.loss import Pure
 from ameles.core.release import COLUMNS, Release
 from ameles.store import Store, StreamRecord
 from ameles.store.sqlite_session import PUBLISHED
-from tests.store.stores import launch, minutes, new_store
+from tests.store.places import Place, SqlitePlace
+from tests.store.stores import launch, minutes, new_store, visitors
 
 
 def publish(store: Store, first: int, steps: int, *, offset: int = 0) -> StreamRecord:
@@ -26,8 +27,8 @@ def publish(store: Store, first: int, steps: int, *, offset: int = 0) -> StreamR
     return stream
 
 
-def test_a_release_is_read_as_it_was_published(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_release_is_read_as_it_was_published(place: Place) -> None:
+    with new_store(place) as store:
         stream = publish(store, 1, 2)
         with store.reading() as transaction:
             first, *others = transaction.releases(stream)
@@ -69,9 +70,9 @@ def again(store: Store, first: int, steps: int) -> None:
 
 @pytest.mark.parametrize(("first", "steps"), [(1, 1), (5, 1), (5, 2)])
 def test_a_second_value_is_refused_with_all_that_came_with_it(
-    tmp_path: Path, first: int, steps: int
+    place: Place, first: int, steps: int
 ) -> None:
-    with new_store(tmp_path) as store:
+    with new_store(place) as store:
         stream = publish(store, 1, 5)
         before = published(store, stream)
         with pytest.raises(StoreRefused, match="was released before"):
@@ -85,25 +86,31 @@ def published(store: Store, stream: StreamRecord) -> list[object]:
         return list(transaction.release_rows(stream))
 
 
-def test_what_was_published_cannot_be_changed_by_other_programs_either(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_what_was_published_cannot_be_changed_by_other_programs_either(place: Place) -> None:
+    with new_store(place) as store:
         stream = publish(store, 1, 2)
         before = published(store, stream)
-        connection = sqlite3.connect(tmp_path / "flu.db", isolation_level=None)
-        for statement in (
-            "UPDATE release SET value = 0",
-            "DELETE FROM release",
-            "UPDATE entry SET paid = asked",
-            "DELETE FROM entry",
-        ):
-            with pytest.raises(sqlite3.IntegrityError, match="permanent"):
-                connection.execute(statement)
-        connection.close()
+        with store.writing() as transaction:
+            transaction.mark()
+            visitors(transaction).renew(Pure(1), why="a new consent form")
+        with place.connected() as connection:
+            for statement in (
+                "UPDATE release SET value = 0",
+                "DELETE FROM release",
+                "UPDATE entry SET paid = asked",
+                "DELETE FROM entry",
+                "UPDATE renewal SET added = why",
+                "DELETE FROM renewal",
+                "UPDATE meta SET value = 'genuine' WHERE name = 'noise'",
+                "DELETE FROM meta",
+            ):
+                with pytest.raises(place.errors, match="permanent"):
+                    connection.execute(statement)
         assert published(store, stream) == before
 
 
-def test_a_part_is_read_by_release_key_and_step(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_part_is_read_by_release_key_and_step(place: Place) -> None:
+    with new_store(place) as store:
         stream = publish(store, 1, 5)
         with store.writing() as transaction:
             number = transaction.add_series(stream, "cough", ["", "x"], "Other", 1)
@@ -131,8 +138,8 @@ def test_a_part_is_read_by_release_key_and_step(tmp_path: Path) -> None:
             assert list(transaction.releases(stream, first=6)) == []
 
 
-def test_series_apart_from_each_other_are_read_without_those_between(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_series_apart_from_each_other_are_read_without_those_between(place: Place) -> None:
+    with new_store(place) as store:
         stream = publish(store, 1, 1)
         with store.writing() as transaction:
             transaction.add_series(stream, "cough", ["x"], "Other", 1)
@@ -149,8 +156,8 @@ def test_series_apart_from_each_other_are_read_without_those_between(tmp_path: P
             ]
 
 
-def test_what_is_not_a_number_is_none_and_labels_are_kept(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_what_is_not_a_number_is_none_and_labels_are_kept(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction)
         transaction.add_steps(stream, minutes(1, 2))
         value = np.array([[1.5, np.nan], [-0.0, 2.0]])
@@ -171,8 +178,8 @@ def test_what_is_not_a_number_is_none_and_labels_are_kept(tmp_path: Path) -> Non
         assert isinstance(found[0][2], int)
 
 
-def test_more_rows_than_one_block(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_more_rows_than_one_block(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction, keys=[f"k{i}" for i in range(700)])
         transaction.add_steps(stream, minutes(1, 200))
         value = np.arange(200 * 700).reshape(200, 700)
@@ -181,8 +188,8 @@ def test_more_rows_than_one_block(tmp_path: Path) -> None:
         assert found == list(range(200 * 700))
 
 
-def test_shapes_types_and_declarations_are_checked_first(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_shapes_types_and_declarations_are_checked_first(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction)
         transaction.add_steps(stream, minutes(1, 2))
         good = np.zeros((2, 2), dtype=np.int64)
@@ -205,8 +212,8 @@ def double_key(store: Store, stream: StreamRecord) -> None:
         transaction.add_series(stream, "fever", ["west", "north"], "SimpleOneCounter", 1)
 
 
-def test_a_key_has_one_series(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_key_has_one_series(place: Place) -> None:
+    with new_store(place) as store:
         stream = publish(store, 1, 1)
         with pytest.raises(StoreRefused, match="has a series already"):
             double_key(store, stream)
@@ -223,8 +230,8 @@ def test_reading_in_order_needs_no_sorting(tmp_path: Path) -> None:
         ]
 
 
-def test_the_view_shows_the_record_to_other_programs(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_the_view_shows_the_record_to_other_programs(place: Place) -> None:
+    with new_store(place) as store:
         stream = publish(store, 1, 3)
         with store.writing() as transaction:
             # before 1970, and with a fraction of a second
@@ -233,10 +240,21 @@ def test_the_view_shows_the_record_to_other_programs(tmp_path: Path) -> None:
             transaction.add_releases(stream, 4, 1, value, value, value)
         with store.reading() as transaction:
             expected = list(transaction.release_rows(stream))
-        connection = sqlite3.connect(tmp_path / "flu.db")
-        cursor = connection.execute("SELECT * FROM releases ORDER BY step")
-        assert tuple(column[0] for column in cursor.description) == COLUMNS
-        assert cursor.fetchall() == expected
+            records = [tuple(vars_of(each)) for each in transaction.releases(stream)]
+        with place.connected() as connection:
+            cursor = connection.execute('SELECT * FROM releases ORDER BY step, "key"')
+            assert tuple(column[0] for column in cursor.description) == COLUMNS
+            found = cursor.fetchall()
+        # SQLite has no times, only texts
+        assert found in (expected, records)
+
+
+def vars_of(release: Release) -> list[object]:
+    return [getattr(release, name) for name in COLUMNS]
+
+
+def test_sqlite_reads_the_view_along_its_keys(tmp_path: Path) -> None:
+    with new_store(tmp_path), SqlitePlace(tmp_path).connected() as connection:
         for question in (
             "SELECT * FROM releases",
             "SELECT * FROM releases WHERE step BETWEEN 2 AND 9 ORDER BY step DESC",
@@ -244,4 +262,3 @@ def test_the_view_shows_the_record_to_other_programs(tmp_path: Path) -> None:
         ):
             plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {question}")]
             assert "SEARCH release USING PRIMARY KEY (stream=? AND step=? AND series=?)" in plan
-        connection.close()

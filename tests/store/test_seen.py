@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from ameles.core.exceptions import BadInput
 from ameles.store import Seen, Transaction
+from ameles.store.columns import Columns
 from ameles.store.seen import FOUND, Users, sorted_hashes
+from tests.store.places import Place
 from tests.store.stores import launch, new_store
 
 
@@ -21,8 +23,8 @@ def users(*numbers: int) -> NDArray[np.bytes_]:
     return np.frombuffer(flat, dtype="S16")
 
 
-def test_what_is_known_is_found_by_place(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_what_is_known_is_found_by_place(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             stream = launch(transaction)
             transaction.set_seen(
@@ -40,8 +42,8 @@ def table(found: Seen) -> list[tuple[int, int, int]]:
     return list(zip(found.place.tolist(), found.steps.tolist(), found.marks.tolist(), strict=True))
 
 
-def test_a_second_time_replaces_the_first(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_a_second_time_replaces_the_first(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction)
         ones = np.ones(2, dtype=np.int64)
         transaction.set_seen(stream, 0, users(1, 2), ones, ones)
@@ -50,8 +52,8 @@ def test_a_second_time_replaces_the_first(tmp_path: Path) -> None:
         assert sorted(table(found)) == [(0, 1, 1), (1, 5, 6), (2, 5, 6)]
 
 
-def test_windows_and_streams_are_apart_and_old_windows_forgotten(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_windows_and_streams_are_apart_and_old_windows_forgotten(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction)
         one = np.ones(1, dtype=np.int64)
         for window in (0, 1, 2):
@@ -86,8 +88,8 @@ def test_other_sizes_are_refused_and_not_shown(wrong: NDArray[np.bytes_]) -> Non
     assert "short" not in str(caught.value)
 
 
-def test_as_many_numbers_as_users(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_as_many_numbers_as_users(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction)
         one = np.ones(1, dtype=np.int64)
         with pytest.raises(BadInput, match="as many"):
@@ -104,7 +106,7 @@ def test_a_question_looks_up_each_user_and_scans_nothing(tmp_path: Path) -> None
 
 def plan_of(transaction: Transaction) -> list[str]:
     session = transaction._session
-    asked = {"place": np.arange(0), "user": list[bytes]()}
+    asked: Columns = {"place": np.arange(0), "user": list[bytes]()}
     return [row[3] for row in session.asking(f"EXPLAIN QUERY PLAN {FOUND}", asked, (1, 0))]
 
 

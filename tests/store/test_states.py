@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.store import StreamRecord, Transaction
+from tests.store.places import Place
 from tests.store.stores import RECIPE, fever, launch, new_store, visitors
 
 
@@ -19,8 +19,8 @@ def resumed(transaction: Transaction, stream: StreamRecord) -> CounterRun:
     return visitors(transaction).resume(RECIPE, state.snapshot)
 
 
-def test_a_state_is_kept_and_replaced(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_state_is_kept_and_replaced(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             stream = launch(transaction)
             run = resumed(transaction, stream)
@@ -32,8 +32,8 @@ def test_a_state_is_kept_and_replaced(tmp_path: Path) -> None:
             assert transaction.state(stream, "cough") is None
 
 
-def test_a_run_never_goes_back(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_a_run_never_goes_back(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction)
         run = resumed(transaction, stream)
         run.step(1)
@@ -45,16 +45,16 @@ def test_a_run_never_goes_back(tmp_path: Path) -> None:
         transaction.set_state(stream, "fever", fever(run.snapshot()))
 
 
-def test_state_that_is_kept_elsewhere_leaves_an_empty_snapshot(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_state_that_is_kept_elsewhere_leaves_an_empty_snapshot(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction)
         transaction.set_state(stream, "fever", fever(b""))
         transaction.set_state(stream, "fever", fever(b"", b"history"))
         assert visitors(transaction).left is not None
 
 
-def test_a_state_names_the_entry_that_paid(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_a_state_names_the_entry_that_paid(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction)
         unpaid = replace(fever(b""), entry=2)
         with pytest.raises(StoreRefused, match="has no entry 2"):
@@ -64,8 +64,8 @@ def test_a_state_names_the_entry_that_paid(tmp_path: Path) -> None:
         assert transaction.state(stream, "cough") is None
 
 
-def test_pending_secrets_come_and_go(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_pending_secrets_come_and_go(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             stream = launch(transaction)
             assert transaction.pending(stream) is None

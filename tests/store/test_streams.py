@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from ameles.core.exceptions import BadInput, StoreRefused
+from tests.store.places import Place
 from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, open_visitors
 
 
-def test_a_stream_is_kept_as_it_was_launched(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_stream_is_kept_as_it_was_launched(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             stream = launch(transaction)
         with store.reading() as transaction:
@@ -26,8 +26,8 @@ def test_a_stream_is_kept_as_it_was_launched(tmp_path: Path) -> None:
         assert (stream.released, stream.scheduled) == (0, 0)
 
 
-def test_a_stream_is_launched_once_and_for_an_open_population(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_a_stream_is_launched_once_and_for_an_open_population(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             launch(transaction)
         for name, population, identity, words in (
@@ -54,8 +54,8 @@ def test_a_stream_is_launched_once_and_for_an_open_population(tmp_path: Path) ->
         ("flu", SALT, datetime(2026, 3, 1)),
     ],
 )
-def test_what_a_stream_needs(tmp_path: Path, name: str, salt: bytes, launched: datetime) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_what_a_stream_needs(place: Place, name: str, salt: bytes, launched: datetime) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         open_visitors(transaction)
         with pytest.raises(BadInput):
             transaction.add_stream(
@@ -68,8 +68,8 @@ def test_what_a_stream_needs(tmp_path: Path, name: str, salt: bytes, launched: d
             )
 
 
-def test_a_stream_goes_on_and_never_back(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_a_stream_goes_on_and_never_back(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         stream = launch(transaction)
         ahead = transaction.advance(stream, scheduled=5)
         assert (ahead.released, ahead.scheduled) == (0, 5)
@@ -92,8 +92,8 @@ def test_a_stream_goes_on_and_never_back(tmp_path: Path) -> None:
             transaction.advance(replace(stream, number=9), released=1)
 
 
-def test_positions_and_sinks(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_positions_and_sinks(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             stream = launch(transaction)
             assert transaction.position(stream) is None
@@ -108,8 +108,8 @@ def test_positions_and_sinks(tmp_path: Path) -> None:
             assert transaction.sent(stream, "b.csv") == 3
 
 
-def test_the_salt_is_not_printed(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.writing() as transaction:
+def test_the_salt_is_not_printed(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
         open_visitors(transaction)
         canary = b"CANARY-salt-of-exactly-32-bytes!"
         stream = transaction.add_stream(

@@ -18,6 +18,7 @@ from ameles.cli.ledger import ledger
 from ameles.cli.plan import plan
 from ameles.cli.releases import releases
 from ameles.cli.run import run
+from ameles.cli.status import status
 
 app = typer.Typer(
     help="Live statistics about people, under differential privacy.",
@@ -57,6 +58,7 @@ app.command(
 )(init)
 app.command(epilog=examples("ameles plan", "ameles plan ameles.toml --json"))(plan)
 app.command(epilog=examples("ameles run", "ameles run ameles.toml --until 2026-01-01 --json"))(run)
+app.command(epilog=examples("ameles status", "ameles status ameles.toml --json"))(status)
 app.command(
     epilog=examples("ameles releases --release visits --key north", "ameles releases --format csv")
 )(releases)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
+import threading
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated, Protocol
@@ -14,6 +18,7 @@ from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_
 from ameles.core.exceptions import BadInput
 from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
+from ameles.engine.follow import follow
 from ameles.engine.plan import Plan, read_plan
 from ameles.store import open_store
 
@@ -40,14 +45,23 @@ def run(
             metavar="TIME",
         ),
     ] = None,
+    following: Annotated[
+        bool,
+        typer.Option("--follow", help="Go on: release every step when it ends, until stopped."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Release every step that has ended, and send it to the sinks.
 
     The first run launches the stream: it spends the plan's budget, once.  Running again is free
-    and gives the same numbers.
+    and gives the same numbers.  With --follow, Ctrl-C or SIGTERM ends it after what it is doing.
     """
     checked = read_plan(file)
+    if following and until is not None:
+        raise BadInput(
+            "--follow goes on with the clock, so --until has no meaning beside it.",
+            tip="one of the two",
+        )
     if as_json and any("stdout" in section.given for section in checked.sinks):
         raise BadInput(
             "The plan has a sink on standard output, where --json would print its report.",
@@ -55,12 +69,37 @@ def run(
         )
     cut = cut_off(until, checked, now=datetime.now(UTC))
     with closing(open_store(store_path(checked))) as store, progress() as tell:
-        report = Engine(checked, store, progress=tell).run(cut)
+        engine = Engine(checked, store, progress=tell)
+        report = _follow(engine) if following else engine.run(cut)
     if as_json:
         typer.echo(json.dumps(_plain(report, checked)))
         return
     for line in _said(report, checked):
         typer.echo(line, err=True)
+
+
+def _follow(engine: Engine) -> Report:
+    """Until Ctrl-C or SIGTERM: a second one ends the program at once, which loses nothing."""
+    stop = threading.Event()
+
+    def ended(number: int, frame: object) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, ended)
+    return follow(engine, stop, told=_told(engine.plan))
+
+
+def _told(checked: Plan) -> Callable[[int], None]:
+    """A line on standard error for each release, where somebody watches."""
+
+    def tell(step: int) -> None:
+        if sys.stderr.isatty():
+            ends = moment(instant(checked.clock.end_of(step + 1) + checked.stream.grace_us))
+            typer.echo(f"Released up to step {step}; the next release is due {ends} UTC.", err=True)
+
+    return tell
 
 
 def cut_off(text: str | None, checked: Plan, *, now: datetime) -> datetime:

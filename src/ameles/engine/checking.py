@@ -174,12 +174,36 @@ class Checking:
                 )
             )
         if privacy.intrusions != "none":
+            self._pan_private(stream, privacy)
+
+    def _pan_private(self, stream: StreamSection, privacy: PrivacySection) -> None:
+        """What a state that may be seized asks of its plan."""
+        asked = f'intrusions = "{privacy.intrusions}"'
+        if stream.source != "-":
             self.problems.append(
                 Problem(
                     "privacy.intrusions",
-                    "A file keeps its raw events, so its state is no better protected than it.",
+                    "A file keeps its raw events, so the state is no better protected than it.",
                     why="pan-private state is for events that are seen once, on standard input",
-                    tip='intrusions = "none"',
+                    tip='source = "-", or intrusions = "none"',
+                )
+            )
+        if stream.time is not None:
+            self.problems.append(
+                Problem(
+                    "stream.time",
+                    f"{asked} counts events in the step in which they arrive.",
+                    why="an event of a later step would have to wait, as it is, in the state",
+                    tip="leave time out",
+                )
+            )
+        if privacy.unit != "event":
+            self.problems.append(
+                Problem(
+                    "privacy.unit",
+                    f"{asked} protects single events.",
+                    why="to bound what a user adds, the state would have to tell users apart",
+                    tip='unit = "event"',
                 )
             )
 

@@ -18,6 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
+from ameles.core.exceptions import BadInput
 from ameles.engine.durations import SECOND, Duration
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,6 +28,12 @@ FAR = 10_000
 
 def microseconds(instant: datetime) -> int:
     """An instant as microseconds since 1970, exactly."""
+    if instant.tzinfo is None:
+        raise BadInput(
+            "A time must have a zone.",
+            why="without one it is another instant on every machine",
+            tip="datetime(2026, 1, 3, tzinfo=UTC)",
+        )
     since = instant - EPOCH
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 from ameles.connectors.source import Source, open_source
@@ -23,6 +24,7 @@ from ameles.engine.launching import check_unchanged, launch
 from ameles.engine.line import lines_of
 from ameles.engine.outlets import Outlets
 from ameles.engine.plan import Plan
+from ameles.engine.sealed import SealedSession, Sealing
 from ameles.engine.session import Report as Report
 from ameles.engine.session import Session
 from ameles.store import Store, StreamRecord
@@ -72,9 +74,10 @@ class Engine:
         """Takes standard input to its end, block after block, then closes."""
         source = self.standard_input()
         with self.session() as session:
+            target = self.target(cut)
             for piece in source.pieces():
-                session.take(source.reading([piece]), 0)
-            session.take(source.reading([]), self.target(cut))
+                session.take(source.reading([piece]), 0, ended=target)
+            session.take(source.reading([]), target)
             session.publish()
             return session.report
 
@@ -86,22 +89,36 @@ class Engine:
             stream, launched = self._open()
             outlets = self._outlets(stream.identity)
             outlets.check(self.store, stream.released)
-            with self.store.reading() as transaction:
-                lines = lines_of(transaction, self.plan, stream, self._noise)
-            session = Session(
-                self.plan,
-                self.store,
-                stream,
-                lines,
-                outlets,
-                launched=launched,
-                progress=self._progress,
-                memory=self._memory,
-                batch=self._batch,
-            )
-            with closing(session):
+            with closing(self._resumed(stream, outlets, launched)) as session:
                 session.finish()
                 yield session
+
+    def _resumed(self, stream: StreamRecord, outlets: Outlets, launched: bool) -> Session:
+        """The session from where the stream stands, in the store or in its vault."""
+        options: dict[str, Any] = {
+            "launched": launched,
+            "progress": self._progress,
+            "memory": self._memory,
+            "batch": self._batch,
+        }
+        if not self._sealed:
+            with self.store.reading() as transaction:
+                lines = lines_of(transaction, self.plan, stream, self._noise)
+            given = self.plan, self.store, stream, lines, outlets
+            return Session(*given, **options)
+        vault, snapshots = Sealing(self.plan, stream.identity).open()
+        try:
+            with self.store.reading() as transaction:
+                lines = lines_of(transaction, self.plan, stream, self._noise, snapshots)
+            given = self.plan, self.store, stream, lines, outlets
+            return SealedSession(*given, vault=vault, **options)
+        except BaseException:
+            vault.close()
+            raise
+
+    @property
+    def _sealed(self) -> bool:
+        return self.plan.privacy.intrusions != "none"
 
     def target(self, cut: int) -> int:
         """The last step that has ended by an instant, up to the horizon."""
@@ -141,5 +158,6 @@ class Engine:
         identity = uuid4()
         # what a sink refuses, it refuses before anything is spent
         self._outlets(identity).check(self.store, 0)
+        seal = Sealing(self.plan, identity).create if self._sealed else None
         with self.store.writing() as transaction:
-            return launch(transaction, self.plan, identity, self._noise), True
+            return launch(transaction, self.plan, identity, self._noise, seal), True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -32,9 +33,16 @@ def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
 
 
 def launch(
-    transaction: Transaction, plan: Plan, identity: UUID, noise: Noise | None
+    transaction: Transaction,
+    plan: Plan,
+    identity: UUID,
+    noise: Noise | None,
+    seal: Callable[[Mapping[str, bytes]], None] | None = None,
 ) -> StreamRecord:
-    """Pays for the plan and creates its stream; all of it, or nothing."""
+    """Pays for the plan and creates its stream; all of it, or nothing.
+
+    ``seal`` takes the first snapshots where they are not for the store.
+    """
     name, population = plan.stream.name, plan.privacy.population
     if transaction.stream(name) is not None:
         raise StoreRefused(f"Stream '{name}' was launched by another process just now.")
@@ -55,11 +63,16 @@ def launch(
         salt=os.urandom(32),
         launched=datetime.now(UTC),
     )
+    snapshots = {key: run.snapshot() for key, run in runs.items()}
+    if seal is not None:
+        seal(snapshots)
+        snapshots = dict.fromkeys(snapshots, b"")
     for release in plan.releases:
-        run, recipe = runs[release.name], plan.recipes[release.name]
-        entry = entries[run.id]
+        recipe, entry = plan.recipes[release.name], entries[runs[release.name].id]
         transaction.add_series(stream, release.name, release.keys, type(recipe).__name__, entry)
-        transaction.set_state(stream, release.name, state_of(recipe, run.snapshot(), entry, b""))
+        transaction.set_state(
+            stream, release.name, state_of(recipe, snapshots[release.name], entry, b"")
+        )
     return stream
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,13 +95,14 @@ def lines_of(
     series: dict[str, int] = {}
     for one in transaction.series(stream):
         series.setdefault(one.release, one.number)
+    announced = len(transaction.intrusions(stream))
     lines = []
     for release in plan.releases:
         state = transaction.state(stream, release.name)
         if state is None:
             raise StoreRefused(f"The store has no state of release '{release.name}'.")
         recipe = recipe_from_json(state.recipe)
-        terms = plan.terms(release)
+        terms = replace(plan.terms(release), announced=announced)
         snapshot = state.snapshot if sealed is None else sealed[release.name]
         lines.append(
             Line(

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER, Unit, user_window
@@ -43,7 +43,7 @@ def _duration(value: Any) -> Duration:
 
 
 Instant = Annotated[datetime, BeforeValidator(_instant)]
-Length = Annotated[Duration, BeforeValidator(_duration)]
+Length = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)]
 
 
 class StreamSection(Section):
@@ -173,9 +173,14 @@ class PrivacySection(Section):
 
 
 class StoreSection(Section):
-    """``[store]``: where the state, the ledger and the releases are kept."""
+    """``[store]``: where the state, the ledger and the releases are kept.
+
+    ``vault`` is where the key of a pan-private stream is: "memory", or a folder outside of that of
+    the plan; by default one in the user's own folder.
+    """
 
     url: str = Field(min_length=1)
+    vault: str | None = Field(default=None, min_length=1)
 
 
 class SinkSection(Section):

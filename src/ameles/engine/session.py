@@ -106,17 +106,19 @@ class Session:
         *,
         readable: tuple[str, ...] = (),
         arrived: int | None = None,
+        ended: int = 0,
     ) -> None:
         """Takes rows in, and closes every open step up to ``target``; 0 closes none.
 
-        ``arrived`` is the step in which the rows arrived, for events without a time of their own.
+        ``arrived`` is the step in which the rows arrived, for events without a time of their own;
+        ``ended`` is the last step that has ended, where that is known and closes later.
         """
         stream = self.stream
         horizon, clock = self.plan.stream.horizon, self.plan.clock
         if stream.released == horizon:
             return
         target = max(target, stream.released)
-        last = horizon if horizon is not None else min(target + FAR, clock.latest)
+        last = horizon or min(max(target, ended) + FAR, clock.latest)
         gathered = self._gather(stream, reading, target, last, readable, arrived)
         self._close(stream, gathered.pending, target, gathered)
 

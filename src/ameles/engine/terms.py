@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import Unit
+from ameles.core.guarantee import Intrusions, Unit
 from ameles.engine.durations import Duration
 from ameles.engine.sections import PrivacySection, StreamSection
 from ameles.measures.measure import Measure, Terms
@@ -17,6 +17,7 @@ def terms_of(stream: StreamSection, privacy: PrivacySection, unit: Unit, release
         max_steps=privacy.max_steps or 1,
         horizon=stream.horizon,
         window=window_of(release.over, stream),
+        intrusions=Intrusions(privacy.intrusions),
     )
 
 

@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
-from ameles.core.guarantee import EVENT
+from ameles.core.guarantee import EVENT, Intrusions
 from ameles.mechanisms.counters.choose import REFERENCE, compare, points
 from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
@@ -80,29 +80,39 @@ def chosen(
     contributions: int = 1,
     bound: int = 1,
     unit: str = EVENT.tag,
+    intrusions: Intrusions = Intrusions.NONE,
 ) -> CounterRecipe:
-    """The counter with the smallest mean variance over this span."""
+    """The counter with the smallest mean variance over this span.
+
+    ``intrusions`` says how often its state may be seized.
+    """
     meant: dict[str, Any] = {"width": width, "bound": bound, "unit": unit}
     if delta:
-        return _best(span, epsilon, delta, contributions, **meant)
+        return _best(span, epsilon, delta, contributions, intrusions, **meant)
     # Laplace noise grows with bound / epsilon, whichever the counter, so the best one does not
     # depend on it; only where the noise is less than one event its being whole makes a difference.
     ratio = max(epsilon / bound, Fraction(1))
-    best = _best(span, ratio, delta, contributions)
+    best = _best(span, ratio, delta, contributions, intrusions)
     return replace(best, **{"epsilon": epsilon, **meant})
 
 
 @lru_cache(maxsize=256)
 def _best(
-    span: Span, epsilon: Fraction, delta: Fraction, contributions: int, **shared: Any
+    span: Span,
+    epsilon: Fraction,
+    delta: Fraction,
+    contributions: int,
+    intrusions: Intrusions,
+    **shared: Any,
 ) -> CounterRecipe:
     """Takes seconds for long streams, so it is remembered."""
     given = {"epsilon": epsilon, "contributions": contributions, **shared}
+    wanted = {"delta": delta, "horizon": span.horizon, "intrusions": intrusions, **given}
     if span.window is None:
-        return compare(delta=delta, horizon=span.horizon, **given)[0].recipe
+        return compare(**wanted)[0].recipe
     found: list[CounterRecipe] = [SimpleTwoCounter(horizon=span.horizon, **given)]
     if span.window > 1:  # a single step's noise cannot be less than that on the step itself
-        found += [row.recipe for row in compare(delta=delta, horizon=span.horizon, **given)]
-    if delta:
+        found += [row.recipe for row in compare(**wanted)]
+    if delta and intrusions is Intrusions.NONE:
         found.append(GaussianStepsCounter(delta=delta, horizon=span.horizon, **given))
     return min(found, key=lambda recipe: mean_variance(recipe, span))

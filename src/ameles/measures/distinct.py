@@ -7,7 +7,7 @@ step anew.  So one user changes one count by one, or one in each of up to ``max_
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ameles.core.guarantee import EVENT
 from ameles.measures.linear import LinearMeasure
@@ -17,6 +17,8 @@ from ameles.measures.refusal import Refusal
 
 class Distinct(LinearMeasure):
     """Users, counted."""
+
+    seizable: ClassVar[bool] = False
 
     measure: Literal["distinct"]
 

@@ -29,7 +29,7 @@ def exact_number(value: Any) -> Fraction:
         return exact(value, "value")
     except BadInput as refusal:
         raise problem(
-            "It must be a number of at most 40 digits.", tip="0.5, or '1/3' in quotes"
+            "It must be a number, of at most 40 digits.", tip="0.5, or '1/3' in quotes"
         ) from refusal
 
 

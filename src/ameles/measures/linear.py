@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,15 @@ from ameles.core.recipe import Recipe
 from ameles.measures.chosen import Span, chosen, mean_variance
 from ameles.measures.measure import BETA, Measure, Published, Terms
 from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.noise.arrays import IntArray
 
 
 class LinearMeasure(Measure):
     """A running total of each cell; a window is the difference of two of them."""
+
+    seizable: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -47,6 +51,7 @@ class LinearMeasure(Measure):
             contributions=steps,
             bound=bound,
             unit=terms.unit.tag,
+            intrusions=terms.intrusions,
         )
 
     def variance(self, terms: Terms, loss: Loss) -> float:
@@ -65,6 +70,8 @@ class LinearMeasure(Measure):
     ) -> NDArray[np.float64]:
         """What the noise of one cell's span does not exceed, but with probability beta."""
         error = counter_of(recipe).error
+        if terms.announced and isinstance(recipe, PanPrivateCounter | PanPrivateTreeCounter):
+            error = recipe.error_after(terms.announced)
         if terms.window is None:
             return error.bounds(steps, beta)
         return error.between_bounds(np.maximum(steps - terms.window, 0), steps, beta)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
-from ameles.core.guarantee import Unit
+from ameles.core.guarantee import Intrusions, Unit
 from ameles.core.loss import Loss
 from ameles.core.recipe import Recipe
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
@@ -43,6 +43,8 @@ class Terms:
     max_steps: int  # steps that one unit may have events in; 1 for the unit event
     horizon: int | None
     window: int | None  # what the release is about: the last so many steps; None: all so far
+    intrusions: Intrusions = Intrusions.NONE  # how often the state may be seized
+    announced: int = 0  # how often it was, and was announced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,8 @@ class Published:
 
 class Measure(Section, ABC):
     """One release of a plan."""
+
+    seizable: ClassVar[bool] = False  # whether its mechanism can have a state that may be seized
 
     # What the forecast's half widths are of.
     forecast: ClassVar[str] = "the value"
@@ -153,7 +157,13 @@ class Measure(Section, ABC):
 
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
         """Why it cannot be released on these terms; ``weighted``: rows stand for many events."""
-        yield from ()
+        if terms.intrusions is not Intrusions.NONE and not self.seizable:
+            yield Refusal(
+                "measure",
+                f"The state of {self.measure} cannot be seized without loss.",
+                why="it has exact counts of steps that are open",
+                tip='measure = "count", or intrusions = "none"',
+            )
 
     def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
         """Which of its columns are declared as a kind that it cannot use."""

@@ -24,6 +24,11 @@ def height(columns: Columns) -> int:
     return found
 
 
+def is_real(column: Column) -> bool:
+    """Whether it has real numbers."""
+    return isinstance(column, np.ndarray) and column.dtype.kind == "f"
+
+
 def block(columns: Columns, first: int, end: int) -> dict[str, Column]:
     """The rows from ``first`` up to, and not with, ``end``."""
     return {

@@ -1,7 +1,8 @@
 """Numbered migrations: from an empty database, or an older version, to this program's version.
 
-``migrations/0001.sql`` makes version 1, ``0002.sql`` will turn version 1 into 2, and so on.  All
-steps and the new version are one transaction: a crash leaves the old version, whole.
+``migrations/0001.sql`` makes version 1, ``0002.sql`` will turn version 1 into 2, and so on; those
+of Postgres are in a folder of their own, with the same numbers.  All steps and the new version are
+one transaction: a crash leaves the old version, whole.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from ameles.core.exceptions import StoreRefused
 
 
 @cache
-def scripts() -> tuple[str, ...]:
+def scripts(folder_name: str = "migrations") -> tuple[str, ...]:
     """The migrations in order: the first makes version 1."""
-    folder = files("ameles.store") / "migrations"
+    folder = files("ameles.store") / folder_name
     found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
     return tuple((folder / name).read_text(encoding="utf-8") for name in found)
 

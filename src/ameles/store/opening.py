@@ -6,7 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.exceptions import BadInput
+from ameles.store.postgres import PostgresStore
 from ameles.store.sqlite import SqliteStore
 from ameles.store.store import Store
 
@@ -14,7 +15,8 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
 def open_store(url: str, *, create: bool = True, patience: float = 10.0) -> Store:
-    """The store at a path such as ``flu.db``; a new one if there is none and ``create``.
+    """The store at a path such as ``flu.db``, or in a Postgres database such as
+    ``postgresql://me@db.example/flu``; a new one if there is none and ``create``.
 
     ``patience`` is how many seconds it waits for other writers before it refuses.
     """
@@ -22,12 +24,7 @@ def open_store(url: str, *, create: bool = True, patience: float = 10.0) -> Stor
         raise BadInput("The address of a store must be a path.", tip='url = "flu.db"')
     if scheme := _SCHEME.match(url):
         if scheme[1].lower() in ("postgres", "postgresql"):
-            # The address itself may have a password in it, and is not repeated.
-            raise StoreRefused(
-                "A store in Postgres is not built yet.",
-                why="this version keeps its store in a SQLite file",
-                tip='url = "flu.db"',
-            )
+            return PostgresStore(url, create=create, patience=patience)
         raise BadInput(
             f"The address of a store cannot begin with '{scheme[1]}://'.", tip='url = "flu.db"'
         )

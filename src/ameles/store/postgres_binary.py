@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.store.columns import Column, Columns, height
+from ameles.store.columns import Column, Columns, Many, height
 
 Bytes = NDArray[np.uint8]
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
 _NULL = 0xFF  # four of them are the length of what is not there
-_BIGINT, _BYTEA = 20, 17  # the numbers of these types in every Postgres
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ def copied(columns: Columns) -> bytes:
     """The rows as a whole binary COPY.
 
     >>> copied({"a": [1]})[19:].hex()
-    '00010000000800000000000000' '01ffff'
+    '0001000000080000000000000001ffff'
     """
     count = height(columns)
     fields = np.frombuffer(len(columns).to_bytes(2, "big"), dtype=np.uint8)
@@ -42,12 +41,23 @@ def copied(columns: Columns) -> bytes:
     return _SIGNATURE + _joined(parts) + _END
 
 
-def array(column: Column) -> bytes:
-    """A column of integers or bytes as an array of bigint or bytea."""
-    count = height({"": column})
-    kind = _BYTEA if isinstance(column, list) and column and isinstance(column[0], bytes) else 0
-    head = [1, 0, kind or _BIGINT, count, 1]
-    return np.array(head, dtype=">i4").tobytes() + _joined([_cells(column, count)])
+class BigInts(bytes):
+    """An array of bigint."""
+
+    kind, array_kind = 20, 1016  # the numbers of these types in every Postgres
+
+
+class Blobs(bytes):
+    """An array of bytea."""
+
+    kind, array_kind = 17, 1001
+
+
+def array(column: Many) -> BigInts | Blobs:
+    """A column of integers or of bytes, at least one, as an array."""
+    made = Blobs if isinstance(column[0], bytes) else BigInts
+    head = np.array([1, 0, made.kind, len(column), 1], dtype=">i4")
+    return made(head.tobytes() + _joined([_cells(column, len(column))]))
 
 
 def _joined(parts: list[Cells]) -> bytes:
@@ -57,7 +67,8 @@ def _joined(parts: list[Cells]) -> bytes:
     kept = np.concatenate(
         [np.ones_like(p.laid, dtype=bool) if p.kept is None else p.kept for p in parts], axis=1
     )
-    return laid[kept].tobytes()
+    packed: Bytes = laid[kept]
+    return packed.tobytes()
 
 
 def _cells(column: Column, count: int) -> Cells:
@@ -70,8 +81,7 @@ def _cells(column: Column, count: int) -> Cells:
             return _reals(column.astype(np.float64))
         if column.dtype.kind == "i":
             return _integers(column)
-        column = column.tolist()
-    values: list[Any] = list(column)
+    values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
     if values and isinstance(values[0], int):
         return _integers(np.array(values, dtype=np.int64))
     return _texts([value if isinstance(value, bytes) else value.encode() for value in values])

@@ -72,9 +72,17 @@ _OTHER: Sentence = (
 _SENTENCES: dict[str, Sentence] = {
     "08": GONE,
     "22": _UNFIT,
-    "23": ("refused a change", "it would break a rule of the store, such as one value for one step", ""),
+    "23": (
+        "refused a change",
+        "it would break a rule of the store, such as one value for one step",
+        "",
+    ),
     "25006": READ_ONLY,
-    "25P02": ("cannot go on", "something in this transaction had failed, and it is all or nothing", ""),
+    "25P02": (
+        "cannot go on",
+        "something in this transaction had failed, and it is all or nothing",
+        "",
+    ),
     "28": _REFUSED,
     "3D000": ("does not exist", "the server has no database of this name", "createdb"),
     "3F000": _ABSENT,
@@ -100,7 +108,10 @@ _SENTENCES: dict[str, Sentence] = {
 _WORDS: tuple[tuple[str, Sentence], ...] = (
     (r"starting up|shutting down|not yet accepting|too many|connection slots", _BUSY),
     (r'database ".*" does not exist', _SENTENCES["3D000"]),
-    (r"password|authentication|pg_hba|role \".*\" does not exist|not permitted to log in", _REFUSED),
+    (
+        r"password|authentication|pg_hba|role \".*\" does not exist|not permitted to log in",
+        _REFUSED,
+    ),
     (r"permission denied for database", _FORBIDDEN),
     (
         r"SSL|certificate",
@@ -117,7 +128,10 @@ def refusal(problem: Exception, where: str) -> StoreRefused:
     if code is None:
         # Without a code it is the driver: data that it cannot write, or a lost connection.
         kinds = {kind.__name__ for kind in type(problem).__mro__}
-        return sentence(_UNFIT if "DataError" in kinds else GONE if "OperationalError" in kinds else _OTHER, where)
+        return sentence(
+            _UNFIT if "DataError" in kinds else GONE if "OperationalError" in kinds else _OTHER,
+            where,
+        )
     return sentence(_SENTENCES.get(code) or _SENTENCES.get(code[:2]) or _OTHER, where)
 
 

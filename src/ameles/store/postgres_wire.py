@@ -14,10 +14,12 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store.postgres_address import Address
+from ameles.store.postgres_binary import BigInts, Blobs
 from ameles.store.postgres_driver import driver
 from ameles.store.postgres_problems import (
     READ_ONLY,
@@ -97,6 +99,8 @@ def connect(address: Address, patience: float) -> Wire:
                 raise connection_refusal(problem, address.where) from None
         time.sleep(0.1)
     try:
+        for kind in (BigInts, Blobs):
+            connection.adapters.register_dumper(kind, _dumper(kind))
         return _prepared(connection, address, patience)
     except BaseException as problem:
         connection.close()
@@ -129,6 +133,18 @@ def _prepared(connection: Any, address: Address, patience: float) -> Wire:
     if replica:
         raise sentence(READ_ONLY, where)
     return Wire(connection, backend)
+
+
+@cache
+def _dumper(kind: type[BigInts] | type[Blobs]) -> type[Any]:
+    """How psycopg hands over an array that is laid out already."""
+    psycopg = driver()
+
+    def dump(self: Any, ready: bytes) -> bytes:
+        return bytes(ready)
+
+    words = {"oid": kind.array_kind, "format": psycopg.pq.Format.BINARY, "dump": dump}
+    return type("Dumper", (psycopg.adapt.Dumper,), words)
 
 
 def unsafe(where: str, name: str, expected: str, why: str) -> StoreRefused:

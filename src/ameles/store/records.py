@@ -56,6 +56,15 @@ class ReleaseState:
 
 
 @dataclass(frozen=True, slots=True)
+class IntrusionRecord:
+    """An announced intrusion."""
+
+    number: int
+    at: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """One published line: a key of a release."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ameles.store.budgets import Budgets
+from ameles.store.intrusions import Intrusions
 from ameles.store.releases import Releases
 from ameles.store.seen import SeenUsers
 from ameles.store.states import States
 from ameles.store.streams import Streams
 
 
-class Transaction(Budgets, Streams, SeenUsers, Releases, States):
+class Transaction(Budgets, Streams, SeenUsers, Releases, States, Intrusions):
     """What ``store.writing()`` and ``store.reading()`` give, until their end."""
 
     def __repr__(self) -> str:

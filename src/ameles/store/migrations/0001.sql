@@ -119,6 +119,15 @@ CREATE TABLE release (
     PRIMARY KEY (stream, step, series)
 ) STRICT, WITHOUT ROWID;
 
+-- Announced intrusions of pan-private streams: what was seen, and when.
+CREATE TABLE intrusion (
+    stream INTEGER NOT NULL REFERENCES stream (number),
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    why TEXT NOT NULL,
+    PRIMARY KEY (stream, number)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE sent (
     stream INTEGER NOT NULL REFERENCES stream (number),
     sink TEXT NOT NULL,

@@ -121,6 +121,15 @@ CREATE TABLE release (
     PRIMARY KEY (stream, step, series)
 );
 
+-- Announced intrusions of pan-private streams: what was seen, and when.
+CREATE TABLE intrusion (
+    stream BIGINT NOT NULL REFERENCES stream (number),
+    number BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    why TEXT NOT NULL,
+    PRIMARY KEY (stream, number)
+);
+
 CREATE TABLE sent (
     stream BIGINT NOT NULL REFERENCES stream (number),
     sink TEXT NOT NULL,

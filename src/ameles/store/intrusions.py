@@ -1,0 +1,31 @@
+"""The log of announced intrusions: when the state of a stream was seen, and what is known of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ameles.store.records import IntrusionRecord, StreamRecord, microseconds, moment
+from ameles.store.session import Part
+
+
+class Intrusions(Part):
+    """Who saw a pan-private state, as far as it was noticed."""
+
+    def add_intrusion(self, stream: StreamRecord, *, at: datetime, why: str) -> int:
+        """One more intrusion; how many there were."""
+        count: int = self._session.one(
+            "SELECT count(*) + 1 FROM intrusion WHERE stream = ?", (stream.number,)
+        )
+        self._session.write(
+            "INSERT INTO intrusion (stream, number, at, why) VALUES (?, ?, ?, ?)",
+            (stream.number, count, microseconds(at), why),
+        )
+        return count
+
+    def intrusions(self, stream: StreamRecord) -> tuple[IntrusionRecord, ...]:
+        """All intrusions into a stream that were announced."""
+        rows = self._session.rows(
+            "SELECT number, at, why FROM intrusion WHERE stream = ? ORDER BY number",
+            (stream.number,),
+        )
+        return tuple(IntrusionRecord(number, moment(at), why) for number, at, why in rows)

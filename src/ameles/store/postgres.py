@@ -1,0 +1,116 @@
+"""A store in one schema of a Postgres database.
+
+The same tables and the same promises as in SQLite: what is committed is on disk, writers come one
+after the other, a reader sees one moment and delays nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from ameles.core.exceptions import StoreRefused
+from ameles.store import postgres_migration
+from ameles.store.pool import Pool
+from ameles.store.postgres_address import address_of
+from ameles.store.postgres_driver import driver
+from ameles.store.postgres_hold import Holds
+from ameles.store.postgres_problems import refusal
+from ameles.store.postgres_session import PostgresSession
+from ameles.store.postgres_wire import Wire, connect
+from ameles.store.store import Store
+from ameles.store.transaction import Transaction
+
+_TABLES = (
+    "SELECT relname FROM pg_class WHERE relkind = 'r' "
+    "AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'meta'::regclass)"
+)
+_STRAY = (
+    "SELECT 1 FROM release WHERE NOT EXISTS (SELECT 1 FROM step "
+    "WHERE step.stream = release.stream AND step.step = release.step) OR NOT EXISTS (SELECT 1 "
+    "FROM series WHERE series.stream = release.stream AND series.number = release.series) LIMIT 1"
+)
+
+
+class PostgresStore(Store):
+    """Connections to one schema, each used by one transaction at a time."""
+
+    def __init__(self, url: str, *, create: bool = True, patience: float = 10.0) -> None:
+        address = address_of(url)
+        self._where = address.where
+        self._pool: Pool[Wire] = Pool(
+            self._where, connect=lambda: connect(address, patience), discard=Wire.close
+        )
+        self._holds = Holds(address.schema, self._where, self._pool, patience)
+        wire, _ = self._pool.take()
+        try:
+            postgres_migration.migrate(wire, address.schema, self._where, create=create)
+            postgres_migration.check_private(wire, address.schema, self._where)
+        except driver().Error as problem:
+            wire.close()
+            raise refusal(problem, self._where) from None
+        except BaseException:
+            wire.close()
+            raise
+        self._pool.put_back(wire)
+
+    def __repr__(self) -> str:
+        return f"<PostgresStore '{self._where}'>"
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        with self._holds.writer() as keeper, self._session(True, keeper) as session:
+            yield Transaction(session)
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        with self._session(False) as session:
+            yield Transaction(session)
+
+    def holding(self, stream: str) -> AbstractContextManager[None]:
+        return self._holds.held(stream)
+
+    def check(self) -> None:
+        with self._session(False) as session:
+            for (table,) in session.rows(_TABLES):
+                # As text, every value is read, also those that are kept apart for their size.
+                session.rows(f'SELECT sum(length(t::text)) FROM "{table}" AS t')
+            if session.rows(_STRAY):
+                raise StoreRefused(
+                    f"The store '{self._where}' is damaged.",
+                    why="its tables do not fit together",
+                    tip="a backup of the database",
+                )
+
+    def close(self) -> None:
+        self._pool.close()
+
+    @contextmanager
+    def _session(self, writable: bool, keeper: Wire | None = None) -> Iterator[PostgresSession]:
+        wire, session = self._begun(writable, keeper)
+        try:
+            yield session
+            session.commit()
+        finally:
+            self._put_back(wire, session, keeper)
+
+    def _begun(self, writable: bool, keeper: Wire | None) -> tuple[Wire, PostgresSession]:
+        """A session that has begun; connections that died while they were idle are replaced."""
+        while True:
+            wire, used = (keeper, False) if keeper is not None else self._pool.take()
+            session = PostgresSession(wire, self._where, writable=writable)
+            try:
+                session.begin()
+            except BaseException:
+                self._put_back(wire, session, keeper)
+                if not (used and wire.broken):
+                    raise
+            else:
+                return wire, session
+
+    def _put_back(self, wire: Wire, session: PostgresSession, keeper: Wire | None) -> None:
+        fit = session.end()
+        if keeper is None:
+            self._pool.put_back(wire, fit=fit)
+        elif not fit:
+            wire.close()  # with it, what it held is lost; who held it is told at the next write

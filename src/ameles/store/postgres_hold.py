@@ -1,0 +1,151 @@
+"""One process per stream: a lock of the server's that ends with the connection that took it.
+
+All streams that a store holds are held by one connection, and while it holds any, everything is
+written through it.  So a process whose lock was lost (the server was restarted, an administrator
+ended its session) cannot write any more: the lock and the right to write end in one moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ameles.core.exceptions import StoreRefused
+from ameles.store.pool import Pool
+from ameles.store.postgres_driver import driver
+from ameles.store.postgres_problems import LOCKED, refusal, sentence
+from ameles.store.postgres_wire import NAME, Wire
+
+_HOLDER = (
+    "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) "
+    "WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+    "AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    "AND (classid::bigint << 32) | objid::bigint = %s"
+)
+
+
+def key(schema: str, stream: str | None = None) -> int:
+    """The number of a lock in the database: of a stream, or of the store itself."""
+    words = f"ameles\0{schema}" if stream is None else f"ameles\0{schema}\0{stream}"
+    digest = hashlib.sha256(words.encode(errors="surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+class Holds:
+    """The streams that a store holds, and the one connection whose life they share."""
+
+    def __init__(self, schema: str, where: str, pool: Pool[Wire], patience: float) -> None:
+        self._schema = schema
+        self._where = where
+        self._pool = pool
+        self._patience = patience
+        self._busy = threading.Lock()  # the connection is in use
+        self._held: set[str] = set()
+        self._keeper: Wire | None = None
+
+    @contextmanager
+    def held(self, stream: str) -> Iterator[None]:
+        """Holds a stream; refused while another process, or this one, does."""
+        with self._in_turn():
+            self._take(stream)
+        try:
+            yield
+        finally:
+            with self._busy:
+                self._give(stream)
+
+    @contextmanager
+    def writer(self) -> Iterator[Wire | None]:
+        """The connection to write through, or None while nothing is held."""
+        if not self._held:
+            yield None
+            return
+        with self._in_turn():
+            if self._keeper is not None and self._keeper.broken:
+                raise self._lost()
+            yield self._keeper
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        if not self._busy.acquire(timeout=self._patience):
+            raise sentence(LOCKED, self._where)
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    def _take(self, stream: str) -> None:
+        if stream in self._held:
+            raise _other(stream, "")
+        if self._keeper is None:
+            self._keeper = self._fresh()
+        keeper, number = self._keeper, key(self._schema, stream)
+        if keeper.broken:
+            raise self._lost()
+        try:
+            (taken,) = keeper.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone()
+            if not taken:
+                raise _other(stream, _holder(keeper, number))
+            self._held.add(stream)
+        except StoreRefused:
+            raise
+        except BaseException as problem:
+            keeper.close()  # whether it holds the stream is not known: now it does not
+            if isinstance(problem, driver().Error):
+                raise refusal(problem, self._where) from None
+            raise
+        finally:
+            self._let_go()
+
+    def _give(self, stream: str) -> None:
+        self._held.discard(stream)
+        if self._keeper is not None and not self._keeper.broken:
+            try:
+                self._keeper.execute("SELECT pg_advisory_unlock(%s)", (key(self._schema, stream),))
+            except driver().Error:
+                self._keeper.close()  # then the server frees the lock
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """The connection is an ordinary one again, when nothing is held."""
+        if not self._held and self._keeper is not None:
+            keeper, self._keeper = self._keeper, None
+            self._pool.put_back(keeper, fit=not keeper.broken)
+
+    def _fresh(self) -> Wire:
+        """A connection that answers; idle ones may have died since."""
+        while True:
+            wire, used = self._pool.take()
+            try:
+                wire.execute("SELECT 1")
+            except driver().Error as problem:
+                wire.close()
+                if not used:
+                    raise refusal(problem, self._where) from None
+            else:
+                return wire
+
+    def _lost(self) -> StoreRefused:
+        return StoreRefused(
+            f"The store '{self._where}' no longer holds the streams of this process.",
+            why="the connection that held them was ended, so another process may run them now",
+            tip="again: what is not released yet is released then",
+        )
+
+
+def _holder(wire: Wire, number: int) -> str:
+    """The process that holds a lock, if the server tells."""
+    row = wire.execute(_HOLDER, (number,)).fetchone()
+    found = re.fullmatch(rf"{NAME} (\d+)", (row and row[0]) or "")
+    return f" ({found[1]})" if found else ""
+
+
+def _other(stream: str, holder: str) -> StoreRefused:
+    return StoreRefused(
+        f"The stream '{stream}' is run by another process{holder}.",
+        why="two at once would publish two values for one step",
+        tip="again when it is done; a process that died holds nothing",
+    )

@@ -1,0 +1,223 @@
+"""A transaction on a Postgres connection.
+
+Writers come one after the other: each first locks the table ``meta``, which readers do not mind,
+and only then looks at the store.  Its moment begins after the lock, so what it reads cannot change
+under it, and noise is never drawn for a commit that loses a race (docs/decisions/store.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ameles.core.exceptions import StoreRefused
+from ameles.store import migration, postgres_migration
+from ameles.store.columns import Columns, block, height, is_real
+from ameles.store.postgres_binary import array, copied
+from ameles.store.postgres_driver import driver
+from ameles.store.postgres_problems import READ_ONLY, is_double, refusal, sentence
+from ameles.store.postgres_wire import DEMANDS, Wire, unsafe
+from ameles.store.session import Connected, Row
+
+_CHUNK = 4096
+_BLOCK = 1 << 16
+
+# The first look comes after the lock: with REPEATABLE READ it is the moment that is seen.
+_LOOK = (
+    "SELECT (SELECT value FROM meta WHERE name = 'version'), pg_backend_pid(), "
+    "current_setting('transaction_read_only'), current_setting('synchronous_commit')"
+)
+READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_LOOK}"
+WRITE = (
+    "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE meta IN SHARE ROW EXCLUSIVE MODE; " + _LOOK
+)
+PUBLISHED = (
+    "SELECT step.step, step.start_us, step.end_us, release.series, release.value, "
+    "release.value_real, release.low, release.low_real, release.high, release.high_real, "
+    "release.label FROM step JOIN release ON release.stream = step.stream "
+    "AND release.step = step.step WHERE step.stream = ? AND step.step BETWEEN ? AND ? "
+    "AND release.series BETWEEN ? AND ? ORDER BY step.step, release.series"
+)
+
+
+class PostgresSession(Connected[Wire]):
+    """From ``begin`` to ``end``."""
+
+    def __init__(self, wire: Wire, where: str, *, writable: bool) -> None:
+        super().__init__(wire, where, writable=writable)
+        self._psycopg = driver()
+        self.failures = (self._psycopg.Error, OverflowError, UnicodeEncodeError)
+        self._reading: list[Any] = []
+
+    def begin(self) -> None:
+        """Starts the transaction; the moment that it sees is now, not at its first question."""
+        wire = self._open()
+        try:
+            cursor = wire.execute(WRITE if self._writable else READ)
+            while cursor.nextset():
+                pass
+            version, backend, read_only, durable = cursor.fetchone()
+        except self.failures as problem:
+            raise self._broken(problem) from None
+        migration.check(int(version or -1), len(postgres_migration.scripts()), self._where)
+        if backend != wire.backend:
+            raise StoreRefused(
+                f"The store '{self._where}' is behind something that mixes connections.",
+                why="locks and settings of a connection must stay with it",
+                tip="the address of the server itself, or a pooler that pools by session",
+            )
+        if self._writable and read_only != "off":
+            raise sentence(READ_ONLY, self._where)
+        expected, why = DEMANDS["synchronous_commit"]
+        if self._writable and durable != expected:
+            raise unsafe(self._where, "synchronous_commit", expected, why)
+
+    def commit(self) -> None:
+        """Keeps everything, durably; refused if a change has failed."""
+        self._check_whole()
+        self._close_cursors()
+        wire = self._open()
+        try:
+            ended = wire.execute("COMMIT").statusmessage
+        except self.failures as problem:
+            if wire.broken and self._writable:
+                raise StoreRefused(
+                    f"The store '{self._where}' did not confirm the last transaction.",
+                    why="the connection broke at its end: all of it was kept, or nothing",
+                    tip="again: the store then shows what was kept",
+                ) from None
+            raise self._broken(problem) from None
+        if self._writable and ended != "COMMIT":
+            # To commit what has failed is no error for Postgres; it rolls back, and says so.
+            self._failed = True
+            self._check_whole()
+
+    def end(self) -> bool:
+        """Rolls back what was not committed; whether the connection is fit for another one."""
+        wire, self._connection = self._connection, None
+        if wire is None:
+            return False
+        idle = self._psycopg.pq.TransactionStatus.IDLE
+        try:
+            self._close_cursors()
+            if not wire.broken and wire.connection.info.transaction_status != idle:
+                wire.execute("ROLLBACK")
+        except self._psycopg.Error:
+            return False
+        return not wire.broken and wire.connection.info.transaction_status == idle
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        try:
+            found: list[Row] = self._open().execute(_marked(sql), values or None).fetchall()
+        except self.failures as problem:
+            raise self._broken(problem) from None
+        return found
+
+    def asking(self, sql: str, columns: Columns, values: Sequence[Any] = ()) -> list[Row]:
+        names = ", ".join(f'"{name}"' for name in columns)
+        marks = ", ".join("?" for _ in columns)
+        question = f"WITH asked ({names}) AS MATERIALIZED (SELECT * FROM unnest({marks})) {sql}"
+        found: list[Row] = []
+        for part in _blocks(columns):
+            found += self.rows(question, [*_arrays(part), *values])
+        return found
+
+    def published(
+        self, stream: int, steps: tuple[int, int], series: tuple[int, int]
+    ) -> Iterator[list[Row]]:
+        wire = self._open()
+        try:
+            cursor = wire.connection.cursor(f"c{len(self._reading)}", binary=True)
+            self._reading.append(cursor)
+            cursor.execute(_marked(PUBLISHED), (stream, *steps, *series))
+            while chunk := self._more(cursor):
+                yield [
+                    (
+                        *place,
+                        value_real if value is None else value,
+                        low_real if low is None else low,
+                        high_real if high is None else high,
+                        label,
+                    )
+                    for (
+                        *place,
+                        value,
+                        value_real,
+                        low,
+                        low_real,
+                        high,
+                        high_real,
+                        label,
+                    ) in chunk
+                ]
+        except self.failures as problem:
+            raise self._broken(problem) from None
+
+    def write(self, sql: str, values: Sequence[Any] = (), *, double: str = "") -> None:
+        wire = self._changing()
+        try:
+            wire.execute(_marked(sql), values or None)
+        except self.failures as problem:
+            raise self._broken(problem, double) from None
+
+    def append(self, table: str, columns: Columns, *, double: str = "") -> None:
+        wire = self._changing()
+        names = ", ".join(
+            f'"{name}_real"' if is_real(column) else f'"{name}"' for name, column in columns.items()
+        )
+        statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
+        try:
+            for part in _blocks(columns):
+                with wire.connection.cursor().copy(statement) as copy:
+                    copy.write(copied(part))
+        except BaseException as problem:
+            raise self._broken(problem, double) from None
+
+    def replace(self, table: str, columns: Columns, key: Sequence[str]) -> None:
+        names = ", ".join(f'"{name}"' for name in columns)
+        fixed = {name: value for name, value in columns.items() if isinstance(value, int | str)}
+        many = [name for name in columns if name not in fixed]
+        chosen = ", ".join("?::bigint" if name in fixed else f'"{name}"' for name in columns)
+        given = ", ".join(f'"{name}"' for name in many)
+        marks = ", ".join("?" for _ in many)
+        keys = ", ".join(f'"{name}"' for name in key)
+        changes = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in key)
+        for part in _blocks(columns):
+            self.write(
+                f"INSERT INTO {table} ({names}) SELECT {chosen} FROM unnest({marks}) "
+                f"AS given ({given}) ON CONFLICT ({keys}) DO UPDATE SET {changes}",
+                [*fixed.values(), *_arrays(part)],
+            )
+
+    def _more(self, cursor: Any) -> list[Row]:
+        self._open()
+        found: list[Row] = cursor.fetchmany(_CHUNK)
+        return found
+
+    def _refusal(self, problem: Exception) -> StoreRefused:
+        return refusal(problem, self._where)
+
+    def _is_double(self, problem: Exception) -> bool:
+        return is_double(problem)
+
+    def _close_cursors(self) -> None:
+        for cursor in self._reading:
+            cursor.close()
+        self._reading.clear()
+
+
+@lru_cache(maxsize=256)
+def _marked(sql: str) -> str:
+    """A statement with the marks of psycopg for its values."""
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+def _blocks(columns: Columns) -> Iterator[Columns]:
+    count = height(columns)
+    for first in range(0, count, _BLOCK):
+        yield block(columns, first, first + _BLOCK)
+
+
+def _arrays(columns: Columns) -> list[bytes]:
+    return [array(column) for column in columns.values() if not isinstance(column, int | str)]
