@@ -14,6 +14,7 @@ from ameles.cli.doctor import doctor
 from ameles.cli.examples import examples
 from ameles.cli.explain import explain
 from ameles.cli.init import init
+from ameles.cli.intrusion import intrusion
 from ameles.cli.ledger import ledger
 from ameles.cli.plan import plan
 from ameles.cli.releases import releases
@@ -68,6 +69,12 @@ app.command(epilog=examples("ameles explain visits 98", "ameles explain outbreak
 app.command(
     epilog=examples("ameles ledger --export", "ameles ledger --renew 0.5 --why 'a second season'")
 )(ledger)
+app.command(
+    epilog=examples(
+        "ameles intrusion list",
+        "ameles intrusion announce door.toml --why 'the laptop was stolen'",
+    )
+)(intrusion)
 app.command(epilog=examples("ameles doctor", "ameles doctor --json ."))(doctor)
 app.command(
     epilog=examples("ameles audit SimpleOneCounter --horizon 8", "ameles audit --horizon 4 --json")

@@ -68,6 +68,7 @@ def run(
             tip="--json without that sink, or that sink without --json",
         )
     cut = cut_off(until, checked, now=datetime.now(UTC))
+    _ = checked.recipes  # what they refuse, they refuse before there is a store
     with closing(open_store(store_path(checked))) as store, progress() as tell:
         engine = Engine(checked, store, progress=tell)
         report = _follow(engine) if following else engine.run(cut)

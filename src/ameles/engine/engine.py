@@ -32,6 +32,7 @@ from ameles.store import Store, StreamRecord
 # How many published numbers a transaction may hold: enough to make its syncs cheap.
 BATCH = 1 << 21
 MEMORY = 1 << 30
+STANDARD_INPUT = 0  # the descriptor
 
 
 class Engine:
@@ -141,7 +142,8 @@ class Engine:
 
     def standard_input(self) -> StandardInput:
         """Lines as they come."""
-        return StandardInput(self.plan.stream.format, self.plan.stream.columns)
+        stream = self.plan.stream
+        return StandardInput(stream.format, stream.columns, STANDARD_INPUT)
 
     def _outlets(self, identity: UUID) -> Outlets:
         genuine = self._noise is None or self._noise.genuine

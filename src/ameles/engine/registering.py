@@ -11,7 +11,6 @@ from typing import Any
 
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.clock import instant
-from ameles.engine.durations import Duration
 from ameles.engine.sections import StreamSection
 from ameles.ledger.registry import Deployment, registry
 from ameles.store import StreamRecord, Transaction
@@ -63,9 +62,7 @@ def deployment(stream: StreamRecord) -> Deployment:
 def _section(stream: StreamRecord) -> StreamSection:
     """The stream's table of the plan, as it was launched."""
     try:
-        fields = json.loads(stream.plan)["stream"]
-        every = Duration(**fields["every"])
-        return StreamSection.model_validate({**fields, "every": str(every)})
+        return StreamSection.model_validate(json.loads(stream.plan)["stream"])
     except (ValueError, KeyError, TypeError):  # of pydantic too: its errors are ValueErrors
         raise _unreadable(stream) from None
 

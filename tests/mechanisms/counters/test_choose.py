@@ -208,3 +208,9 @@ def test_parameters_are_refused_as_without_intrusions(wrong: dict[str, Any]) -> 
     asked: dict[str, Any] = {"epsilon": 1, "horizon": 8, "intrusions": "one"}
     with pytest.raises(BadInput, match=f"'{next(iter(wrong))}' parameter must be"):
         compare(**{**asked, **wrong})
+
+
+def test_noise_that_is_too_rare_for_a_float() -> None:
+    rows = compare(epsilon=1000)
+    assert rows[0].ratio == 1
+    assert all(row.ratio >= 1 for row in rows)

@@ -283,4 +283,6 @@ def _objective(row: Row) -> float:
 
 
 def _relative(row: Row, best: float) -> Row:
-    return replace(row, ratio=row.objective / best)
+    if row.objective == best:  # zero is: noise can be too rare for a float
+        return row
+    return replace(row, ratio=row.objective / best if best else math.inf)
