@@ -142,7 +142,7 @@ def test_the_forecast_is_of_ranks() -> None:
     [
         ({"q": 0}, "above 0 and below 1."),
         ({"q": 1}, "above 0 and below 1."),
-        ({"q": "half"}, "must be a number of at most 40 digits."),
+        ({"q": "half"}, "must be a number, of at most 40 digits."),
         ({"edges": [1]}, "2 to 1025 numbers."),
         ({"by": {"age": [1]}}, "already divided in by."),
     ],
