@@ -1,0 +1,442 @@
+"""Following live: sustained ingest, durable steps, flat memory and flat cost, beside bare loops.
+
+    ./run bench live                      everything, in a few minutes
+    ./run bench live --events 2e7         more events
+    ./run bench live --steps 1e5          more steps
+    ./run bench live --profile            where the time of a step and of ingest goes
+
+Ingest is compared with a plain DuckDB insert of the same rows, from the same bytes, into a database
+on the same disk.  A step is compared with as many bare SQLite transactions of one row
+(synchronous = FULL) as the step has syncs; those are counted, not assumed.  Each contender runs in
+a process of its own; the two sides of a ratio run in turns, and the best round of each counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import json
+import os
+import pstats
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+GOALS = {"ingest": 3.0, "steps": 2.0, "memory": 1.1, "flat": 1.25}
+KEYS = 10
+TAIL = 1000  # steps whose cost is compared at both ends
+PIECE = 1 << 16
+PLAN = """
+[stream]
+name = "bench"
+source = "{source}"
+{time}columns = {{ at = "timestamp", who = "text", key = "text" }}
+start = "{start}"
+every = "1s"
+horizon = 1000000
+[privacy]
+population = "people"
+unit = "event"
+epsilon = 1
+{privacy}
+[[release]]
+name = "count"
+measure = "count"
+by = {{ key = [{keys}] }}
+[store]
+url = "bench.db"
+{vault}
+{sink}
+"""
+
+
+def rows(file: Path, count: int) -> None:
+    """Events of the last minute, as CSV."""
+    with duckdb.connect() as duck:
+        duck.execute(
+            "COPY (SELECT strftime(now() AT TIME ZONE 'UTC' - to_seconds(60) "
+            "+ to_microseconds(CAST(hash(range) % 60000000 AS BIGINT)), "
+            "'%Y-%m-%dT%H:%M:%S.%fZ') AS \"at\", "
+            "printf('u%07d', hash(range, 1) % 1000000) AS who, "
+            f"'k' || (hash(range, 2) % {KEYS}) AS key FROM range({count})) TO '{file}' (HEADER)"
+        )
+
+
+def plan_of(folder: Path, source: str, *, kind: str = "", sink: bool = False) -> Any:
+    """A plan with steps of a second that begin a minute ago; ``kind`` may be "sealed"."""
+    from ameles.engine.plan import read_plan_text
+
+    start = datetime.now(UTC) - timedelta(seconds=60)
+    sealed = kind == "sealed"
+    text = PLAN.format(
+        source=source,
+        time="" if sealed else 'time = "at"\n',
+        start=f"{start:%Y-%m-%dT%H:%M:%SZ}",
+        privacy='intrusions = "one"' if sealed else "",
+        keys=", ".join(f'"k{n}"' for n in range(KEYS)),
+        vault=f'vault = "{folder}.keys"' if sealed else "",
+        sink='[[sink]]\ncsv = "releases.csv"' if sink else "",
+    )
+    plan = read_plan_text(text, base=folder)
+    _ = plan.recipes  # chosen before the clock starts
+    return plan
+
+
+def resident() -> float:
+    """MiB that this process has in memory now; where that is not known, at its peak."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * resource.getpagesize() / (1 << 20)
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 10)
+
+
+@contextmanager
+def profiled(wanted: bool) -> Iterator[None]:
+    """The thirty functions with the most time of their own, on standard error."""
+    if not wanted:
+        yield
+        return
+    profile = cProfile.Profile()
+    profile.enable()
+    try:
+        yield
+    finally:
+        profile.disable()
+        stats = pstats.Stats(profile, stream=sys.stderr)
+        stats.sort_stats("tottime").print_stats(30)
+        stats.sort_stats("cumulative").print_stats(40)
+
+
+# What a process of its own does -------------------------------------------------------------------
+
+
+def run_pipe(file: Path, kind: str, profile: bool) -> dict[str, float]:
+    """Follows standard input, written as fast as it is read, until everything is durable."""
+    from ameles.connectors.standard_input import StandardInput
+    from ameles.engine import arrivals
+    from ameles.engine.engine import Engine
+    from ameles.engine.follow import follow
+    from ameles.store import open_store
+
+    size = file.stat().st_size
+    stop, done, found = threading.Event(), 0, {}
+    known = arrivals.Arrivals.counted
+
+    def counted(these: arrivals.Arrivals, more: int) -> None:
+        nonlocal done
+        known(these, more)
+        done += more
+        for name, share in (("quarter", 0.25), ("half", 0.5), ("whole", 1.0)):
+            if done >= share * size and name not in found:
+                found[name] = resident()
+        if done >= size:
+            found["seconds"] = time.perf_counter() - began
+            stop.set()
+
+    arrivals.Arrivals.counted = counted
+    read, write = os.pipe()
+    with tempfile.TemporaryDirectory() as folder:
+        plan = plan_of(Path(folder), "-", kind=kind)
+        with (
+            open_store(str(Path(folder) / "bench.db")) as store,
+            subprocess.Popen(["cat", str(file)], stdout=write) as writer,
+        ):
+            os.close(write)
+            engine = Engine(plan, store)
+            given = StandardInput("csv", plan.stream.columns, read)
+            vars(engine)["standard_input"] = lambda: given
+            began = time.perf_counter()
+            with profiled(profile):
+                report = follow(engine, stop)
+            writer.terminate()
+    return {**found, "steps": report.new}
+
+
+def run_file(file: Path, steps: int, profile: bool) -> dict[str, float]:
+    """Follows a file that grows by one share in each step; only the follower's time counts."""
+    from ameles.engine.engine import Engine
+    from ameles.store import open_store
+
+    content = file.read_bytes()
+    spent, found = 0.0, {}
+    with tempfile.TemporaryDirectory() as folder:
+        growing = Path(folder) / "events.csv"
+        plan = plan_of(Path(folder), growing.name, sink=True)
+        with open_store(str(Path(folder) / "bench.db")) as store, profiled(profile):
+            engine = Engine(plan, store)
+            source = engine.source(waiting=True)
+            with engine.session() as session, growing.open("ab", buffering=0) as writer:
+                for step in range(1, steps + 1):
+                    share = slice(len(content) * (step - 1) // steps, len(content) * step // steps)
+                    writer.write(content[share])
+                    began = time.perf_counter()
+                    session.take(source.reading(session.position, source.ends()), step)
+                    session.publish()
+                    spent += time.perf_counter() - began
+                    for name, part in (("quarter", 4), ("half", 2), ("whole", 1)):
+                        if step == steps // part:
+                            found[name] = resident()
+    return {**found, "seconds": spent, "steps": steps}
+
+
+def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
+    """So many steps, one by one, each durable; ``kind``: bare, sink, file or sealed."""
+    from ameles.engine.engine import Engine
+    from ameles.store import open_store
+
+    times: list[float] = []
+    with tempfile.TemporaryDirectory() as folder, counted_syncs() as syncs:
+        plan = plan_of(
+            Path(folder), "events.csv" if kind == "file" else "-", kind=kind, sink=kind != "bare"
+        )
+        lines = b"".join(b"2026-01-01T00:00:00Z,u%d,k%d\n" % (n, n) for n in range(KEYS))
+        with open_store(str(Path(folder) / "bench.db")) as store:
+            engine = Engine(plan, store)
+            (Path(folder) / "events.csv").write_bytes(b"at,who,key\n")
+            source = engine.source() if kind == "file" else None
+            given = engine.standard_input()
+            given.reading([b"at,who,key\n"])
+            with (
+                engine.session() as session,
+                (Path(folder) / "events.csv").open("ab", buffering=0) as growing,
+                profiled(profile),
+            ):
+                first = given.reading([]) if source is None else source.reading(None)
+                session.take(first, 1)  # what is done once is not counted
+                syncs[0], memory = 0, 0.0
+                commits = store.writing
+
+                def writing() -> Any:
+                    syncs[0] += 1
+                    return commits()
+
+                vars(store)["writing"] = writing
+                for step in range(2, count + 2):
+                    if source is not None:
+                        growing.write(lines)
+                    began = time.perf_counter()
+                    reading = (
+                        given.reading([])
+                        if source is None
+                        else source.reading(session.position, source.ends())
+                    )
+                    session.take(reading, step)
+                    session.publish()
+                    times.append(time.perf_counter() - began)
+                    if step == count // 4:
+                        memory = resident()
+                    if sys.stderr.isatty() and step % TAIL == 0:
+                        print(f"{kind}: step {step:,}", end="\r", file=sys.stderr)
+                grown = resident() / memory
+    return {
+        "seconds": sum(times),
+        "syncs": syncs[0] / count,
+        "first": sum(times[:TAIL]) / TAIL,
+        "last": sum(times[-TAIL:]) / TAIL,
+        "grown": grown,
+    }
+
+
+@contextmanager
+def counted_syncs() -> Iterator[list[int]]:
+    """Counts the files and folders that Python itself syncs."""
+    count = [0]
+    known = {name: getattr(os, name) for name in ("fsync", "fdatasync") if hasattr(os, name)}
+
+    def noted(call: Callable[[int], None]) -> Callable[[int], None]:
+        def sync(handle: int) -> None:
+            count[0] += 1
+            call(handle)
+
+        return sync
+
+    for name, call in known.items():
+        setattr(os, name, noted(call))
+    try:
+        yield count
+    finally:
+        for name, call in known.items():
+            setattr(os, name, call)
+
+
+def run_syncs(count: int) -> dict[str, float]:
+    """So many SQLite transactions of one row each."""
+    with tempfile.TemporaryDirectory() as folder:
+        with sqlite3.connect(Path(folder) / "bare.db", isolation_level=None) as bare:
+            bare.execute("PRAGMA journal_mode = WAL")
+            bare.execute("PRAGMA synchronous = FULL")
+            bare.execute("CREATE TABLE one (step INTEGER PRIMARY KEY, value INTEGER)")
+            began = time.perf_counter()
+            for step in range(count):
+                bare.execute("BEGIN IMMEDIATE")
+                bare.execute("INSERT INTO one VALUES (?, ?)", (step, step))
+                bare.execute("COMMIT")
+            spent = time.perf_counter() - began
+        bare.close()
+    return {"seconds": spent}
+
+
+def run_insert(file: Path) -> dict[str, float]:
+    """The same rows into a DuckDB database, in one insert."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        duckdb.connect(str(Path(folder) / "bare.duckdb")) as duck,
+    ):
+        duck.execute('CREATE TABLE event ("at" TIMESTAMP, who VARCHAR, key VARCHAR)')
+        began = time.perf_counter()
+        duck.execute(
+            f"INSERT INTO event SELECT * FROM read_csv('{file}', header = true, columns = "
+            "{'at': 'TIMESTAMP', 'who': 'VARCHAR', 'key': 'VARCHAR'})"
+        )
+        duck.execute("CHECKPOINT")
+        return {"seconds": time.perf_counter() - began}
+
+
+# The comparison -----------------------------------------------------------------------------------
+
+
+def measured(job: str, *arguments: object, profile: bool = False) -> dict[str, float]:
+    """One job in a process of its own."""
+    ended = subprocess.run(
+        [sys.executable, __file__, *(["--profile"] if profile else []), "--job", job]
+        + [str(argument) for argument in arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if ended.returncode:
+        sys.exit(f"The job {job} failed.")
+    found: dict[str, float] = json.loads(ended.stdout)
+    return found
+
+
+def best(rounds: int, *jobs: tuple[object, ...]) -> list[dict[str, float]]:
+    """The best round of each job, run in turns."""
+    found: list[list[dict[str, float]]] = [[] for _ in jobs]
+    for _ in range(rounds):
+        for place, job in enumerate(jobs):
+            found[place].append(measured(str(job[0]), *job[1:]))
+    return [min(some, key=lambda one: one["seconds"]) for some in found]
+
+
+def verdict(name: str, ratio: float) -> str:
+    """Whether a goal was reached."""
+    return f"goal at most {GOALS[name]:g}: {'reached' if ratio <= GOALS[name] else 'NOT reached'}"
+
+
+def ingest(count: int, rounds: int) -> None:
+    """Events through a pipe and through a growing file."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.csv"
+        rows(file, count)
+        shares = max(4, count // 100_000)
+        pipe, sealed, grown, bare = best(
+            rounds,
+            ("pipe", file, "plain"),
+            ("pipe", file, "sealed"),
+            ("file", file, shares),
+            ("insert", file),
+        )
+        size = file.stat().st_size / (1 << 20)
+        print(f"{count:,} events in CSV, {size:,.0f} MiB, {KEYS} keys, steps of a second")
+        print(f"  plain DuckDB insert: {count / bare['seconds']:,.0f} events/s")
+        for name, one in (
+            ("standard input", pipe),
+            ("standard input, pan-private", sealed),
+            (f"growing file, {shares} steps", grown),
+        ):
+            ratio = one["seconds"] / bare["seconds"]
+            print(
+                f"  {name:28} {count / one['seconds']:>10,.0f} events/s with {one['steps']:.0f} "
+                f"releases, {ratio:.2f} x the insert; {verdict('ingest', ratio)}"
+            )
+            ratio = one["whole"] / one["quarter"]
+            print(
+                f"  {'':28} memory {one['quarter']:.0f}, {one['half']:.0f}, {one['whole']:.0f} MiB "
+                f"after 1/4, 1/2, all: {ratio:.2f} x; {verdict('memory', ratio)}"
+            )
+
+
+def steps(count: int, rounds: int) -> None:
+    """Steps one by one, beside the same number of syncs."""
+    names = {
+        "bare": "nothing comes in, no sink",
+        "sink": "the same, with a CSV sink",
+        "file": f"{KEYS} rows of a growing file, CSV sink",
+        "sealed": "pan-private, CSV sink",
+    }
+    print(f"{count:,} steps of {KEYS} keys, one by one")
+    for kind, name in names.items():
+        one, bare = best(rounds, ("steps", count, kind), ("syncs", 2000))
+        sync = bare["seconds"] / 2000
+        each = one["seconds"] / count
+        ratio = each / (one["syncs"] * sync)
+        print(
+            f"  {name:36} {1 / each:>6,.0f} steps/s, {one['syncs']:.1f} syncs each; {ratio:.2f} x "
+            f"{one['syncs']:.1f} bare transactions of {sync * 1e3:.2f} ms; "
+            f"{verdict('steps', ratio)}"
+        )
+        ratio = one["last"] / one["first"]
+        print(
+            f"  {'':36} first thousand {one['first'] * 1e3:.2f} ms a step, last "
+            f"{one['last'] * 1e3:.2f} ms: {ratio:.2f} x; {verdict('flat', ratio)}; memory from "
+            f"1/4 to the end {one['grown']:.2f} x; {verdict('memory', one['grown'])}"
+        )
+
+
+def main() -> None:
+    """The benchmark, or one job of it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--events", type=float, default=5e6, help="how many go through a source")
+    parser.add_argument("--steps", type=float, default=5e3, help="how many are made one by one")
+    parser.add_argument("--rounds", type=int, default=2, help="of which the best counts")
+    parser.add_argument("--only", choices=("ingest", "steps"), help="one part of it")
+    parser.add_argument("--profile", action="store_true", help="say where the time goes")
+    parser.add_argument("--job", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.job:
+        print(json.dumps(job(given.job, given.profile)))
+        return
+    count, walked = int(given.events), max(2 * TAIL, int(given.steps))
+    if given.profile:
+        with tempfile.TemporaryDirectory() as folder:
+            rows(Path(folder) / "rows.csv", count)
+            measured("pipe", Path(folder) / "rows.csv", "plain", profile=True)
+        measured("steps", walked, "file", profile=True)
+        return
+    if given.only != "steps":
+        ingest(count, given.rounds)
+    if given.only != "ingest":
+        steps(walked, given.rounds)
+
+
+def job(words: list[str], profile: bool) -> dict[str, float]:
+    """What a process of its own is asked for."""
+    match words:
+        case ["pipe", file, kind]:
+            return run_pipe(Path(file), kind, profile)
+        case ["file", file, shares]:
+            return run_file(Path(file), int(shares), profile)
+        case ["steps", count, kind]:
+            return run_steps(int(count), kind, profile)
+        case ["insert", file]:
+            return run_insert(Path(file))
+        case ["syncs", count]:
+            return run_syncs(int(count))
+    raise SystemExit(f"There is no job {words}.")
+
+
+if __name__ == "__main__":
+    main()
