@@ -6,55 +6,93 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store import Store
 from ameles.store.hold import held
-from tests.store.stores import new_store
+from tests.store.places import Place
+from tests.store.stores import launch, new_store
 
 HOLD = """
 import sys, time
-from pathlib import Path
-from ameles.store.hold import held
-with held(Path(sys.argv[1]), "flu"):
+from ameles.store import open_store
+with open_store(sys.argv[1]) as store, store.holding("flu"):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
-def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
-    store = tmp_path / "flu.db"
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(store)], stdout=subprocess.PIPE, text=True
-    ) as process:
+def hold_when_free(store: Store, stream: str) -> None:
+    """A server needs a moment to see that a process has died."""
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            with store.holding(stream):
+                return
+        except StoreRefused:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def test_a_second_process_is_refused_until_the_first_is_killed(place: Place) -> None:
+    with (
+        new_store(place) as store,
+        subprocess.Popen(
+            [sys.executable, "-c", HOLD, place.url], stdout=subprocess.PIPE, text=True
+        ) as process,
+    ):
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         with (
             pytest.raises(StoreRefused, match=rf"another process \({process.pid}\)"),
-            held(store, "flu"),
+            store.holding("flu"),
         ):
             pass
-        with held(store, "cold"):
+        with store.holding("cold"):
             pass
         process.send_signal(signal.SIGKILL)
         process.wait()
-    with held(store, "flu"):
-        pass
+        hold_when_free(store, "flu")
 
 
-def test_a_second_hold_in_one_process_is_refused_and_frees_nothing(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store, store.holding("flu"):
-        for _ in range(2):
-            with pytest.raises(StoreRefused, match="two values for one step"), store.holding("flu"):
+def test_a_second_hold_in_one_process_is_refused_and_frees_nothing(place: Place) -> None:
+    with new_store(place) as store, new_store(place) as other, store.holding("flu"):
+        for one in (store, other, store):
+            with pytest.raises(StoreRefused, match="two values for one step"), one.holding("flu"):
                 pass
 
 
-def test_the_lock_ends_with_its_block(tmp_path: Path) -> None:
-    for _ in range(3):
-        with pytest.raises(ZeroDivisionError), held(tmp_path / "flu.db", "flu"):
-            raise ZeroDivisionError
+def test_streams_are_held_apart_and_written_meanwhile(place: Place) -> None:
+    with new_store(place) as store, new_store(place) as other:
+        with store.holding("flu"), store.holding("cold"):
+            with store.writing() as transaction:
+                stream = launch(transaction)
+            with other.writing() as transaction:
+                transaction.set_position(stream, "row 1")
+            with store.reading() as transaction:
+                assert transaction.position(stream) == "row 1"
+        with other.holding("cold"), other.holding("flu"):
+            pass
+
+
+@pytest.mark.parametrize("stream", ["../../etc/x", "a/b", "\u00fc", "", "\ud800", "%s"])
+def test_every_name_can_be_held(place: Place, stream: str) -> None:
+    with new_store(place) as store:
+        for _ in range(2):
+            with store.holding(stream), store.holding(f"{stream}x"):
+                pass
+
+
+def test_the_lock_ends_with_its_block(place: Place) -> None:
+    with new_store(place) as store:
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError), store.holding("flu"):
+                raise ZeroDivisionError
 
 
 def test_two_paths_to_one_store_have_one_lock(tmp_path: Path) -> None:

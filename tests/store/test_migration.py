@@ -12,7 +12,7 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.core.loss import Pure
-from ameles.store import open_store
+from ameles.store import Store, open_store
 from ameles.store.migration import migrate, scripts, statements, version_of
 from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, visitors
 
@@ -37,36 +37,42 @@ def with_version(version: int, folder: Path) -> Path:
 @pytest.mark.parametrize("version", range(1, len(scripts()) + 1))
 def test_a_store_of_every_version_is_read(tmp_path: Path, version: int) -> None:
     with open_store(str(with_version(version, tmp_path))) as store:
-        store.check()
-        assert store.genuine
-        with store.writing() as transaction:
-            ledger = visitors(transaction)
-            assert (ledger.cap, ledger.spent) == (Pure("3/2"), Pure("1/2"))
-            stream = transaction.stream("flu")
-            assert stream is not None
-            assert (stream.identity, stream.salt, stream.launched) == (IDENTITY, SALT, MARCH)
-            assert (stream.released, stream.scheduled) == (2, 3)
-            assert transaction.position(stream) == "row 12"
-            assert transaction.pending(stream) == b"waiting"
-            assert transaction.sent(stream, "a.csv") == 1
-            state = transaction.state(stream, "fever")
-            assert state is not None
-            assert state.history == b"earlier"
-            found = list(transaction.release_rows(stream))
-            assert [(row[2], row[3], row[6], row[9]) for row in found] == [
-                ("north", 1, 10, "above"),
-                ("south", 1, None, ""),
-                ("north", 2, 12, ""),
-                ("south", 2, 2.5, ""),
-            ]
-            assert transaction.seen(stream, 0, [bytes(16)]).steps.tolist() == [4]
-            # and it goes on
-            transaction.advance(stream, released=3)
+        holds_what_was_written(store)
+
+
+def holds_what_was_written(store: Store) -> None:
+    """What the fixtures of all versions have in them, in every database."""
+    store.check()
+    assert store.genuine
+    with store.writing() as transaction:
+        ledger = visitors(transaction)
+        assert (ledger.cap, ledger.spent) == (Pure("3/2"), Pure("1/2"))
+        stream = transaction.stream("flu")
+        assert stream is not None
+        assert (stream.identity, stream.salt, stream.launched) == (IDENTITY, SALT, MARCH)
+        assert (stream.released, stream.scheduled) == (2, 3)
+        assert transaction.position(stream) == "row 12"
+        assert transaction.pending(stream) == b"waiting"
+        assert transaction.sent(stream, "a.csv") == 1
+        state = transaction.state(stream, "fever")
+        assert state is not None
+        assert state.history == b"earlier"
+        found = list(transaction.release_rows(stream))
+        assert [(row[2], row[3], row[6], row[9]) for row in found] == [
+            ("north", 1, 10, "above"),
+            ("south", 1, None, ""),
+            ("north", 2, 12, ""),
+            ("south", 2, 2.5, ""),
+        ]
+        assert transaction.seen(stream, 0, [bytes(16)]).steps.tolist() == [4]
+        # and it goes on
+        transaction.advance(stream, released=3)
 
 
 def test_every_version_has_its_fixture() -> None:
     names = {f"version_{number}.sql" for number in range(1, len(scripts()) + 1)}
-    assert {file.name for file in FIXTURES.iterdir()} == names
+    for folder in (FIXTURES, FIXTURES / "postgres"):
+        assert {file.name for file in folder.glob("*.sql")} == names
 
 
 def test_an_older_store_is_migrated_and_keeps_everything(
@@ -75,7 +81,7 @@ def test_an_older_store_is_migrated_and_keeps_everything(
     with new_store(tmp_path) as store, store.writing() as transaction:
         launch(transaction)
     newest = (*scripts(), SECOND)
-    monkeypatch.setattr("ameles.store.migration.scripts", lambda: newest)
+    monkeypatch.setattr("ameles.store.migration.scripts", lambda *_: newest)
     with new_store(tmp_path) as store, store.reading() as transaction:
         assert [stream.name for stream in transaction.streams()] == ["flu"]
     connection = sqlite3.connect(tmp_path / "flu.db")
@@ -89,7 +95,7 @@ def test_a_newer_store_is_refused_and_left_alone(
 ) -> None:
     newest = (*scripts(), SECOND)
     with monkeypatch.context() as newer_program:
-        newer_program.setattr("ameles.store.migration.scripts", lambda: newest)
+        newer_program.setattr("ameles.store.migration.scripts", lambda *_: newest)
         new_store(tmp_path).close()
     before = (tmp_path / "flu.db").read_bytes()
     with pytest.raises(
@@ -188,5 +194,8 @@ def test_the_wheel_has_the_migrations(tmp_path: Path) -> None:
     )
     with zipfile.ZipFile(ended.stdout.split()[-1]) as wheel:
         names = {name for name in wheel.namelist() if name.endswith(".sql")}
-    expected = {f"ameles/store/migrations/{n:04}.sql" for n in range(1, len(scripts()) + 1)}
-    assert names == expected
+    assert names == {
+        f"ameles/store/{folder}/{number:04}.sql"
+        for folder in ("migrations", "migrations/postgres")
+        for number in range(1, len(scripts()) + 1)
+    }

@@ -8,6 +8,7 @@ import pytest
 
 from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
 from ameles.store import open_store
+from tests.store.places import Place
 
 
 def test_a_path_is_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,10 +28,11 @@ def test_names_with_signs_that_mean_something_in_addresses(tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "POSTGRES"])
-def test_postgres_is_refused_for_now_and_its_password_not_repeated(scheme: str) -> None:
-    with pytest.raises(StoreRefused, match="Postgres is not built yet") as caught:
-        open_store(f"{scheme}://me:hunter2@db/flu")
+def test_a_server_is_asked_and_the_password_never_repeated(scheme: str) -> None:
+    with pytest.raises(StoreRefused, match="cannot be reached") as caught:
+        open_store(f"{scheme}://me:hunter2@localhost:1/flu")
     assert "hunter2" not in str(caught.value)
+    assert caught.value.what == "The store 'postgresql://me@localhost:1/flu' cannot be reached."
 
 
 @pytest.mark.parametrize("url", ["", "redis://x", "a\0b", "sqlite://flu.db"])
@@ -39,9 +41,11 @@ def test_other_addresses_are_refused(url: str) -> None:
         open_store(url)
 
 
-def test_a_store_is_not_created_unless_asked(tmp_path: Path) -> None:
+def test_a_store_is_not_created_unless_asked(place: Place) -> None:
     with pytest.raises(StoreRefused, match="There is no store"):
-        open_store(str(tmp_path / "flu.db"), create=False)
+        open_store(place.url, create=False)
+    open_store(place.url).close()
+    open_store(place.url, create=False).close()
 
 
 def test_every_refusal_is_one_of_ours(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store.problems import is_double, refusal
+from tests.store.places import Place
 from tests.store.stores import launch, new_store
 
 
@@ -84,8 +85,8 @@ def test_each_failure_has_its_sentence(
     assert str(caught.value) not in str(told), "what SQLite says is not repeated"
 
 
-def test_what_cannot_be_kept_is_a_sentence(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
+def test_what_cannot_be_kept_is_a_sentence(place: Place) -> None:
+    with new_store(place) as store:
         with store.writing() as transaction:
             stream = launch(transaction)
         for sink, step in (("a", 2**63), ("\ud800", 1)):

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ameles.core.exceptions import BadInput
 from ameles.store import Seen, Transaction
 from ameles.store.columns import Columns
-from ameles.store.seen import FOUND, Users, sorted_hashes
+from ameles.store.seen import Users, sorted_hashes
+from ameles.store.sqlite_session import found
 from tests.store.places import Place
 from tests.store.stores import launch, new_store
 
@@ -106,8 +107,10 @@ def test_a_question_looks_up_each_user_and_scans_nothing(tmp_path: Path) -> None
 
 def plan_of(transaction: Transaction) -> list[str]:
     session = transaction._session
-    asked: Columns = {"place": np.arange(0), "user": list[bytes]()}
-    return [row[3] for row in session.asking(f"EXPLAIN QUERY PLAN {FOUND}", asked, (1, 0))]
+    keys: Columns = {"stream": 1, "window": 0, "user": [bytes(16)]}
+    assert session.lookup("seen", keys, ("steps",)) == []
+    question = found("seen", tuple(keys), ("steps",))
+    return [row[3] for row in session.rows(f"EXPLAIN QUERY PLAN {question}")]
 
 
 def test_what_was_asked_is_not_in_any_file(tmp_path: Path) -> None:

@@ -162,4 +162,5 @@ def test_processes_that_create_one_store_at_once_all_succeed(place: Place) -> No
     running = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(6)]
     said = [process.communicate()[1].decode() for process in running]
     assert [process.returncode for process in running] == [0] * 6, said
-    new_store(place).check()
+    with new_store(place) as store:
+        store.check()

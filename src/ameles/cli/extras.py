@@ -16,7 +16,7 @@ PURPOSES = {  # short enough for one line of a table
     "fast": "compiled noise kernels",
     "kafka": "Kafka source (later)",
     "plot": "pictures",
-    "postgres": "Postgres store (later)",
+    "postgres": "Postgres store",
     "redis": "Redis source (later)",
     "serve": "HTTP service (later)",
     "spark": "Spark sources (later)",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import json
+from dataclasses import replace
 from enum import Enum
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from ameles.cli.plans import DEFAULT, PlanFile, launched, moment, store_path, stored, table
-from ameles.core.exceptions import BadInput
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, launched, moment, stored, table
+from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.engine.engine import Engine
+from ameles.engine.forecast import LOOKED_AHEAD
 from ameles.engine.plan import Plan, read_plan
 from ameles.engine.sealed import SealedSession
-from ameles.store import open_store
+from ameles.measures.measure import Measure
+from ameles.store import Store
 
 
 class Action(Enum):
@@ -29,6 +33,7 @@ def intrusion(
     why: Annotated[
         str | None, typer.Option(help="What happened; kept for ever.", metavar="TEXT")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Announce that the state of a pan-private stream was seen, or list when it was.
 
@@ -38,7 +43,7 @@ def intrusion(
     """
     checked = read_plan(file)
     if action is Action.LIST:
-        _show(checked)
+        _show(checked, as_json)
         return
     if not why:
         raise BadInput(
@@ -46,25 +51,66 @@ def intrusion(
             why="it is kept for ever, for those whom the data is about",
             tip="--why 'the laptop was stolen'",
         )
-    with stored(checked):
-        pass  # refused here if there is none: a session would launch the stream
-    with (
-        closing(open_store(store_path(checked), create=False)) as store,
-        Engine(checked, store).session() as session,
-    ):
+    with stored(checked) as store:
+        with store.reading() as transaction:
+            launched(transaction, checked)  # a session would launch the stream
+        count = _announce(checked, store, why)
+    cost = _cost(checked, count)
+    if as_json:
+        typer.echo(json.dumps({"intrusion": count, "half_widths": cost}))
+        return
+    typer.echo(f"Noted as intrusion {count}; the state has fresh noise.", err=True)
+    for release, (before, after) in cost.items():
+        typer.echo(f"{release}: ± {brief(before)} at the last step becomes ± {brief(after)}.")
+
+
+def _announce(checked: Plan, store: Store, why: str) -> int:
+    _check_stopped(checked, store)
+    with Engine(checked, store).session() as session:
         if not isinstance(session, SealedSession):
             raise BadInput(
                 "The state of this stream is secret, and is not protected once it was seen.",
                 why='its plan has intrusions = "none"',
                 tip='a plan with intrusions = "announced", launched with a budget of its own',
             )
-        count = session.announce(why)
-    typer.echo(f"Noted as intrusion {count}; the state has fresh noise.", err=True)
+        return session.announce(why)
 
 
-def _show(checked: Plan) -> None:
+def _check_stopped(checked: Plan, store: Store) -> None:
+    try:
+        with store.holding(checked.stream.name):
+            return
+    except StoreRefused as refusal:
+        held = refusal.what
+    raise StoreRefused(
+        held,
+        why="it has the state in memory, and would write the one that was seen over the new one",
+        tip="stop it with SIGTERM, announce, and start it again; what arrives meanwhile is not "
+        "counted",
+    )
+
+
+def _cost(checked: Plan, count: int) -> dict[str, tuple[float, float]]:
+    """The half-widths of intervals at the last step, before this announcement and after it."""
+    last = np.array([checked.stream.horizon or LOOKED_AHEAD])
+
+    def half(release: Measure, announced: int) -> float:
+        terms = replace(checked.terms(release), announced=announced)
+        return float(release.half_widths(checked.recipes[release.name], terms, last)[0])
+
+    return {one.name: (half(one, count - 1), half(one, count)) for one in checked.releases}
+
+
+def _show(checked: Plan, as_json: bool) -> None:
     with stored(checked) as store, store.reading() as transaction:
         found = transaction.intrusions(launched(transaction, checked))
+    if as_json:
+        named = [
+            {"intrusion": one.number, "on": f"{one.at:%Y-%m-%dT%H:%M:%SZ}", "why": one.why}
+            for one in found
+        ]
+        typer.echo(json.dumps(named))
+        return
     rows = [(str(one.number), moment(one.at), one.why) for one in found]
     table(("intrusion", "on", "what happened"), rows, left=3)
     if not found:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
-from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated, Protocol
@@ -15,12 +12,15 @@ from zoneinfo import ZoneInfo
 import typer
 
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
+from ameles.cli.stopping import stopping
 from ameles.core.exceptions import BadInput
 from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
 from ameles.engine.follow import follow
 from ameles.engine.plan import Plan, read_plan
 from ameles.store import open_store
+
+STOPS = "Ctrl-C or SIGTERM ends it"
 
 
 class Report(Protocol):
@@ -54,7 +54,8 @@ def run(
     """Release every step that has ended, and send it to the sinks.
 
     The first run launches the stream: it spends the plan's budget, once.  Running again is free
-    and gives the same numbers.  With --follow, Ctrl-C or SIGTERM ends it after what it is doing.
+    and gives the same numbers.  With --follow, Ctrl-C or SIGTERM ends it when what it is doing is
+    stored; a second one ends it at once, and the next run goes on from what is stored.
     """
     checked = read_plan(file)
     if following and until is not None:
@@ -69,38 +70,59 @@ def run(
         )
     cut = cut_off(until, checked, now=datetime.now(UTC))
     _ = checked.recipes  # what they refuse, they refuse before there is a store
-    with closing(open_store(store_path(checked))) as store, progress() as tell:
-        engine = Engine(checked, store, progress=tell)
-        report = _follow(engine) if following else engine.run(cut)
+    with closing(open_store(store_path(checked))) as store:
+        if following:
+            report: Report = _follow(Engine(checked, store), quiet=as_json)
+        else:
+            with progress() as tell:
+                report = Engine(checked, store, progress=tell).run(cut)
     if as_json:
         typer.echo(json.dumps(_plain(report, checked)))
         return
+    if report.launched and not following:
+        typer.echo(_launched(checked), err=True)
     for line in _said(report, checked):
         typer.echo(line, err=True)
 
 
-def _follow(engine: Engine) -> Report:
-    """Until Ctrl-C or SIGTERM: a second one ends the program at once, which loses nothing."""
-    stop = threading.Event()
-
-    def ended(number: int, frame: object) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, ended)
-    return follow(engine, stop, told=_told(engine.plan))
+def _follow(engine: Engine, *, quiet: bool) -> Report:
+    """Until the horizon, or until it is stopped."""
+    talk = _Talk(engine.plan, quiet=quiet)
+    with stopping() as stop:
+        return follow(engine, stop, begun=talk.begun, told=talk.told)
 
 
-def _told(checked: Plan) -> Callable[[int], None]:
-    """A line on standard error for each release, where somebody watches."""
+class _Talk:
+    """What is said on standard error while a stream is followed: steps and times, no data."""
 
-    def tell(step: int) -> None:
-        if sys.stderr.isatty():
-            ends = moment(instant(checked.clock.end_of(step + 1) + checked.stream.grace_us))
-            typer.echo(f"Released up to step {step}; the next release is due {ends} UTC.", err=True)
+    def __init__(self, checked: Plan, *, quiet: bool) -> None:
+        self._plan = checked
+        self._quiet = quiet
 
-    return tell
+    def begun(self, report: Report) -> None:
+        """That it has begun, for those who watch and for the log of a service."""
+        if self._quiet:
+            return
+        if report.launched:
+            typer.echo(_launched(self._plan), err=True)
+        source = self._plan.stream.source
+        what = "standard input" if source == "-" else source
+        typer.echo(f"Following {what} from step {report.released + 1} on; {STOPS}.", err=True)
+
+    def told(self, step: int) -> None:
+        """A line for each release, where somebody watches; a log would fill up with them."""
+        if self._quiet or not sys.stderr.isatty() or step == self._plan.stream.horizon:
+            return
+        due = self._plan.clock.end_of(step + 1) + self._plan.stream.grace_us
+        due_at = moment(instant(due))
+        typer.echo(f"Released up to step {step}; the next release is due {due_at} UTC.", err=True)
+
+
+def _launched(checked: Plan) -> str:
+    return (
+        f"Launched stream '{checked.stream.name}': {checked.loss} of population "
+        f"'{checked.privacy.population}' is spent."
+    )
 
 
 def cut_off(text: str | None, checked: Plan, *, now: datetime) -> datetime:
@@ -137,11 +159,6 @@ def _plain(report: Report, checked: Plan) -> dict[str, object]:
 
 def _said(report: Report, checked: Plan) -> list[str]:
     lines = []
-    if report.launched:
-        lines.append(
-            f"Launched stream '{checked.stream.name}': {checked.loss} of population "
-            f"'{checked.privacy.population}' is spent."
-        )
     steps = "1 step" if report.new == 1 else f"{report.new or 'No new'} steps"
     was = "was" if report.new == 1 else "were"
     of = "" if report.horizon is None else f" of {report.horizon}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from uuid import UUID
 
 import typer
 
@@ -12,6 +14,8 @@ from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.clock import instant, microseconds
 from ameles.engine.plan import Plan, read_plan
+from ameles.engine.sealed import slot_of
+from ameles.engine.vault.tier import tier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +28,12 @@ class Status:
     horizon: int | None
     last_release: str | None  # when the last released step ended
     next_release: str | None  # when the next one is due
-    lag: int  # steps that have ended and are not released
+    lag: int  # steps that are due and not released
     population: str
     spent: str
     left: str
+    vault: str | None = None  # how well the key of a state that may be seized is erased
+    announced: int | None = None  # how many intrusions were, where they can be
 
 
 def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
@@ -39,31 +45,44 @@ def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(asdict(found)))
         return
+    for name, text in _told(found).items():
+        typer.echo(f"{name:<12}{text}")
+
+
+def _told(found: Status) -> dict[str, str]:
     of = "" if found.horizon is None else f" of {found.horizon}"
-    typer.echo(f"stream      {found.stream}, {'running' if found.running else 'not running'}")
-    typer.echo(
-        f"released    step {found.released}{of}, which ended {found.last_release or 'never'}"
-    )
-    typer.echo(f"next        {found.next_release or 'none: the last step is released'}")
-    steps = "1 step" if found.lag == 1 else f"{found.lag} steps"
-    typer.echo(f"lag         {steps}")
-    typer.echo(
-        f"budget      population '{found.population}': {found.left} left, {found.spent} spent"
-    )
+    last = f"step {found.released}{of}, which ended {_day(found.last_release)}"
+    told = {
+        "stream": f"{found.stream}, {'running' if found.running else 'not running'}",
+        "released": last if found.released else f"no step{of} yet",
+        "next": _day(found.next_release) or "none: the last step is released",
+        "lag": "1 step" if found.lag == 1 else f"{found.lag} steps",
+        "budget": f"population '{found.population}': {found.left} left, {found.spent} spent",
+    }
+    if found.vault is not None:
+        told["vault"] = found.vault
+    if found.announced is not None:
+        told["intrusions"] = f"{found.announced or 'none'} announced"
+    return told
+
+
+def _day(written: str | None) -> str:
+    return "" if written is None else f"{moment(datetime.fromisoformat(written))} UTC"
 
 
 def look(checked: Plan, *, now: datetime) -> Status:
     """The status of a plan's stream at this moment."""
-    clock, horizon = checked.clock, checked.stream.horizon
+    clock, horizon, intrusions = checked.clock, checked.stream.horizon, checked.privacy.intrusions
     with stored(checked) as store:
+        with store.reading() as transaction:
+            stream = launched(transaction, checked)
+            ledger = transaction.ledger(stream.population)
+            seen = len(transaction.intrusions(stream))
         try:
             with store.holding(checked.stream.name):
                 running = False
         except StoreRefused:
             running = True
-        with store.reading() as transaction:
-            stream = launched(transaction, checked)
-            ledger = transaction.ledger(stream.population)
     if ledger is None:
         raise StoreRefused(f"The store has no population '{stream.population}'.")
     grace = checked.stream.grace_us
@@ -75,10 +94,31 @@ def look(checked: Plan, *, now: datetime) -> Status:
         running=running,
         released=last,
         horizon=horizon,
-        last_release=f"{moment(instant(clock.end_of(last)))} UTC" if last else None,
-        next_release=None if over else f"{moment(instant(clock.end_of(last + 1) + grace))} UTC",
+        last_release=_written(clock.end_of(last)) if last else None,
+        next_release=None if over else _written(clock.end_of(last + 1) + grace),
         lag=max(0, due - last),
         population=stream.population,
         spent=str(ledger.spent),
         left=str(ledger.left),
+        vault=None if intrusions == "none" else _vault(checked, stream.identity),
+        announced=seen if intrusions == "announced" else None,
     )
+
+
+def _vault(checked: Plan, identity: UUID) -> str:
+    """What the folder of the key promises; the key itself is not opened."""
+    try:
+        path = slot_of(checked, identity).path(identity)
+        handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (OSError, StoreRefused):
+        return "the folder of its key is not there: the disk is not mounted, or the key is lost"
+    try:
+        if not path.is_file():
+            return "its key is not there: the stream cannot go on"
+        return tier(handle)
+    finally:
+        os.close(handle)
+
+
+def _written(us: int) -> str:
+    return f"{instant(us):%Y-%m-%dT%H:%M:%SZ}"

@@ -2,8 +2,9 @@
 
 Beside ``releases.csv`` stands ``releases.csv.ameles``: whose file it is, how many of its bytes
 are whole steps, and a digest of the last of them.  It is replaced after the bytes are durable.
-So bytes beyond are what a crash left of a write that is about to come again, and are cut; and a
-file that is shorter, or looks different at that place, was changed by someone else.
+So bytes beyond are what a crash left of a write that is about to come again, which cuts them;
+until then they are published, and a store that does not have their steps is too old.  A file that
+is shorter, or looks different at that place, was changed by someone else.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 
 _AT_ONCE = 10_000  # rows in memory
+_TAIL = 1 << 16  # bytes of what a crash left in which its last step is looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +49,10 @@ class AppendedSink(Sink):
         self._identity = identity
         with durable.writing(name):
             self._note = self._opened()
+            self._shown = self._last_shown()
 
     def last(self) -> int:
-        return self._note.last
+        return self._shown
 
     def first_needed(self, sent: int) -> int:
         return self._note.last + 1
@@ -64,6 +67,7 @@ class AppendedSink(Sink):
                 offset = self._append(file, rows)
             durable.sync_folder(self._path.parent)
             self._keep(self._now(offset, through))
+            self._shown = through
 
     def _append(self, file: BinaryIO, rows: Iterable[Row]) -> int:
         file.truncate(self._note.offset)  # a write before this one may have failed half-way
@@ -112,11 +116,19 @@ class AppendedSink(Sink):
                 f"put the file back, or remove it and '{self._beside.name}' to have all "
                 "releases written again",
             )
-        if size > note.offset:
-            with self._path.open("r+b") as file:  # a torn write, which comes again
-                file.truncate(note.offset)
-                os.fsync(file.fileno())
         return note
+
+    def _last_shown(self) -> int:
+        """The last step of which the file shows anything, also by a write that a crash ended."""
+        offset = self._note.offset
+        size = self._path.stat().st_size if self._path.exists() else 0
+        if size <= offset:
+            return self._note.last
+        with self._path.open("rb") as file:
+            file.seek(max(offset, size - _TAIL))
+            lines = file.read().decode("utf-8", errors="replace").split("\n")
+        steps = [self._form.step_of(line) for line in lines]
+        return max(self._note.last + 1, *(step for step in steps if step is not None), 0)
 
     def _tail(self, note: _Note) -> str:
         return durable.tail(self._path, note.offset)

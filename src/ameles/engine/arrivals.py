@@ -112,24 +112,32 @@ class Arrivals:
     def _watch(self) -> None:
         while not self._stop.is_set() and self._last != self._horizon:
             with self._order:
-                ended = self._clock.ended(self._now() - self._grace)
-                if self._horizon is not None:
-                    ended = min(ended, self._horizon)
-                if ended > self._last:
-                    ends = self._source.ends() if isinstance(self._source, Source) else {}
-                    self._queue.put(Ended(ended, ends))
-                    self._last = ended
+                self._look()
             due = self._clock.end_of(self._last + 1) + self._grace - self._now()
             self._stop.wait(min(PATIENCE, max(0.0, due / 1e6)))
         self._queue.put(None)
+
+    def _look(self) -> int:
+        """Puts the steps that have ended by now before what comes now; gives the instant."""
+        at = self._now()
+        ended = self._clock.ended(at - self._grace)
+        if self._horizon is not None:
+            ended = min(ended, self._horizon)
+        if ended > self._last:
+            ends = self._source.ends() if isinstance(self._source, Source) else {}
+            self._queue.put(Ended(ended, ends))
+            self._last = ended
+        return at
 
     def _read(self) -> None:
         if not isinstance(self._source, StandardInput):
             return
         for piece in self._source.pieces():
             with self._order:
-                self._queue.put(Came(self._now(), piece))
+                self._queue.put(Came(self._look(), piece))
                 self._backlog += len(piece)
                 self._order.wait_for(lambda: self._backlog < BACKLOG or self._stop.is_set())
+            if self._stop.is_set():
+                return  # what is still in the pipe stays there
         with self._order:
-            self._queue.put(Came(self._now(), b""))
+            self._queue.put(Came(self._look(), b""))

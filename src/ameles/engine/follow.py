@@ -20,15 +20,20 @@ def follow(
     engine: Engine,
     stop: threading.Event,
     *,
+    begun: Callable[[Report], None] = lambda report: None,
     told: Callable[[int], None] = lambda step: None,
     clock: Callable[[], int] = now,
 ) -> Report:
-    """Runs until ``stop`` is set or the horizon is reached; ``told`` hears of each release."""
+    """Runs until ``stop`` is set or the horizon is reached.
+
+    ``begun`` hears that the stream is held, ``told`` of each release.
+    """
     plan = engine.plan
     live = plan.stream.source == "-"
     source = engine.standard_input() if live else engine.source(waiting=True)
     with engine.session() as session:
         session.publish()  # what a crash may have kept from the sinks
+        begun(session.report)
         arrivals = Arrivals(
             plan.clock,
             source,
@@ -74,17 +79,21 @@ class _Counting:
         self._size = 0
         self._since = 0
         self._arrived: int | None = None
+        self._ended = session.stream.released
 
     def run(self) -> None:
         for found in self._arrivals:
             if isinstance(found, Ended):
                 self._count(found.step)
+                self._ended = found.step
                 self._session.publish()
                 self._told(found.step)
             elif isinstance(found, Came):
                 self._keep(found)
             elif self._pieces:
                 self._count(0)
+        if self._pieces:  # stopped: what was read is counted
+            self._count(0)
 
     def _keep(self, came: Came) -> None:
         arrived = self._step_of(came.at)
@@ -100,12 +109,16 @@ class _Counting:
             self._count(0)
 
     def _step_of(self, at: int) -> int | None:
-        """The step of rows without a time of their own: that in which they arrive."""
+        """The step of rows without a time of their own: that in which they arrive, which is an
+        open one even if the clock was set back."""
         plan = self._session.plan
-        return plan.clock.ended(at) + 1 if plan.stream.time is None else None
+        if plan.stream.time is not None:
+            return None
+        return max(plan.clock.ended(at), self._ended) + 1
 
     def _count(self, target: int) -> None:
-        reading = self._source.reading(self._pieces)
+        # as one: DuckDB is asked once for each block, and a pipe gives small ones
+        reading = self._source.reading([b"".join(self._pieces)])
         self._session.take(reading, target, arrived=self._arrived)
         self._arrivals.counted(self._size)
         self._pieces, self._size, self._arrived = [], 0, None

@@ -93,6 +93,8 @@ def in_words(plan: Plan) -> list[str]:
     ]
     if isinstance(plan.loss, Pure):
         sentences.append(_learned(plan))
+    if privacy.intrusions != "none":
+        sentences.append(_seized(plan))
     late = "counted in the next open step" if stream.late == "next" else "dropped"
     sentences.append(f"Events that come after their step was released are {late}.")
     return sentences
@@ -112,6 +114,19 @@ def _protected(plan: Plan) -> str:
     return (
         f"{whole} if one user's events within {privacy.window} are added or removed; within that "
         f"time {kept}. The loss is per window: over several windows it adds up."
+    )
+
+
+def _seized(plan: Plan) -> str:
+    """What may be taken, how often, and what that then tells."""
+    often = {
+        "one": "once, at any moment, whether anybody notices or not",
+        "announced": "again and again, if each time is announced before the next",
+        "every": "at every step, whether anybody notices or not",
+    }[plan.privacy.intrusions]
+    return (
+        f"What it keeps may be seized {often}: together with everything published it tells no "
+        "more than this about what an event was; that one arrived, and when, it may tell."
     )
 
 

@@ -18,6 +18,7 @@ from uuid import UUID
 
 import numpy as np
 
+from ameles.connectors import durable
 from ameles.connectors.source import Reading
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.engine.pending import Totals
@@ -71,6 +72,17 @@ def unpacked(state: bytes) -> list[bytes]:
     return found
 
 
+def _make_durably(folder: Path) -> None:
+    """A folder for its owner alone, with those above it, which are there after a power cut too."""
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+        durable.sync_folder(each.parent)
+
+
 class Sealing:
     """The vault of a plan's stream: where it is, and how large a state is."""
 
@@ -85,15 +97,14 @@ class Sealing:
 
     def create(self, snapshots: Mapping[str, bytes]) -> None:
         """A new vault with the first state of a stream."""
-        folder: Path = self._place["folder"]
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_durably(self._place["folder"])
         slot = self._place["slot"]
         if isinstance(slot, FileSlot):  # which makes its own folder, and not those above it
-            slot.place.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make_durably(slot.place.parent.parent)
         state = packed(snapshots[release.name] for release in self._plan.releases)
         with Vault.create(size=self._size(len(state)), **self._place) as vault:
             vault.save(state, step=0)
-        self._sizes().write_text(str(len(state)), encoding="ascii")
+        durable.replace(self._sizes(), str(len(state)).encode("ascii"))
 
     def open(self) -> tuple[Vault, dict[str, bytes]]:
         """The vault and the snapshots in it."""

@@ -26,21 +26,30 @@ class Pool(Generic[C]):
         self._idle: list[C] = []
         self._closed = False
 
+    @property
+    def forked(self) -> bool:
+        """Whether the connections belong to the process that this one was forked from."""
+        return os.getpid() != self._process
+
     def take(self) -> tuple[C, bool]:
         """A connection, and whether it was used before."""
-        if os.getpid() != self._process:
+        self.check()
+        with self._lock:
+            if self._idle:
+                return self._idle.pop(), True
+        return self._connect(), False
+
+    def check(self) -> None:
+        """Refuses what is closed, or another process's."""
+        if self.forked:
             raise StoreRefused(
                 f"The store '{self._where}' was opened by the process that this one was forked "
                 "from.",
                 why="two processes with one connection damage a database",
                 tip="open_store(...) in each process",
             )
-        with self._lock:
-            if self._closed:
-                raise StoreRefused(f"The store '{self._where}' was closed.")
-            if self._idle:
-                return self._idle.pop(), True
-        return self._connect(), False
+        if self._closed:
+            raise StoreRefused(f"The store '{self._where}' was closed.")
 
     def put_back(self, connection: C, *, fit: bool = True) -> None:
         """A connection after its transaction; one that is not fit is not used again."""
@@ -55,6 +64,6 @@ class Pool(Generic[C]):
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-        if os.getpid() == self._process:
+        if not self.forked:
             for connection in idle:
                 self._discard(connection)

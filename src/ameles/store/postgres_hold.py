@@ -54,8 +54,9 @@ class Holds:
         try:
             yield
         finally:
-            with self._busy:
-                self._give(stream)
+            if not self._pool.forked:  # else the lock is the parent's, and stays
+                with self._busy:
+                    self._give(stream)
 
     @contextmanager
     def writer(self) -> Iterator[Wire | None]:
@@ -70,6 +71,7 @@ class Holds:
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
+        self._pool.check()
         if not self._busy.acquire(timeout=self._patience):
             raise sentence(LOCKED, self._where)
         try:

@@ -115,7 +115,11 @@ _WORDS: tuple[tuple[str, Sentence], ...] = (
     (r"permission denied for database", _FORBIDDEN),
     (
         r"SSL|certificate",
-        ("cannot be reached safely", "the server has no certificate that fits", "sslmode=... "),
+        (
+            "cannot be reached safely",
+            "the server has no certificate that fits",
+            "sslrootcert=... in the address",
+        ),
     ),
 )
 

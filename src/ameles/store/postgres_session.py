@@ -32,12 +32,14 @@ READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_LOOK}"
 WRITE = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE meta IN SHARE ROW EXCLUSIVE MODE; " + _LOOK
 )
+# LATERAL with OFFSET 0 is a wall for the planner: for each step (or user, below) it looks along
+# the primary key, and cannot turn the question round to read a whole table for each of them.
 PUBLISHED = (
-    "SELECT step.step, step.start_us, step.end_us, release.series, release.value, "
-    "release.value_real, release.low, release.low_real, release.high, release.high_real, "
-    "release.label FROM step JOIN release ON release.stream = step.stream "
-    "AND release.step = step.step WHERE step.stream = ? AND step.step BETWEEN ? AND ? "
-    "AND release.series BETWEEN ? AND ? ORDER BY step.step, release.series"
+    "SELECT step.step, step.start_us, step.end_us, found.* FROM step CROSS JOIN LATERAL ("
+    "SELECT series, value, value_real, low, low_real, high, high_real, label FROM release "
+    "WHERE release.stream = step.stream AND release.step = step.step "
+    "AND series BETWEEN ? AND ? ORDER BY series OFFSET 0) AS found "
+    "WHERE step.stream = ? AND step.step BETWEEN ? AND ? ORDER BY step.step, found.series"
 )
 
 
@@ -60,7 +62,8 @@ class PostgresSession(Connected[Wire]):
             version, backend, read_only, durable = cursor.fetchone()
         except self.failures as problem:
             raise self._broken(problem) from None
-        migration.check(int(version or -1), len(postgres_migration.scripts()), self._where)
+        number = int(version) if str(version).isdecimal() else -1
+        migration.check(number, len(postgres_migration.scripts()), self._where)
         if backend != wire.backend:
             raise StoreRefused(
                 f"The store '{self._where}' is behind something that mixes connections.",
@@ -114,14 +117,13 @@ class PostgresSession(Connected[Wire]):
             raise self._broken(problem) from None
         return found
 
-    def asking(self, sql: str, columns: Columns, values: Sequence[Any] = ()) -> list[Row]:
-        names = ", ".join(f'"{name}"' for name in columns)
-        marks = ", ".join("?" for _ in columns)
-        question = f"WITH asked ({names}) AS MATERIALIZED (SELECT * FROM unnest({marks})) {sql}"
-        found: list[Row] = []
-        for part in _blocks(columns):
-            found += self.rows(question, [*_arrays(part), *values])
-        return found
+    def lookup(self, table: str, keys: Columns, wanted: Sequence[str]) -> list[Row]:
+        question, fixed = found(table, keys, wanted)
+        answer: list[Row] = []
+        for first, part in _blocks(keys):
+            rows = self.rows(question, [*_arrays(part), *fixed])
+            answer += [(first + place - 1, *columns) for place, *columns in rows]
+        return answer
 
     def published(
         self, stream: int, steps: tuple[int, int], series: tuple[int, int]
@@ -130,7 +132,7 @@ class PostgresSession(Connected[Wire]):
         try:
             cursor = wire.connection.cursor(f"c{len(self._reading)}", binary=True)
             self._reading.append(cursor)
-            cursor.execute(_marked(PUBLISHED), (stream, *steps, *series))
+            cursor.execute(_marked(PUBLISHED), (*series, stream, *steps))
             while chunk := self._more(cursor):
                 yield [
                     (
@@ -168,7 +170,7 @@ class PostgresSession(Connected[Wire]):
         )
         statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
         try:
-            for part in _blocks(columns):
+            for _, part in _blocks(columns):
                 with wire.connection.cursor().copy(statement) as copy:
                     copy.write(copied(part))
         except BaseException as problem:
@@ -183,7 +185,7 @@ class PostgresSession(Connected[Wire]):
         marks = ", ".join("?" for _ in many)
         keys = ", ".join(f'"{name}"' for name in key)
         changes = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in key)
-        for part in _blocks(columns):
+        for _, part in _blocks(columns):
             self.write(
                 f"INSERT INTO {table} ({names}) SELECT {chosen} FROM unnest({marks}) "
                 f"AS given ({given}) ON CONFLICT ({keys}) DO UPDATE SET {changes}",
@@ -213,10 +215,26 @@ def _marked(sql: str) -> str:
     return sql.replace("%", "%%").replace("?", "%s")
 
 
-def _blocks(columns: Columns) -> Iterator[Columns]:
-    count = height(columns)
-    for first in range(0, count, _BLOCK):
-        yield block(columns, first, first + _BLOCK)
+def found(table: str, keys: Columns, wanted: Sequence[str]) -> tuple[str, list[int | str]]:
+    """The question about many keys, and those of its values that are the same for all."""
+    many = [name for name, column in keys.items() if not isinstance(column, int | str)]
+    given = ", ".join(f'"{name}"' for name in many)
+    marks = ", ".join("?" for _ in many)
+    columns = ", ".join(f'"{name}"' for name in wanted)
+    equal = " AND ".join(
+        f'{table}."{name}" = ' + (f'asked."{name}"' if name in many else "?") for name in keys
+    )
+    question = (
+        f"SELECT asked.place, found.* FROM unnest({marks}) WITH ORDINALITY AS asked ({given}, "
+        f"place) CROSS JOIN LATERAL (SELECT {columns} FROM {table} WHERE {equal} OFFSET 0) AS found"
+    )
+    return question, [column for column in keys.values() if isinstance(column, int | str)]
+
+
+def _blocks(columns: Columns) -> Iterator[tuple[int, Columns]]:
+    """Parts that are not too large for one statement, with the place of their first row."""
+    for first in range(0, height(columns), _BLOCK):
+        yield first, block(columns, first, first + _BLOCK)
 
 
 def _arrays(columns: Columns) -> list[bytes]:

@@ -45,6 +45,7 @@ SETTINGS = {
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    "enable_sort": "off",  # what is read in order comes in order
     "jit": "off",
 }
 

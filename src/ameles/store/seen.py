@@ -1,7 +1,6 @@
 """Users that were seen, as keyed hashes: what bounds their contributions across batches.
 
-A question about n users costs about n look-ups, however many users the store knows: the users are
-put into a temporary table and joined along the primary key.
+A question about n users costs about n look-ups, however many users the store knows.
 """
 
 from __future__ import annotations
@@ -13,16 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.exceptions import BadInput
+from ameles.store.columns import Columns
 from ameles.store.records import Seen, StreamRecord
 from ameles.store.session import Part
 
 SIZE = 16
 Users: TypeAlias = NDArray[Any] | Sequence[bytes]
 
-FOUND = (
-    "SELECT asked.place, seen.steps, seen.marks FROM asked CROSS JOIN seen "
-    'WHERE seen.stream = ? AND seen."window" = ? AND seen."user" = asked."user"'
-)
+KEY = ("stream", "window", "user")
 
 
 class SeenUsers(Part):
@@ -31,11 +28,10 @@ class SeenUsers(Part):
     def seen(self, stream: StreamRecord, window: int, users: Users) -> Seen:
         """Those of the users, given once each, that are known, by their place in the question."""
         order, hashes = sorted_hashes(users)
-        rows = self._session.asking(
-            FOUND, {"place": order, "user": hashes}, (stream.number, window)
-        )
+        keys: Columns = {"stream": stream.number, "window": window, "user": hashes}
+        rows = self._session.lookup("seen", keys, ("steps", "marks"))
         found = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
-        return Seen(found[:, 0], found[:, 1], found[:, 2])
+        return Seen(order[found[:, 0]], found[:, 1], found[:, 2])
 
     def set_seen(
         self,
@@ -58,7 +54,7 @@ class SeenUsers(Part):
                 "steps": steps[order],
                 "marks": marks[order],
             },
-            key=("stream", "window", "user"),
+            key=KEY,
         )
 
     def forget_seen(self, stream: StreamRecord, before_window: int) -> None:

@@ -26,8 +26,11 @@ class Session(ABC):
         """All rows of a question."""
 
     @abstractmethod
-    def asking(self, sql: str, columns: Columns, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a question about ``asked``, a table of these columns that only it sees."""
+    def lookup(self, table: str, keys: Columns, wanted: Sequence[str]) -> list[Row]:
+        """The place of each key that a table has, counted from 0, and these columns of its row.
+
+        The cost is that of so many look-ups, however large the table is.
+        """
 
     @abstractmethod
     def published(

@@ -6,8 +6,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ameles.core.exceptions import StoreRefused
-from ameles.store.columns import Columns, rows
+from ameles.store.columns import Columns, height, rows
 from ameles.store.problems import is_double, refusal
 from ameles.store.session import Connected, Row
 
@@ -71,18 +73,19 @@ class SqliteSession(Connected[sqlite3.Connection]):
         except self.failures as problem:
             raise self._broken(problem) from None
 
-    def asking(self, sql: str, columns: Columns, values: Sequence[Any] = ()) -> list[Row]:
+    def lookup(self, table: str, keys: Columns, wanted: Sequence[str]) -> list[Row]:
         connection = self._open()
-        names, marks = _names(columns)
+        given = {"place": np.arange(height(keys)), **keys}
+        names, marks = _names(given)
         try:
             connection.execute("PRAGMA query_only = OFF")
             connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS asked ({names})")
             connection.execute("DELETE FROM temp.asked")
-            connection.executemany(f"INSERT INTO temp.asked VALUES ({marks})", rows(columns))
+            connection.executemany(f"INSERT INTO temp.asked VALUES ({marks})", rows(given))
             connection.execute(f"PRAGMA query_only = {'OFF' if self._writable else 'ON'}")
         except self.failures as problem:
             raise self._broken(problem) from None
-        return self.rows(sql, values)
+        return self.rows(found(table, tuple(keys), wanted))
 
     def published(
         self, stream: int, steps: tuple[int, int], series: tuple[int, int]
@@ -137,6 +140,13 @@ class SqliteSession(Connected[sqlite3.Connection]):
         for cursor in self._reading:
             cursor.close()
         self._reading.clear()
+
+
+def found(table: str, keys: Sequence[str], wanted: Sequence[str]) -> str:
+    """The rows of a table with the keys of ``asked``, each looked up."""
+    columns = "".join(f', {table}."{name}"' for name in wanted)
+    equal = " AND ".join(f'{table}."{name}" = asked."{name}"' for name in keys)
+    return f"SELECT asked.place{columns} FROM asked CROSS JOIN {table} WHERE {equal}"
 
 
 def _names(columns: Columns | Sequence[str]) -> tuple[str, str]:

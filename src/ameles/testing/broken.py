@@ -1,0 +1,168 @@
+"""Engines with one known mistake each: a suite of faults is worth something if it catches them.
+
+Each says which invariants of the docs it violates; it is broken in a victim's process alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from ameles.connectors.appended import AppendedSink
+from ameles.connectors.sink import Row
+from ameles.core.exceptions import StoreRefused
+from ameles.engine import sealed
+from ameles.engine.outlets import Outlets
+from ameles.store import StreamRecord, Transaction
+from ameles.store import sqlite as settings
+from ameles.store.sqlite_session import SqliteSession
+from ameles.testing.marked import Marked
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A mistake, and how to make it."""
+
+    what: str
+    violates: str
+    break_it: Callable[[], None]
+
+
+def _patch(kind: Any, name: str, change: Callable[[Any], Any]) -> None:
+    mock.patch.object(kind, name, change(getattr(kind, name))).start()
+
+
+def _ends_transaction(transaction: Transaction) -> None:
+    transaction._session.rows("COMMIT")
+    transaction._session.rows("BEGIN IMMEDIATE")
+
+
+def _split_before(name: str) -> Callable[[], None]:
+    def change(method: Any) -> Any:
+        def early(self: Transaction, *given: Any, **named: Any) -> Any:
+            _ends_transaction(self)
+            return method(self, *given, **named)
+
+        return early
+
+    return lambda: _patch(Transaction, name, change)
+
+
+def _split_after(name: str) -> Callable[[], None]:
+    def change(method: Any) -> Any:
+        def late(self: Transaction, *given: Any, **named: Any) -> Any:
+            done = method(self, *given, **named)
+            _ends_transaction(self)
+            return done
+
+        return late
+
+    return lambda: _patch(Transaction, name, change)
+
+
+def _publish_before_commit() -> None:
+    outlets: list[Outlets] = []
+
+    def made(make: Any) -> Any:
+        def kept(self: Outlets, *given: Any, **named: Any) -> None:
+            make(self, *given, **named)
+            outlets[:] = [self]
+
+        return kept
+
+    def advanced(advance: Any) -> Any:
+        def published(self: Transaction, stream: StreamRecord, **named: Any) -> Any:
+            done = advance(self, stream, **named)
+            for sink in outlets[0]._sinks:
+                first = sink.first_needed(self.sent(stream, sink.name))
+                sink.write(list(self.release_rows(stream, first=first)), named["released"])
+            return done
+
+        return published
+
+    _patch(Outlets, "__init__", made)
+    # as if nobody had thought of a store that is behind its sinks, which is what this one becomes
+    _patch(Outlets, "check", lambda check: lambda self, store, released: None)
+    _patch(Transaction, "advance", advanced)
+
+
+def _noise_at_publish() -> None:
+    def change(method: Any) -> Any:
+        def drawn(self: Transaction, *given: Any, **named: Any) -> Iterator[Row]:
+            for row in method(self, *given, **named):
+                yield (*row[:6], row[6] + int(Marked().laplace(Fraction(1), 1)[0]), *row[7:])
+
+        return drawn
+
+    _patch(Transaction, "release_rows", change)
+
+
+def _synchronous(how: str, shown: int) -> Callable[[], None]:
+    def change() -> None:
+        changed = tuple(
+            ("synchronous", how, shown) if each[0] == "synchronous" else each
+            for each in settings.SETTINGS
+        )
+        mock.patch.object(settings, "SETTINGS", changed).start()
+
+    return change
+
+
+def _vault_unsynced() -> None:
+    unsynced = SimpleNamespace(replace=lambda path, content: path.write_bytes(content))
+    mock.patch.object(sealed, "durable", unsynced).start()
+    make = lambda folder: folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    mock.patch.object(sealed, "_make_durably", make).start()
+
+
+def _deaf_commit() -> None:
+    def change(method: Any) -> Any:
+        def commit(self: SqliteSession) -> None:
+            try:
+                method(self)
+            except StoreRefused:
+                connection = self._connection
+                if connection is not None and connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+        return commit
+
+    _patch(SqliteSession, "commit", change)
+    _patch(SqliteSession, "end", lambda end: lambda self: end(self) or True)
+
+
+BROKEN: dict[str, Broken] = {
+    "publish before commit": Broken(
+        "sinks get values that a crash takes back", "I1 I4", _publish_before_commit
+    ),
+    "two transactions": Broken(
+        "releases are kept before the state that made them", "I1", _split_after("add_releases")
+    ),
+    "noise at publish": Broken("noise is drawn when a value is sent", "I1", _noise_at_publish),
+    "position apart": Broken(
+        "the position is kept before what was counted", "I3", _split_after("set_position")
+    ),
+    "launch in two": Broken(
+        "the budget is spent before there is a stream", "I2", _split_before("add_stream")
+    ),
+    "synchronous NORMAL": Broken("commits are not synced", "I4", _synchronous("NORMAL", 1)),
+    "synchronous OFF": Broken("nothing is synced", "I4", _synchronous("OFF", 0)),
+    "no fence": Broken(
+        "a store older than its sinks goes on",
+        "I5",
+        lambda: _patch(Outlets, "check", lambda check: lambda self, store, released: None),
+    ),
+    "blind fence": Broken(
+        "what a crash left in a sink passes for not published",
+        "I5",
+        lambda: _patch(AppendedSink, "_last_shown", lambda shown: lambda self: self._note.last),
+    ),
+    "vault unsynced": Broken(
+        "the vault's folders do not survive a power cut", "I13", _vault_unsynced
+    ),
+    "deaf commit": Broken("a commit that failed passes for one", "I13", _deaf_commit),
+}

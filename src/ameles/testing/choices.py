@@ -1,0 +1,39 @@
+"""Choices that can be made again: which instant, which event, which write is lost."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Choices:
+    """A sequence of choices that its seed decides; for faults alone, never for noise.
+
+    >>> Choices("a").below(1000) == Choices("a").below(1000)
+    True
+    """
+
+    def __init__(self, *seed: object) -> None:
+        self._seed = repr(seed).encode()
+        self._made = 0
+
+    def below(self, n: int) -> int:
+        """A whole number from 0 to n - 1."""
+        self._made += 1
+        drawn = hashlib.sha256(self._seed + self._made.to_bytes(8, "little")).digest()
+        return int.from_bytes(drawn[:16], "little") % n
+
+    def chance(self, percent: int) -> bool:
+        """True so often."""
+        return self.below(100) < percent
+
+    def upto(self, most: float) -> float:
+        """A number from 0 to ``most``."""
+        return most * self.below(1 << 30) / (1 << 30)
+
+    def one_of(self, things: Sequence[T]) -> T:
+        """One of some things."""
+        return things[self.below(len(things))]

@@ -1,0 +1,208 @@
+"""Lives of kill -9: a program that is killed at random instants, started again, and lets go of
+nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import struct
+import termios
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ameles.testing.choices import Choices
+from ameles.testing.marked import MILLION
+from ameles.testing.shim import Clock
+from ameles.testing.victims import Victim, Victims
+from ameles.testing.witness import Witness
+from ameles.testing.worlds import DAY, REGIONS, START, World, event, truth_of
+
+SPAN = 0.15  # seconds in which a run is mostly done; each life finds its own
+LIMIT = 30.0
+BASE = 4  # a row weighs a power of it: one that is counted twice is a digit 2
+ROWS = 10
+
+
+@dataclass
+class Outcome:
+    """What was done, and what was violated."""
+
+    kills: int = 0
+    lives: int = 0
+    wrong: list[str] = field(default_factory=list)
+    span: float = SPAN
+
+    def kill(self, victim: Victim, choices: Choices) -> None:
+        """Kills it at some instant; counts if it was not done before."""
+        time.sleep(choices.upto(self.span))
+        if victim.kill() == -9:
+            self.kills += 1
+            self.span = min(self.span * 1.05, LIMIT)
+        else:
+            self.span *= 0.8
+
+    def add(self, other: Outcome) -> None:
+        """Two as one."""
+        self.kills += other.kills
+        self.lives += other.lives
+        self.wrong += other.wrong
+
+
+def life(number: int, folder: Path, victims: Victims, kills: int, *, broken: str = "") -> Outcome:
+    """The life of this number: replay, following a file and standard input by turns, with events,
+    users, sealed state, and with the operating system's own noise."""
+    choices = Choices("life", number)
+    way = ("replay", "follow", "replay", "input", "growing", "sealed", "system", "user")[number % 8]
+    clock = Clock(folder.with_name(folder.name + ".clock"))
+    if way in ("replay", "growing", "system", "user"):
+        noise = "system" if way == "system" else "marked"
+        kind = "user" if way == "user" else "event"
+        world = World(folder, victims, kind=kind, noise=noise, broken=broken)
+        return replayed(world, choices, kills, growing=way == "growing")
+    if way == "follow":
+        world = World(folder, victims, broken=broken)
+        return followed(world, clock, choices, kills)
+    kind = "sealed" if way == "sealed" else "event"
+    world = World(folder, victims, kind=kind, source="-", horizon=40, broken=broken)
+    return fed(world, clock, choices, kills)
+
+
+def replayed(world: World, choices: Choices, kills: int, *, growing: bool = False) -> Outcome:
+    """Runs over a file, with later and later cut-offs; ``growing``: it gets lines in between."""
+    witness, done = Witness(world), Outcome(lives=1)
+    lines = _lines(choices, 40, range(1, world.horizon + 1))
+    world.append(lines)
+    for turn in range(kills):
+        until = min(world.horizon, 1 + turn * (world.horizon + 1) // max(1, kills))
+        if growing and until < world.horizon:
+            more = _lines(choices, 3, range(1, world.horizon + 1))
+            world.append(more)
+            lines += more
+        done.kill(world.victims.start(world.replay(until)), choices)
+        witness.look()
+    must_end(world.complete(), done)
+    truth = None
+    if world.kind == "event" and world.job.noise == "marked" and not growing:
+        truth = truth_of(lines, world.horizon)
+    totals = None
+    if growing:
+        totals = {name: sum(name in line for line in lines) for name in REGIONS}
+    done.wrong += witness.verdict(truth, totals)
+    return done
+
+
+def followed(world: World, clock: Clock, choices: Choices, kills: int) -> Outcome:
+    """A program that follows a growing file: lines come in pieces, the clock jumps both ways, the
+    process is stopped and goes on, and is killed."""
+    witness, done = Witness(world), Outcome(lives=1)
+    counted = dict.fromkeys(REGIONS, 0)
+    day, victim = 1, None
+    clock.set(START.timestamp() + 3600)
+    job = world.follow(clock)
+    for turn in range(kills):
+        victim = victim or world.victims.start(job)
+        for line in _lines(choices, 1 + choices.below(3), range(1, day + 1)):
+            cut = choices.below(len(line))
+            world.append([line[:cut]])
+            world.append([line[cut:]])
+            counted[line.strip().rpartition(",")[2]] += 1
+        if day < world.horizon and choices.below(kills - turn) < world.horizon - day:
+            day += 1
+            clock.set(START.timestamp() + (day - 1) * DAY + choices.upto(DAY / 2))
+        if choices.chance(10):
+            clock.jump(-DAY)
+        if choices.chance(15):
+            victim.send(19)
+            time.sleep(choices.upto(0.02))
+            victim.send(18)
+        done.kill(victim, choices)
+        victim = None
+        witness.look()
+    clock.set(START.timestamp() + (world.horizon + 1) * DAY)
+    must_end(world.victims.run(job), done)
+    done.wrong += witness.verdict(totals=counted)
+    return done
+
+
+def fed(world: World, clock: Clock, choices: Choices, kills: int) -> Outcome:
+    """A program that follows standard input: rows are counted once or, if it was killed before
+    they were acknowledged by a release, perhaps never."""
+    witness, done = Witness(world), Outcome(lives=1)
+    fifo = world.folder / "input"
+    os.mkfifo(fifo)
+    pipe = os.open(fifo, os.O_RDWR)
+    acknowledged: set[int] = set()
+    day = 1
+    clock.set(START.timestamp() + 3600)
+    job = world.follow(clock, fifo)
+    try:
+        for row in range(kills):
+            victim = world.victims.start(job)
+            if row < ROWS:
+                line = json.dumps({"n": BASE**row, "region": "north"}) + "\n"
+                os.write(pipe, line.encode())
+            if row < ROWS and choices.chance(30):
+                day = _closed(world, clock, pipe, day)
+                acknowledged.add(row)
+            elif day < world.horizon - 4:
+                day += choices.below(2)
+                clock.set(START.timestamp() + (day - 1) * DAY + 3600)
+            done.kill(victim, choices)
+            witness.look()
+        clock.set(START.timestamp() + (world.horizon + 1) * DAY)
+        must_end(world.victims.run(job), done)
+    finally:
+        os.close(pipe)
+    done.wrong += witness.verdict()
+    daily = [value % MILLION for cell, value in world.stored().items() if cell[0] == "daily"]
+    total = int(sum(daily))
+    digits = [total // BASE**row % BASE for row in range(ROWS)]
+    if any(digit > 1 for digit in digits):
+        done.wrong.append("I3: a row of standard input was counted twice")
+    if any(digits[row] != 1 for row in acknowledged):
+        done.wrong.append("I3: a row that was acknowledged is lost")
+    return done
+
+
+def _closed(world: World, clock: Clock, pipe: int, day: int) -> int:
+    """Waits until the input is read, then until two more steps are released."""
+    since = time.monotonic()
+    while _unread(pipe):
+        if time.monotonic() - since > LIMIT:
+            raise TimeoutError
+        time.sleep(0.002)
+    time.sleep(0.03)  # from being read to being queued
+    for _ in range(2):
+        day += 1
+        clock.set(START.timestamp() + (day - 1) * DAY + 3600)
+        while world.released() < day - 1:
+            if time.monotonic() - since > LIMIT:
+                raise TimeoutError
+            time.sleep(0.002)
+    return day
+
+
+def _unread(pipe: int) -> int:
+    (size,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
+    return int(size)
+
+
+def _lines(choices: Choices, count: int, days: range) -> list[str]:
+    return [
+        event(
+            choices.one_of(days),
+            choices.below(9),
+            choices.one_of(REGIONS),
+            choices.below(DAY),
+        )
+        for _ in range(count)
+    ]
+
+
+def must_end(victim: Victim, done: Outcome) -> None:
+    """Notes a program that does not come to its end."""
+    if victim.ended() != 0:
+        said = victim.words.strip().splitlines()[:1]
+        done.wrong.append(f"I13: it does not come to its end: {victim.ended()} {said}")

@@ -1,0 +1,228 @@
+"""Power cuts: the disks that may be left of a run whose changes were written down.
+
+A file keeps everything up to its last sync.  Of each later write the disk has all, some sectors or
+nothing, in any order; a folder's names since its last sync are there up to some moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ameles.testing.choices import Choices
+
+KINDS = ("", "create", "write", "truncate", "sync", "rename", "unlink", "mkdir")
+SECTOR = 512
+_HEAD = struct.Struct("<BHHqQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a file, as the shim writes it down."""
+
+    kind: str
+    path: str
+    other: str
+    offset: int
+    data: bytes = field(repr=False)
+
+
+def read_changes(log: Path) -> list[Change]:
+    """All changes of a run, in order."""
+    content, place, found = log.read_bytes(), 0, []
+    while place + _HEAD.size <= len(content):
+        kind, path, other, offset, size = _HEAD.unpack_from(content, place)
+        place += _HEAD.size
+        edges = (place, place + path, place + path + other)
+        end = edges[2] + (size if KINDS[kind] == "write" else 0)
+        if end > len(content):
+            break  # it died while it wrote this down
+        found.append(
+            Change(
+                KINDS[kind],
+                _plain(content[edges[0] : edges[1]]),
+                _plain(content[edges[1] : edges[2]]),
+                offset,
+                content[edges[2] : end],
+            )
+        )
+        place = end
+    return found
+
+
+def _plain(path: bytes) -> str:
+    """A path without steps back; the folder itself is empty."""
+    plain = os.path.normpath(path.decode())
+    return "" if plain == "." else plain
+
+
+class _File:
+    """What is surely on the disk, and what may be."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self.safe = bytearray(content)
+        self.since: list[Change] = []
+
+    def sync(self) -> None:
+        for change in self.since:
+            _apply(self.safe, change.offset, change.data, change.kind)
+        self.since = []
+
+    def now(self) -> bytes:
+        """What a reader sees."""
+        content = bytearray(self.safe)
+        for change in self.since:
+            _apply(content, change.offset, change.data, change.kind)
+        return bytes(content)
+
+    def left(self, choices: Choices) -> bytes:
+        """What a power cut may leave."""
+        content = bytearray(self.safe)
+        how = choices.one_of(("all", "none", "some", "torn"))
+        cut = choices.below(len(self.since) + 1)
+        for number, change in enumerate(self.since):
+            if how == "none" or (how == "some" and choices.chance(50)):
+                continue
+            if how == "torn" and number >= cut:
+                _tear(content, change, choices)
+                continue
+            _apply(content, change.offset, change.data, change.kind)
+        return bytes(content)
+
+
+def _tear(content: bytearray, change: Change, choices: Choices) -> None:
+    if change.kind != "write":
+        return
+    for start in range(0, len(change.data), SECTOR):
+        if choices.chance(50):
+            piece = change.data[start : start + SECTOR]
+            _apply(content, change.offset + start, piece, "write")
+
+
+def _apply(content: bytearray, offset: int, data: bytes, kind: str) -> None:
+    if kind == "truncate":
+        del content[offset:]
+        content.extend(bytes(offset - len(content)))
+        return
+    content.extend(bytes(max(0, offset - len(content))))
+    content[offset : offset + len(data)] = data
+
+
+@dataclass
+class _Folder:
+    """Names that are surely on the disk, and what happened to them since."""
+
+    safe: dict[str, object] = field(default_factory=dict)
+    now: dict[str, object] = field(default_factory=dict)
+    since: list[tuple[str, object | None, str]] = field(default_factory=list)
+
+    def put(self, name: str, what: object | None, gone: str = "") -> None:
+        self.since.append((name, what, gone))
+        _rename(self.now, (name, what, gone))
+
+    def sync(self) -> None:
+        self.safe, self.since = dict(self.now), []
+
+    def left(self, choices: Choices) -> dict[str, object]:
+        names = dict(self.safe)
+        kept = choices.below(len(self.since) + 1)
+        for change in self.since[: len(self.since) if choices.chance(40) else kept]:
+            _rename(names, change)
+        return names
+
+
+def _rename(names: dict[str, object], change: tuple[str, object | None, str]) -> None:
+    name, what, gone = change
+    if gone:
+        names.pop(gone, None)
+    if what is None:
+        names.pop(name, None)
+    else:
+        names[name] = what
+
+
+class Power:
+    """A folder before a run and what the run changed in it."""
+
+    def __init__(self, before: dict[str, bytes], changes: list[Change]) -> None:
+        self._before = before
+        self.changes = changes
+
+    @staticmethod
+    def files(folder: Path) -> dict[str, bytes]:
+        """All files of a folder, by their paths in it."""
+        found = sorted(path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+    def seen(self, cut: int, path: str) -> bytes:
+        """What a reader saw in a file after so many changes."""
+        folders = self._run(cut)
+        above, _, name = path.rpartition("/")
+        found = folders[above].now.get(name) if above in folders else None
+        return found.now() if isinstance(found, _File) else b""
+
+    def image(self, cut: int, choices: Choices, folder: Path) -> str:
+        """Puts a disk that a power cut after so many changes may leave into a folder; its digest
+        tells it from others."""
+        folders = self._run(cut)
+        mark = hashlib.sha256()
+        self._put(folders[""], folder, choices, mark)
+        return mark.hexdigest()
+
+    def _put(self, held: _Folder, place: Path, choices: Choices, mark: hashlib._Hash) -> None:
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, found in sorted(held.left(choices).items()):
+            if isinstance(found, _Folder):
+                self._put(found, place / name, choices, mark)
+            elif isinstance(found, _File):
+                content = found.left(choices)
+                mark.update(repr((str(name), len(content))).encode() + content)
+                (place / name).touch(mode=0o600)
+                (place / name).write_bytes(content)
+
+    def _run(self, cut: int) -> dict[str, _Folder]:
+        folders = {"": _Folder()}
+        for path, content in self._before.items():
+            above, _, name = path.rpartition("/")
+            _make(folders, above).now[name] = _File(content)
+        for held in folders.values():
+            held.sync()
+        for change in self.changes[:cut]:
+            _do(folders, change)
+        return folders
+
+
+def _make(folders: dict[str, _Folder], path: str) -> _Folder:
+    if path not in folders:
+        above, _, name = path.rpartition("/")
+        folders[path] = _Folder()
+        _make(folders, above).now[name] = folders[path]
+    return folders[path]
+
+
+def _do(folders: dict[str, _Folder], change: Change) -> None:
+    above, _, name = change.path.rpartition("/")
+    if change.kind == "sync" and change.path in folders:
+        folders[change.path].sync()
+        return
+    held = folders[above]
+    match change.kind:
+        case "mkdir":
+            folders[change.path] = _Folder()
+            held.put(name, folders[change.path])
+        case "create":
+            held.put(name, _File())
+        case "unlink":
+            held.put(name, None)
+        case "rename":
+            held.put(change.other.rpartition("/")[2], held.now[name], gone=name)
+        case _:
+            found = held.now[name]
+            if isinstance(found, _File):
+                if change.kind == "sync":
+                    found.sync()
+                else:
+                    found.since.append(change)

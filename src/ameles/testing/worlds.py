@@ -1,0 +1,233 @@
+"""A world for faults: a folder with a plan, its events and everything that the program writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from ameles.engine.plan import Plan, read_plan
+from ameles.store import open_store
+from ameles.testing.shim import Clock
+from ameles.testing.victims import Job, Victim, Victims
+
+START = datetime(2020, 1, 1, tzinfo=UTC)
+DAY = 86400
+HEADER = "at,who,region\n"
+REGIONS = ("north", "south")
+Cell = tuple[str, str, int]  # release, key, step
+Shown = dict[Cell, Any]
+
+_COUNTED = """
+[[release]]
+name = "visits"
+measure = "count"
+by = { region = ["north", "south"] }
+
+[[release]]
+name = "daily"
+measure = "count"
+over = "step"
+"""
+_FROM_FILE = 'time = "at"\ncolumns = { at = "timestamp", who = "text", region = "text" }\n'
+# A row of standard input has a weight, so that a sum tells which rows are in it.
+_FROM_INPUT = 'format = "jsonl"\nweight = "n"\ncolumns = { n = "integer", region = "text" }\n'
+_PEOPLE = '\n[[release]]\nname = "people"\nmeasure = "distinct"\n'
+UNITS = {
+    "event": 'unit = "event"',
+    "user": 'unit = "user"\nuser = "who"\nmax_per_step = 2\nmax_steps = 3',
+    "sealed": 'unit = "event"\nintrusions = "one"',
+}
+SINKS = '[[sink]]\ncsv = "out.csv"\n[[sink]]\njsonl = "out.jsonl"\n'
+
+
+def event(day: int, who: int, region: str, second: int = 43200) -> str:
+    """A line of the source: someone on a day of the stream, counted from 1."""
+    at = START + timedelta(days=day - 1, seconds=second % DAY)
+    return f"{at:%Y-%m-%dT%H:%M:%SZ},u{who},{region}\n"
+
+
+def truth_of(lines: Iterable[str], horizon: int) -> dict[Cell, int]:
+    """What a stream of unit event counts if all lines were there before its first step ended."""
+    found: dict[Cell, int] = {}
+    for step in range(1, horizon + 1):
+        found["daily", "", step] = 0
+        for region in REGIONS:
+            found["visits", region, step] = found.get(("visits", region, step - 1), 0)
+        for line in lines:
+            at, _, region = line.strip().split(",")
+            if (datetime.fromisoformat(at) - START).days + 1 == step:
+                found["daily", "", step] += 1
+                found["visits", region, step] += 1
+    return found
+
+
+class World:
+    """One stream of ``horizon`` days, its source and its sinks.
+
+    ``kind`` is "event", "user" or "sealed"; a sealed stream reads standard input.  With ``sinks``
+    off the noise may be "zero".
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        victims: Victims,
+        *,
+        kind: str = "event",
+        source: str = "events.csv",
+        horizon: int = 6,
+        noise: str = "marked",
+        sinks: bool = True,
+        broken: str = "",
+        batch: int = 6,
+        fresh: bool = True,
+    ) -> None:
+        self.folder = Path(os.path.realpath(folder))
+        self.victims = victims
+        self.horizon = horizon
+        self.sinks = ("out.csv", "out.jsonl") if sinks else ()
+        self.source = "-" if kind == "sealed" else source
+        self.kind = kind
+        read = _FROM_INPUT if self.source == "-" else _FROM_FILE
+        vault = '\nvault = "../keys"' if kind == "sealed" else ""
+        # The key of a vault is beside the store's folder, and still in the world's.
+        self.place = self.folder / "store"
+        self.text = (
+            f'[stream]\nname = "s"\nsource = "{self.source}"\n{read}'
+            f'start = "{START:%Y-%m-%d}"\nevery = "1d"\nhorizon = {horizon}\n'
+            f'[privacy]\npopulation = "people"\n{UNITS[kind]}\nepsilon = 1\n'
+            f"{_COUNTED}{_PEOPLE if kind == 'user' else ''}"
+            f'[store]\nurl = "s.db"{vault}\n{SINKS if sinks else ""}'
+        )
+        self.events = self.place / source.rstrip("*")
+        self.job = Job(
+            ["run", "plan.toml"],
+            self.place,
+            noise=noise,
+            broken=broken,
+            batch=batch,
+            root=str(self.folder),
+        )
+        if fresh:
+            self.place.mkdir(parents=True, exist_ok=True)
+            (self.place / "plan.toml").write_text(self.text, encoding="utf-8")
+            if self.source != "-":
+                self.events.write_text(HEADER, encoding="utf-8")
+
+    def at(self, folder: Path) -> World:
+        """The same world in another folder, which has its files."""
+        other = object.__new__(World)
+        vars(other).update(vars(self))
+        other.folder = Path(os.path.realpath(folder))
+        other.place = other.folder / "store"
+        other.events = other.place / self.events.name
+        other.job = replace(self.job, folder=other.place, root=str(other.folder))
+        return other
+
+    @property
+    def plan(self) -> Plan:
+        return read_plan(self.place / "plan.toml")
+
+    def append(self, lines: Iterable[str]) -> None:
+        """More events in the file."""
+        with self.events.open("a", encoding="utf-8") as file:
+            file.write("".join(lines))
+
+    def rotate(self) -> None:
+        """The file gets another name, and a new one takes its place."""
+        old = len(list(self.place.glob("events.csv.[0-9]*")))
+        self.events.rename(self.events.with_name(f"{self.events.name}.{old + 1}"))
+        self.events.write_text(HEADER, encoding="utf-8")
+
+    def replay(self, until: int | None = None) -> Job:
+        """``ameles run``: up to the end of a day, or of the last one."""
+        end = START + timedelta(days=self.horizon if until is None else until)
+        return replace(self.job, argv=[*self.job.argv, "--until", f"{end:%Y-%m-%d}"])
+
+    def follow(self, clock: Clock, stdin: Path | None = None) -> Job:
+        """``ameles run --follow`` under a clock."""
+        return replace(
+            self.job,
+            argv=[*self.job.argv, "--follow"],
+            clock=str(clock.path),
+            stdin=self.job.stdin if stdin is None else str(stdin),
+        )
+
+    def released(self) -> int:
+        """The last step that the store shows."""
+        return max((step for _, _, step in self.stored()), default=0)
+
+    def wait_for(self, step: int, seconds: float = 30.0) -> None:
+        """Until the sinks show a step, or the store where there are none."""
+        since = time.monotonic()
+        while not all(self._shows(step)):
+            if time.monotonic() - since > seconds:
+                raise TimeoutError(f"Step {step} is not released.")
+            time.sleep(0.002)
+
+    def _shows(self, step: int) -> list[bool]:
+        shown = [self.sent(sink) for sink in self.sinks] or [self.stored()]
+        return [max((cell[2] for cell in each), default=0) >= step for each in shown]
+
+    def complete(self) -> Victim:
+        """Runs to the end, undisturbed."""
+        return self.victims.run(self.replay())
+
+    def stored(self) -> Shown:
+        """What the store shows; it is not changed by that."""
+        if not (self.place / "s.db").exists():
+            return {}
+        where = f"{(self.place / 's.db').as_uri()}?mode=ro"
+        try:
+            with closing(sqlite3.connect(where, uri=True, timeout=10)) as bare:
+                asked = "SELECT release, key, step, value FROM releases"
+                return {(name, key, step): value for name, key, step, value in bare.execute(asked)}
+        except sqlite3.DatabaseError:
+            return {}  # its tables are still to be made, or are damaged
+
+    def sent(self, sink: str) -> Shown:
+        """What a sink shows: its whole lines."""
+        file = self.place / sink
+        text = file.read_bytes().decode("utf-8", "replace") if file.exists() else ""
+        return shown_by(sink, text)
+
+    def spent(self) -> tuple[int, bool]:
+        """How many entries the ledger has, and whether it is within its cap."""
+        with (
+            closing(open_store(str(self.place / "s.db"), create=False)) as store,
+            store.reading() as transaction,
+        ):
+            ledger = transaction.ledger("people")
+            if ledger is None:
+                return 0, True
+            return len(ledger.entries), ledger.spent == ledger.cap
+
+    def check(self) -> None:
+        """The store's own look at itself."""
+        with closing(open_store(str(self.place / "s.db"), create=False)) as store:
+            store.check()
+
+
+def shown_by(sink: str, text: str) -> Shown:
+    """The cells in whole lines of a sink; a cell with two values has both of them."""
+    whole = text[: text.rfind("\n") + 1]
+    rows: Iterable[dict[str, Any]]
+    if sink.endswith(".csv"):
+        rows = csv.DictReader(whole.splitlines())
+    else:
+        rows = (json.loads(line) for line in whole.splitlines())
+    found: Shown = {}
+    for row in rows:
+        cell = row["release"], row["key"], int(row["step"])
+        value = float(row["value"])
+        found[cell] = value if found.get(cell, value) == value else (found[cell], value)
+    return found
