@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -112,15 +110,6 @@ class Rehearsal:
             text = power.seen(at, f"store/{sink}").decode("utf-8", "replace")
             witness.note(sink, shown_by(sink, text))
         return self.verdict(world, witness), digest
-
-
-def tried(folder: Path, tries: Iterable[tuple[str, list[str]]]) -> list[str]:
-    """What was wrong in any of some tries; each has the folder to itself."""
-    wrong = []
-    for what, found in tries:
-        wrong += [f"{what}: {one}" for one in found]
-        shutil.rmtree(folder, ignore_errors=True)
-    return wrong
 
 
 def _ended(world: World, witness: Witness) -> list[str]:
