@@ -7,7 +7,7 @@
 
 Ingest is compared with a plain DuckDB insert of the same rows, from the same bytes, into a database
 on the same disk.  A step is compared with as many bare SQLite transactions of one row
-(synchronous = FULL) as the step has syncs; those are counted, not assumed.  The two sides of a ratio
+(synchronous = FULL) as the step has syncs; those are counted, not assumed.  Both sides of a ratio
 run in turns, and the best round of each counts.  Whether the cost of a step grows is told by the
 time that its computing takes, on which other users of the machine have less influence.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,12 @@ class Ended:
     code: int
     out: str
     err: str
+
+
+def hearing_interrupts() -> None:
+    """For a program that is to hear Ctrl-C: where tests run in the background it is ignored, and
+    programs that they start would inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Program(Protocol):

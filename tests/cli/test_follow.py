@@ -22,7 +22,7 @@ import pytest
 
 from ameles.cli.status import look
 from ameles.engine.plan import read_plan
-from tests.cli.conftest import Program
+from tests.cli.conftest import Program, hearing_interrupts
 
 LIMIT = 60.0  # seconds until a test gives up
 CANARY = "cafebabe-canary"
@@ -97,6 +97,7 @@ class Site:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=hearing_interrupts,
         )
 
     def say(self, *rows: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from ameles import cli
 from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
+from tests.cli.conftest import hearing_interrupts
 
 WAYS = {
     "module": [sys.executable, "-m", "ameles"],
@@ -95,6 +96,7 @@ def test_control_c_in_front_of_a_question(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hearing_interrupts,
     )
     assert asked.stderr
     assert asked.stderr.readline() == "Columns: when, who\n"

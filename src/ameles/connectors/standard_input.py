@@ -36,8 +36,6 @@ class StandardInput:
         counts if the input ends with it."""
         rest, skipping, first = b"", False, True
         while piece := os.read(self._descriptor, PIECE):
-            if first:
-                piece, first = piece.removeprefix(BYTE_ORDER_MARK), False
             if skipping:
                 _, newline, piece = piece.partition(b"\n")
                 if not newline:
@@ -49,9 +47,10 @@ class StandardInput:
             if len(rest) > LONGEST:  # already too long, however it goes on
                 rest, skipping = b"", True
             if end:
-                yield data[:end]
+                yield _unmarked(data[:end], first)
+                first = False
         if rest:
-            yield rest + b"\n"
+            yield _unmarked(rest, first) + b"\n"
 
     def reading(self, blocks: list[bytes]) -> Reading:
         """Some pieces, in order, to be counted together."""
@@ -61,6 +60,11 @@ class StandardInput:
             self._names = self._dialect.names(text(line).rstrip("\r"))
             self._dialect.check(self._names, "standard input")
         return _Blocks(self._dialect, self._names, [block for block in kept if block])
+
+
+def _unmarked(lines: bytes, first: bool) -> bytes:
+    """Without the byte order mark that may stand before all."""
+    return lines.removeprefix(BYTE_ORDER_MARK) if first else lines
 
 
 class _Blocks(Reading):
