@@ -187,6 +187,11 @@ class TestRefusals:
         world.text = world.text.replace('source = "-"', 'source = "-"\ntime = "at"')
         self.refused(world, "in the step in which they arrive")
 
+    def test_no_event_is_late(self, tmp_path: Path) -> None:
+        world = Sealed(tmp_path)
+        world.text = world.text.replace('source = "-"', 'source = "-"\ngrace = "1h"')
+        self.refused(world, "closes a step when it ends")
+
     def test_users_cannot_be_bounded(self, tmp_path: Path) -> None:
         world = Sealed(tmp_path)
         user = 'unit = "user"\nuser = "who"\nmax_per_step = 1\nmax_steps = 1'

@@ -197,6 +197,15 @@ class Checking:
                     tip="leave time out",
                 )
             )
+        if stream.grace is not None:
+            self.problems.append(
+                Problem(
+                    "stream.grace",
+                    f"{asked} closes a step when it ends.",
+                    why="an event counts in the step in which it arrives, so none is late",
+                    tip="leave grace out",
+                )
+            )
         if privacy.unit != "event":
             self.problems.append(
                 Problem(
