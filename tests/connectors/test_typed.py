@@ -137,3 +137,31 @@ def test_kinds_and_names_are_checked() -> None:
         check_kinds({"a": "int"})
     with pytest.raises(PlanError, match="differ only in capital letters"):
         check_kinds({"age": "text", "Age": "text"})
+
+
+WALL = [
+    "1970-01-01 00:00:00",
+    "1969-12-31 23:59:59.123456",
+    "2026-03-29 02:30:00",  # does not exist in Rome
+    "2026-10-25 02:30:00.999999",  # is there twice
+    "0001-01-01 00:00:00",
+    "9999-12-31 23:59:59",
+    "290000-01-01 00:00:00",
+    "infinity",
+    "-infinity",
+]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Etc/UTC", "Europe/Rome"])
+@pytest.mark.parametrize("wall", ["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"])
+def test_a_wall_clock_is_read_in_the_zone_as_duckdb_does(wall: str, zone: str) -> None:
+    duck = shared(zone)
+    for text in WALL:
+        given = f"(SELECT TRY_CAST('{text}' AS {wall}) AS x)"
+        relation = typed([Typed("v", "timestamp", "x", wall)], given)
+        found = duck.execute(f"SELECT epoch_us(v) FROM {relation}").fetchall()
+        plain = "TRY_CAST(x AS TIMESTAMPTZ)"
+        wanted = duck.execute(
+            f"SELECT CASE WHEN isfinite({plain}) THEN epoch_us({plain}) END FROM {given}"
+        ).fetchall()
+        assert found == wanted, text

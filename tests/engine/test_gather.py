@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
 
 from ameles.connectors.duck import OutOfMemory
+from ameles.core.exceptions import StoreRefused
 from ameles.engine.bounds import Bounding
 from ameles.engine.pending import Pending
 from ameles.store import open_store
@@ -130,3 +132,93 @@ def test_hashes_of_another_version_are_not_divided_for_lack_of_memory(
     with pytest.raises(OutOfMemory):
         world.run(2)
     assert calls == [1]
+
+
+SUM = (
+    '[[release]]\nname = "spent"\nmeasure = "sum"\ncolumn = "amount"\nlower = 0\nupper = 5\n'
+    'granularity = 1\nover = "step"\nwhere = "fever"\n'
+)
+PEOPLE = '[[release]]\nname = "people"\nmeasure = "distinct"\nover = "step"\n'
+ALWAYS = USER.replace("max_steps = 3", "max_steps = 8")
+# Some users have up to seven events in a step, most of them one; one row has no user.
+CROWD = [
+    row(1 + n % 7, who=f"u{min(n % 40, n % 11)}", hour=n % 24, amount=n % 6, region="north")
+    for n in range(300)
+] + [row(2, who=""), row(3, who="late", hour=1)]
+
+
+def in_parquet(folder: Path) -> World:
+    """The same events in a file of another kind, which one scan has whole."""
+    world = World(folder, COUNT + STEP + SUM + PEOPLE, unit=ALWAYS).write(CROWD)
+    world.text = world.text.replace("events.csv", "*.parquet")
+    with duckdb.connect() as duck:
+        read = f"read_csv('{world.file}', all_varchar = true)"
+        for place, name in enumerate(("one", "two")):  # each user is in both
+            mine = f'hash("at", who, region) % 2 = {place}'
+            duck.execute(f"COPY (SELECT * FROM {read} WHERE {mine}) TO '{folder}/{name}.parquet'")
+    return world
+
+
+@pytest.mark.parametrize("first", [3, 8])
+def test_bounds_as_events_pass_are_those_of_events_that_are_held(
+    first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to day ``first`` events pass; those of later days are held until the second run."""
+    passed: list[str] = []
+    pass_by = Bounding.pass_by
+
+    def noted(self: Bounding, select: str) -> str:
+        passed.append(select)
+        return pass_by(self, select)
+
+    monkeypatch.setattr(Bounding, "pass_by", noted)
+    # The salt decides which events are kept; here it is always the same.
+    monkeypatch.setattr("ameles.engine.launching.os", SimpleNamespace(urandom=bytes))
+
+    def released(name: str) -> list[object]:
+        passed.clear()
+        world = in_parquet(tmp_path / name)
+        world.run(first)
+        world.run(8)
+        return list(world.releases())
+
+    straight = released("straight")
+    assert len(passed) >= 1
+    monkeypatch.setattr("ameles.engine.bounds._CROWDS", 1)  # everybody may be in a crowd
+    assert released("crowded") == straight
+    monkeypatch.setattr("ameles.engine.gather.ROWS_PASSING", 100)
+    assert released("shares") == straight
+    assert len(passed) > 1
+    monkeypatch.setattr("ameles.connectors.parquet.ParquetReading.single", False)
+    assert released("held") == straight
+    assert not passed
+
+
+@pytest.mark.parametrize("broken", ["nobody has too many", "the crowd is lost"])
+def test_bounds_as_events_pass_matter(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = in_parquet(tmp_path / "sound")
+    sound.run(8)
+    if broken == "nobody has too many":
+        monkeypatch.setattr(Bounding, "_foremost", lambda self, user: "")
+    else:
+        monkeypatch.setattr(Bounding, "_foremost", lambda self, user: "WHERE false")
+    unsound = in_parquet(tmp_path / "unsound")
+    unsound.run(8)
+    assert unsound.values("daily") != sound.values("daily")
+
+
+def test_a_parquet_file_that_changes_while_it_passes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = in_parquet(tmp_path)
+    let_go = Bounding.let_go
+
+    def swapped(self: Bounding) -> None:
+        let_go(self)
+        (tmp_path / "one.parquet").write_bytes((tmp_path / "two.parquet").read_bytes())
+
+    monkeypatch.setattr(Bounding, "let_go", swapped)
+    with pytest.raises(StoreRefused, match="was changed"):
+        world.run(8)

@@ -60,32 +60,38 @@ class ParquetSource(Source):
             except OSError:
                 raise unreadable(file.name) from None
         every = [*taken.values(), *(mark for _, mark in fresh)]
-        relations = {file: self._relation(file) for file, _ in fresh}
-        return ParquetReading(fresh, relations, marks.to_json("parquet", every))
+        return ParquetReading(fresh, self._alike(fresh), marks.to_json("parquet", every))
 
     def _files(self) -> tuple[Found, ...]:
         return find_files(self._pattern, self._base)
 
-    def _relation(self, file: Found) -> str:
-        types = _types(file)
-        missing = [name for name in self._columns if name not in types]
-        if missing:
-            raise PlanError(
-                f"The file '{file.name}' has no column {missing[0]!r}.",
-                why="the plan's columns are read by name",
-                tip="a file with all of the plan's columns",
-            )
+    def _alike(self, fresh: list[tuple[Found, Mark]]) -> list[str]:
+        """Relations: files that have the same columns, in the same order, are one."""
+        alike: dict[tuple[tuple[str, str], ...], list[Found]] = {}
+        for file, _ in fresh:
+            types = _types(file)
+            missing = [name for name in self._columns if name not in types]
+            if missing:
+                raise PlanError(
+                    f"The file '{file.name}' has no column {missing[0]!r}.",
+                    why="the plan's columns are read by name",
+                    tip="a file with all of the plan's columns",
+                )
+            alike.setdefault(tuple(types.items()), []).append(file)
+        return [self._relation(files, dict(types)) for types, files in alike.items()]
+
+    def _relation(self, files: list[Found], types: Mapping[str, str]) -> str:
         columns = [
             Typed(name, kind, identifier(name), types[name]) for name, kind in self._columns.items()
         ]
-        return typed(columns, _scan(file))
+        return typed(columns, _scan(files))
 
 
 class ParquetReading(Reading):
     """The files that were not there before."""
 
     def __init__(
-        self, fresh: list[tuple[Found, Mark]], relations: Mapping[Found, str], position: str
+        self, fresh: list[tuple[Found, Mark]], relations: list[str], position: str
     ) -> None:
         self._fresh = fresh
         self._relations = relations
@@ -101,9 +107,14 @@ class ParquetReading(Reading):
         """What to store with the rows' counts; the next reading begins there."""
         return self._position
 
+    @property
+    def single(self) -> bool:
+        """Whether one scan has all of it."""
+        return len(self._relations) == 1
+
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        yield from self._relations
         for file, mark in self._fresh:
-            yield self._relations[file]
             if not mark.fits_parquet(file.path):
                 raise _changed(file.name)
 
@@ -131,17 +142,18 @@ def _opened(file: Found) -> str:
     return path
 
 
-def _scan(file: Found) -> str:
+def _scan(files: list[Found]) -> str:
     # Broken UTF-8 would end the query for all rows; so it is replaced in its own value.
     options = "hive_partitioning = false, utf8_validation = 'replace'"
-    return f"read_parquet({literal(_opened(file))}, {options})"
+    paths = ", ".join(literal(_opened(file)) for file in files)
+    return f"read_parquet([{paths}], {options})"
 
 
 def _types(file: Found) -> dict[str, str]:
     """The columns of a file with DuckDB's types."""
     try:
         with closing(connect(zone="UTC", memory=_MEMORY, readable=[_opened(file)])) as duck:
-            rows = duck.execute(f"DESCRIBE SELECT * FROM {_scan(file)}").fetchall()
+            rows = duck.execute(f"DESCRIBE SELECT * FROM {_scan([file])}").fetchall()
     except duckdb.Error:
         rows = []
     if not rows:

@@ -8,6 +8,7 @@ is fixed when it begins, so that it can be gone through again and has the same r
 from __future__ import annotations
 
 import glob
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -33,11 +34,17 @@ class Reading(ABC):
     def position(self) -> str:
         """What to store with the rows' counts; the next reading begins there."""
 
+    @property
+    def single(self) -> bool:
+        """Whether one scan has all of it."""
+        return False
+
     @abstractmethod
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
         """SQL relations, to stand after FROM, with the plan's columns in their kinds.
 
-        Each holds until the next is asked for.  May be gone through again from the start.
+        Each holds until the next is asked for, and can be read several times until then.  May be
+        gone through again from the start.
         """
 
 
@@ -78,7 +85,8 @@ def find_files(text: str, base: Path) -> tuple[Found, ...]:
     names = [text]
     if glob.has_magic(text) and not (base / text).is_file():
         names = sorted(glob.glob(text, root_dir=base, recursive=True))
-    return tuple(Found(name, base / name) for name in names if (base / name).is_file())
+    paths = ((name, base / name) for name in names)
+    return tuple(Found(name, path) for name, path in paths if os.path.isfile(path))
 
 
 def sizes(files: Iterable[Found]) -> dict[str, int]:

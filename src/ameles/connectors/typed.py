@@ -24,6 +24,7 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _WHOLE_TYPES = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS)}
 _FRACTIONAL = ("FLOAT", "DOUBLE", "DECIMAL")
 _TIMES = ("TIMESTAMP", "DATE")
+_WALL_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 
 
 def check_kinds(columns: Mapping[str, str]) -> None:
@@ -74,6 +75,12 @@ def _cast(column: Typed, given: str) -> str:
         return text
     target = {"integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN"}
     goal = target.get(column.kind, "TIMESTAMPTZ")
+    if column.kind == "timestamp" and column.type_name in _WALL_TIMES:
+        # In UTC a wall clock shows the instant, and needs no calendar; DuckDB picks the branch
+        # when it plans the query.
+        same = f"make_timestamptz(epoch_us(TRY_CAST({given} AS TIMESTAMP)))"
+        utc = "current_setting('TimeZone') = 'UTC'"
+        return f"CASE WHEN {utc} THEN {same} ELSE TRY_CAST({given} AS {goal}) END"
     if _direct(column):
         return f"TRY_CAST({given} AS {goal})"
     if column.kind in ("boolean", "timestamp"):

@@ -15,6 +15,8 @@ from ameles.measures.measure import Measure
 
 # A row may stand for up to so many events; one that claims more counts nowhere.
 HEAVIEST = 1 << 40
+# The amount of an event that is just counted.
+ONE = "one"
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Asking:
 
     @property
     def amounts(self) -> dict[str, tuple[str, ...]]:
-        """For each release the names of its columns of amounts."""
-        found: dict[str, str] = {}
+        """For each release the names of its columns of amounts; ONE is of no column."""
+        found: dict[str, str] = {"1": ONE}
         return {
             release.name: tuple(
                 found.setdefault(text, f"amount_{len(found)}") for text in release.question.amounts
@@ -49,7 +51,7 @@ class Asking:
         """All columns of cells and amounts, each once."""
         cells = dict.fromkeys(self.cells.values())
         amounts = dict.fromkeys(name for names in self.amounts.values() for name in names)
-        return (*cells, *amounts)
+        return (*cells, *(name for name in amounts if name != ONE))
 
     def events(
         self,
@@ -72,12 +74,8 @@ class Asking:
         if shares > 1:  # first of all: the other rows need no answers
             part = f"hash('{salt}', CAST({identifier(privacy.user or '')} AS VARCHAR))"
             relation = f"(SELECT * FROM {relation} WHERE {part} % {shares} = {share})"
-        if stream.time is None:
-            own = "NULL" if arrived is None or arrived > last else str(arrived)
-        else:
-            own = self.plan.clock.step_sql(f"epoch_us({identifier(stream.time)})", last)
-        late = str(released + 1) if stream.late == "next" and released < last else "NULL"
-        answers = [*self._answers()]
+        step, kept = self._step(released, last, arrived)
+        answers = [f"{step} AS step", *self._answers()]
         if privacy.user is not None:
             columns = ", ".join(identifier(name) for name in stream.columns)
             # Equal places are equal events: which of them is kept makes no difference.
@@ -87,16 +85,30 @@ class Asking:
                 f"hash('{salt}', {columns}) AS place",
                 f"hash('{salt}', {who}) AS part",
             ]
+            kept += f" AND {who} IS NOT NULL"
         if stream.weight is not None:
-            answers.append(f"{identifier(stream.weight)} AS weight")
-        asked = f"SELECT {own} AS own, {', '.join(answers)} FROM {relation}"
-        step = f"CASE WHEN own > {released} THEN own ELSE {late} END AS step"
-        kept = "own IS NOT NULL AND step IS NOT NULL"
-        if privacy.user is not None:
-            kept += " AND who IS NOT NULL"
-        if stream.weight is not None:
-            kept += f" AND weight BETWEEN -{HEAVIEST} AND {HEAVIEST}"
-        return f"SELECT {step}, * EXCLUDE (own) FROM ({asked}) WHERE {kept}"
+            weight = identifier(stream.weight)
+            answers.append(f"{weight} AS weight")
+            kept += f" AND {weight} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
+        return f"SELECT {', '.join(answers)} FROM {relation} WHERE {kept}"
+
+    def _step(self, released: int, last: int, arrived: int | None) -> tuple[str, str]:
+        """SQL: an event's step, and whether it has one."""
+        stream, clock, opening = self.plan.stream, self.plan.clock, released + 1
+        if released >= last:
+            return "NULL", "false"
+        joins = stream.late == "next"  # what is late joins the step that is open
+        if stream.time is None:
+            if arrived is None or arrived > last or (arrived <= released and not joins):
+                return "NULL", "false"
+            return str(max(arrived, opening)), "true"
+        us = f"epoch_us({identifier(stream.time)})"
+        earliest = clock.first if joins else clock.start_of(opening)
+        step = clock.step_sql(us, opening, last)
+        if joins and released:
+            step = f"CASE WHEN {us} < {clock.start_of(opening)} THEN {opening} ELSE {step} END"
+        # Of the time, and not of the step, which DuckDB would compute several times.
+        return step, f"{us} >= {earliest} AND {us} < {clock.end_of(last)}"
 
     def _answers(self) -> list[str]:
         cells, amounts = self.cells, self.amounts
@@ -115,7 +127,15 @@ class Asking:
         return f"CASE WHEN TRY({condition}) IS TRUE THEN CAST({cell} AS BIGINT) END"
 
 
-def wrapped_sum(amount: str) -> str:
+def sum_of(amount: str, weight: str | None) -> str:
+    """SQL: what the events of a group add up to, a BIGINT."""
+    if weight is None:
+        return "count(*)" if amount == ONE else _wrapped_sum(f"CAST({amount} AS HUGEINT)")
+    times = "" if amount == ONE else f" * CAST({amount} AS HUGEINT)"
+    return _wrapped_sum(f"CAST({weight} AS HUGEINT){times}")
+
+
+def _wrapped_sum(amount: str) -> str:
     """SQL: a sum modulo 2**64, as BIGINT: an overflow error would depend on the data."""
     half, full = (f"{number}::HUGEINT" for number in (1 << 63, 1 << 64))
     rest = f"(sum(CAST({amount} AS HUGEINT)) + {half}) % {full}"

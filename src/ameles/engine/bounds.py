@@ -20,6 +20,7 @@ from ameles.engine.pending import Candidates
 from ameles.noise.arrays import IntArray
 
 KEY_BYTES = 16
+_CROWDS = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Bounding:
     """The bounds of a plan, applied to one share of the users after the other.
 
     ``marks`` numbers the releases in which a user counts once for life; ``lifetime`` is the number
-    of steps that there are, for a user or in a window; None: without end.
+    of steps that there are, for a user or in a window; None: without end.  ``released`` is the
+    last released step, ``target`` the last that closes now, ``last`` the last that may have events.
     """
 
     duck: duckdb.DuckDBPyConnection
@@ -55,6 +57,7 @@ class Bounding:
     marks: tuple[str, ...]
     released: int
     target: int
+    last: int
     salt: bytes
     lookup: Lookup | None  # None: nothing was remembered yet
 
@@ -68,6 +71,34 @@ class Bounding:
         """The window that a step is in, from 0."""
         return 0 if self.unit.window is None else (step - 1) // self.unit.window
 
+    def pass_by(self, select: str) -> str:
+        """Bounds the events of one scan as they pass; gives the rows that count now.
+
+        For bounds that remember nothing: then each step is by itself, and only the events of
+        those that stay open are held.  The scan must last until the rows are read.
+        """
+        closing = f" WHERE step <= {self.target}" if self._hold_ahead(select) else ""
+        names = ", ".join(("step", "key", "place", *self.answers))
+        rows = (
+            f"SELECT *, who AS key, CAST(hash(who, step) % {_CROWDS} AS UINTEGER) AS crowd "
+            f"FROM ({select}){closing}"
+        )
+        # Few users have more events in a step than they may.  Counts by a short hash leave out all
+        # who certainly have not, and only the others are put in order.
+        self._run(
+            f"CREATE OR REPLACE TEMP TABLE crowded AS SELECT crowd FROM ({rows}) "
+            f"GROUP BY crowd HAVING count(*) > {self.per_step}"
+        )
+        self._run(
+            f"CREATE OR REPLACE TEMP TABLE foremost AS SELECT {names} FROM ({rows}) "
+            f"SEMI JOIN crowded USING (crowd) {self._foremost('key')}"
+        )
+        self._run(
+            f"CREATE OR REPLACE TEMP VIEW allowed AS SELECT {names} FROM ({rows}) "
+            f"ANTI JOIN crowded USING (crowd) UNION ALL SELECT {names} FROM foremost"
+        )
+        return "SELECT * FROM allowed"
+
     def take(self, selects: Iterable[str], waiting: Candidates, *, share: int, passes: int) -> str:
         """Holds the events of one share of the users, bounded; gives the rows that count now."""
         scans = self._fresh(selects)
@@ -77,6 +108,11 @@ class Bounding:
             self._run("CREATE OR REPLACE TEMP VIEW held AS SELECT *, who AS key FROM fresh")
         self._allow()
         return "SELECT * FROM allowed"
+
+    def let_go(self) -> None:
+        """Holds nothing any longer: the next share needs the memory."""
+        for table in ("fresh", "keyed", "limited", "crowded", "foremost"):
+            self._run(f"DROP TABLE IF EXISTS {table}")
 
     def once(self, cell: str, release: str, span: Literal["step", "life"]) -> str:
         """SQL: (step, cell) in which each user counts for a release in which it counts once."""
@@ -132,11 +168,20 @@ class Bounding:
         scans = 0
         for select in selects:
             scans += 1
-            self._run(
-                f"INSERT INTO fresh SELECT {names} FROM ({select}) QUALIFY "
-                f"row_number() OVER (PARTITION BY who, step ORDER BY place) <= {self.per_step}"
-            )
+            self._run(f"INSERT INTO fresh SELECT {names} FROM ({select}) {self._foremost('who')}")
         return scans
+
+    def _hold_ahead(self, select: str) -> bool:
+        """Holds the events of one scan whose steps stay open; whether there are any."""
+        some = self._ahead(f"({select})")
+        self._fresh([f"SELECT * FROM ({select}) WHERE step > {self.target}"] if some else [])
+        self._keyed({}, 0, 1, again=False)
+        return some
+
+    def _foremost(self, user: str) -> str:
+        """SQL: only the events that a user keeps in a step."""
+        nth = f"row_number() OVER (PARTITION BY {user}, step ORDER BY place)"
+        return f"QUALIFY {nth} <= {self.per_step}"
 
     def _keyed(self, waiting: Candidates, share: int, passes: int, *, again: bool) -> None:
         """Users as keyed hashes, with their events of earlier runs."""
@@ -155,11 +200,9 @@ class Bounding:
             self.duck.register("waiting", {**waiting, "key": _unpacked(waiting["key"])})
             rows += f" UNION ALL SELECT step, key, place, part{answers} FROM waiting{mine}"
         if again:
-            rows = (
-                f"SELECT * FROM ({rows}) QUALIFY "
-                f"row_number() OVER (PARTITION BY key, step ORDER BY place) <= {self.per_step}"
-            )
+            rows = f"SELECT * FROM ({rows}) {self._foremost('key')}"
         self._run(f"CREATE OR REPLACE TEMP TABLE keyed AS {rows}")
+        self._run("DROP TABLE fresh")
         self._run("CREATE OR REPLACE TEMP VIEW held AS SELECT * FROM keyed")
         if waiting:
             self.duck.unregister("waiting")
@@ -204,6 +247,9 @@ class Bounding:
             self.duck.unregister("known")
 
     def _ahead(self, table: str) -> bool:
+        """Whether any of its events is of a step that stays open."""
+        if self.target >= self.last:
+            return False
         query = f"SELECT count(*) > 0 FROM {table} WHERE step > {self.target}"
         # all of it, since a result that is not read to its end blocks the connection
         ((found,),) = self.duck.execute(query).fetchall()

@@ -103,15 +103,19 @@ class Clock:
                 steps += 1
         return steps
 
-    def step_sql(self, us: str, last: int) -> str:
-        """SQL: the step of an event at ``us``, NULL before the first and after step ``last``."""
+    def step_sql(self, us: str, first: int, last: int) -> str:
+        """SQL: the step of an event at ``us``, which is in one of steps ``first`` to ``last``."""
         length, pieces = self.every.microseconds, self._regular(last)
-        branches = [f"WHEN {us} < {self.first} THEN NULL"]
-        for (step, start), (following, end) in pairwise([*pieces, (last + 1, self.end_of(last))]):
-            # the last step of a piece may be longer than the nominal length
+        begun = max(place for place, (step, _) in enumerate(pieces) if step <= first)
+        branches = []
+        for (step, start), (following, end) in pairwise([*pieces[begun:], (last + 1, 0)]):
             nominal = f"{step} + ({us} - {start}) // {length}"
-            branches.append(f"WHEN {us} < {end} THEN least({nominal}, {following - 1})")
-        return f"CASE {' '.join(branches)} END"
+            if following <= last:
+                # the last step of a piece may be longer than the nominal length
+                branches.append(f"WHEN {us} < {end} THEN least({nominal}, {following - 1})")
+        # the last piece ends with a step of any length too
+        nominal = f"least({nominal}, {last})" if self.every.calendar else nominal
+        return f"CASE {' '.join(branches)} ELSE {nominal} END" if branches else nominal
 
     def _regular(self, last: int) -> list[tuple[int, int]]:
         """Steps, with their starts, from which on steps begin at the nominal distance."""

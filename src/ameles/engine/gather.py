@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import duckdb
@@ -18,13 +19,15 @@ from numpy.typing import NDArray
 
 from ameles.connectors.duck import OutOfMemory, quiet
 from ameles.connectors.source import Reading
-from ameles.engine.asking import Asking, wrapped_sum
+from ameles.engine.asking import Asking, sum_of
 from ameles.engine.bounds import Bounding, Lookup, Seen
 from ameles.engine.pending import Candidates, Pending, Totals
 from ameles.engine.plan import Plan
 
 # Rows of users that are held at a time; more are taken in several passes over the source.
 ROWS_AT_ONCE = 2_500_000
+# Where rows are not held, but only counted by a hash.
+ROWS_PASSING = 10_000_000
 # How many bytes of a file are about one row: no harm if they are more or fewer.
 BYTES_A_ROW = 16
 MOST_PASSES = 1 << 12
@@ -65,7 +68,8 @@ class Gathering:
         """Everything that the source has now."""
         if self.plan.privacy.user is None:
             return self._events()
-        passes = -(-self.reading.size // (BYTES_A_ROW * ROWS_AT_ONCE)) or 1
+        rows = ROWS_PASSING if self._passing else ROWS_AT_ONCE
+        passes = -(-self.reading.size // (BYTES_A_ROW * rows)) or 1
         # The hashes of another DuckDB divide the users into other shares: then there is only one.
         whole = bool(self.waiting.candidates) and self.waiting.hashed_by != duckdb.__version__
         passes = 1 if whole else passes
@@ -106,18 +110,26 @@ class Gathering:
         parts, waiting, seen = self._parts(), [], []
         once = {r.name: r.question.once for r in self.plan.releases if r.question.once is not None}
         cells = self._asking.cells
+        bounding = self._bounding
         for share in range(passes):
-            bounding = self._bounding(tuple(name for name in once if once[name] == "life"))
             selected = self._selected(share, passes)
             # Closed now, if it fails: at its end it takes back what the next try is to read.
-            with quiet("bounding what each user adds"), closing(selected):
-                kept = bounding.take(selected, self.waiting.candidates, share=share, passes=passes)
-            self._add_up(kept, parts, None)
-            for name, span in once.items():
-                self._add_up_one(name, bounding.once(cells[name], name, span), parts)
-            with quiet("keeping the events of open steps"):
-                waiting.append(bounding.candidates())
-                seen.append(bounding.seen(cells))
+            with closing(selected):
+                with quiet("bounding what each user adds"):
+                    if self._passing:
+                        kept = bounding.pass_by(next(selected))
+                    else:
+                        earlier = self.waiting.candidates
+                        kept = bounding.take(selected, earlier, share=share, passes=passes)
+                self._add_up(kept, parts, None)
+                for name, span in once.items():
+                    self._add_up_one(name, bounding.once(cells[name], name, span), parts)
+                with quiet("keeping the events of open steps"):
+                    waiting.append(bounding.candidates())
+                    seen.append(bounding.seen(cells))
+                    bounding.let_go()
+                for _ in selected:  # at its end it says whether all of it was still there
+                    pass
         totals, kept_open = self._joined(parts, {}), _stacked(waiting)
         # While any of them may have older hashes, all are taken to have them.
         older = bool(self.waiting.candidates) and bool(kept_open)
@@ -127,7 +139,15 @@ class Gathering:
             [some for some in seen if some is not None],
         )
 
-    def _bounding(self, marks: tuple[str, ...]) -> Bounding:
+    @property
+    def _passing(self) -> bool:
+        """Whether users can be bounded as their events pass: in one scan, with no memory."""
+        apart = self.waiting.candidates or self._bounding.remembers
+        return self.reading.single and not apart
+
+    @cached_property
+    def _bounding(self) -> Bounding:
+        once = {release.name: release.question.once for release in self.plan.releases}
         return Bounding(
             duck=self.duck,
             unit=self.plan.unit,
@@ -135,9 +155,10 @@ class Gathering:
             max_steps=self.plan.privacy.max_steps or 1,
             lifetime=self.plan.unit.window or self.plan.stream.horizon,
             answers=self._asking.columns,
-            marks=marks,
+            marks=tuple(name for name, span in once.items() if span == "life"),
             released=self.released,
             target=self.target,
+            last=self.last,
             salt=self.salt,
             lookup=self.lookup,
         )
@@ -164,10 +185,7 @@ class Gathering:
             return
         columns = list(dict.fromkeys(cells[release.name] for release in counted))
         added = list(dict.fromkeys(name for r in counted for name in amounts[r.name]))
-        heavy = f" * CAST({weight} AS HUGEINT)" if weight else ""
-        sums = ", ".join(
-            f"{wrapped_sum(f'CAST({name} AS HUGEINT){heavy}')} AS {name}" for name in added
-        )
+        sums = ", ".join(f"{sum_of(name, weight)} AS {name}" for name in added)
         sets = ", ".join(f"(step, {column})" for column in columns)
         which = ", ".join(f"GROUPING({column}) AS of_{column}" for column in columns)
         query = (
