@@ -16,7 +16,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.engine.bounds import Bounding
 from ameles.engine.pending import Pending
 from ameles.store import open_store
-from tests.engine.worlds import COUNT, USER, World, row
+from tests.engine.worlds import COUNT, USER, WINDOW, World, row
 
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
 ROWS = [row(1 + n % 8, who=f"u{n % 23}", hour=n % 24) for n in range(200)]
@@ -124,9 +124,9 @@ def test_hashes_of_another_version_are_not_divided_for_lack_of_memory(
     calls: list[int] = []
     take = Bounding.take
 
-    def counted(self: Bounding, *given: Any, share: int, passes: int) -> str:
-        calls.append(passes)
-        return take(self, *given, share=share, passes=passes)
+    def counted(self: Bounding, *given: Any, **named: Any) -> str:
+        calls.append(named["passes"])
+        return take(self, *given, **named)
 
     monkeypatch.setattr(Bounding, "take", counted)
     with pytest.raises(OutOfMemory):
@@ -139,6 +139,7 @@ SUM = (
     'granularity = 1\nover = "step"\nwhere = "fever"\n'
 )
 PEOPLE = '[[release]]\nname = "people"\nmeasure = "distinct"\nover = "step"\n'
+EVER = '[[release]]\nname = "ever"\nmeasure = "distinct"\nwhere = "amount > 3"\n'
 ALWAYS = USER.replace("max_steps = 3", "max_steps = 8")
 # Some users have up to seven events in a step, most of them one; one row has no user.
 CROWD = [
@@ -147,9 +148,11 @@ CROWD = [
 ] + [row(2, who=""), row(3, who="late", hour=1)]
 
 
-def in_parquet(folder: Path) -> World:
-    """The same events in a file of another kind, which one scan has whole."""
-    world = World(folder, COUNT + STEP + SUM + PEOPLE, unit=ALWAYS).write(CROWD)
+def in_parquet(folder: Path, unit: str = ALWAYS) -> World:
+    """The same events in files of another kind, which one scan has whole."""
+    # who counts once in all must be remembered, and so cannot just pass
+    releases = PEOPLE if unit == ALWAYS else PEOPLE + EVER
+    world = World(folder, COUNT + STEP + SUM + releases, unit=unit).write(CROWD)
     world.text = world.text.replace("events.csv", "*.parquet")
     with duckdb.connect() as duck:
         read = f"read_csv('{world.file}', all_varchar = true)"
@@ -159,9 +162,9 @@ def in_parquet(folder: Path) -> World:
     return world
 
 
-@pytest.mark.parametrize("first", [3, 8])
+@pytest.mark.parametrize(("unit", "first"), [(ALWAYS, 3), (ALWAYS, 8), (USER, 3), (WINDOW, 8)])
 def test_bounds_as_events_pass_are_those_of_events_that_are_held(
-    first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unit: str, first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up to day ``first`` events pass; those of later days are held until the second run."""
     passed: list[str] = []
@@ -177,18 +180,18 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
 
     def released(name: str) -> list[object]:
         passed.clear()
-        world = in_parquet(tmp_path / name)
+        world = in_parquet(tmp_path / name, unit)
         world.run(first)
         world.run(8)
         return list(world.releases())
 
     straight = released("straight")
-    assert len(passed) >= 1
-    monkeypatch.setattr("ameles.engine.bounds._CROWDS", 1)  # everybody may be in a crowd
+    assert bool(passed) == (unit == ALWAYS)
+    monkeypatch.setattr("ameles.engine.crowded._HASHES", 1)  # everybody may be in a crowd
     assert released("crowded") == straight
-    monkeypatch.setattr("ameles.engine.gather.ROWS_PASSING", 100)
+    for name in ("ROWS_PASSING", "ROWS_OF_NEW_USERS", "ROWS_AT_ONCE"):
+        monkeypatch.setattr(f"ameles.engine.gather.{name}", 100)
     assert released("shares") == straight
-    assert len(passed) > 1
     monkeypatch.setattr("ameles.connectors.parquet.ParquetReading.single", False)
     assert released("held") == straight
     assert not passed
@@ -201,9 +204,9 @@ def test_bounds_as_events_pass_matter(
     sound = in_parquet(tmp_path / "sound")
     sound.run(8)
     if broken == "nobody has too many":
-        monkeypatch.setattr(Bounding, "_foremost", lambda self, user: "")
+        monkeypatch.setattr("ameles.engine.crowded.foremost", lambda user, per_step: "")
     else:
-        monkeypatch.setattr(Bounding, "_foremost", lambda self, user: "WHERE false")
+        monkeypatch.setattr("ameles.engine.crowded.foremost", lambda user, per_step: "WHERE false")
     unsound = in_parquet(tmp_path / "unsound")
     unsound.run(8)
     assert unsound.values("daily") != sound.values("daily")

@@ -8,7 +8,7 @@ What is kept of a user depends on that user's events alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import duckdb
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.guarantee import Unit
+from ameles.engine.crowded import foremost, without_crowds
 from ameles.engine.pending import Candidates
 from ameles.noise.arrays import IntArray
 
 KEY_BYTES = 16
-_CROWDS = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,9 @@ class Bounding:
     released: int
     target: int
     last: int
-    salt: bytes
+    salt: bytes = field(repr=False)
     lookup: Lookup | None  # None: nothing was remembered yet
+    _hashed: bool = True  # whether users go by what is stored of them, or by their ids
 
     @property
     def remembers(self) -> bool:
@@ -78,40 +79,33 @@ class Bounding:
         those that stay open are held.  The scan must last until the rows are read.
         """
         closing = f" WHERE step <= {self.target}" if self._hold_ahead(select) else ""
-        names = ", ".join(("step", "key", "place", *self.answers))
-        rows = (
-            f"SELECT *, who AS key, CAST(hash(who, step) % {_CROWDS} AS UINTEGER) AS crowd "
-            f"FROM ({select}){closing}"
-        )
-        # Few users have more events in a step than they may.  Counts by a short hash leave out all
-        # who certainly have not, and only the others are put in order.
-        self._run(
-            f"CREATE OR REPLACE TEMP TABLE crowded AS SELECT crowd FROM ({rows}) "
-            f"GROUP BY crowd HAVING count(*) > {self.per_step}"
-        )
-        self._run(
-            f"CREATE OR REPLACE TEMP TABLE foremost AS SELECT {names} FROM ({rows}) "
-            f"SEMI JOIN crowded USING (crowd) {self._foremost('key')}"
-        )
-        self._run(
-            f"CREATE OR REPLACE TEMP VIEW allowed AS SELECT {names} FROM ({rows}) "
-            f"ANTI JOIN crowded USING (crowd) UNION ALL SELECT {names} FROM foremost"
-        )
+        bounded = self._bounded(f"SELECT * FROM ({select}){closing}")
+        self._run(f"CREATE OR REPLACE TEMP VIEW allowed AS SELECT *, who AS key FROM ({bounded})")
         return "SELECT * FROM allowed"
 
-    def take(self, selects: Iterable[str], waiting: Candidates, *, share: int, passes: int) -> str:
+    def take(
+        self,
+        selects: Iterable[str],
+        waiting: Candidates,
+        *,
+        share: int = 0,
+        passes: int = 1,
+        single: bool = False,
+    ) -> str:
         """Holds the events of one share of the users, bounded; gives the rows that count now."""
-        scans = self._fresh(selects)
-        if waiting or scans > 1 or self.remembers or self._ahead("fresh"):
+        scans = self._fresh(selects, single=single)
+        known = self.remembers and self.lookup is not None
+        self._hashed = bool(waiting) or scans > 1 or known or self._ahead("fresh")
+        if self._hashed:
             self._keyed(waiting, share, passes, again=bool(waiting) or scans > 1)
-        else:
+        else:  # hashes are slower than what they stand for, and nobody needs them here
             self._run("CREATE OR REPLACE TEMP VIEW held AS SELECT *, who AS key FROM fresh")
         self._allow()
         return "SELECT * FROM allowed"
 
     def let_go(self) -> None:
         """Holds nothing any longer: the next share needs the memory."""
-        for table in ("fresh", "keyed", "limited", "crowded", "foremost"):
+        for table in ("fresh", "keyed", "users", "limited", "crowded", "foremost"):
             self._run(f"DROP TABLE IF EXISTS {table}")
 
     def once(self, cell: str, release: str, span: Literal["step", "life"]) -> str:
@@ -119,10 +113,14 @@ class Bounding:
         if span == "step":
             unseen, one = "", "key, step ORDER BY place"
         else:
-            unseen = f" AND (marks & {_bit(self.marks.index(release))}) = 0"
-            one = "key, span ORDER BY step, place"
+            bit = _bit(self.marks.index(release))
+            known = f"SELECT key, span FROM remembered WHERE (marks & {bit}) <> 0"
+            unseen, one = (
+                f"ANTI JOIN ({known}) USING (key, span) ",
+                "key, span ORDER BY step, place",
+            )
         return (
-            f"SELECT step, {cell} AS cell FROM allowed WHERE {cell} IS NOT NULL{unseen} "
+            f"SELECT step, {cell} AS cell FROM allowed {unseen}WHERE {cell} IS NOT NULL "
             f"QUALIFY row_number() OVER (PARTITION BY {one}) = 1"
         )
 
@@ -145,31 +143,45 @@ class Bounding:
         span = self.window_of(self.target + 1)
         if not self.remembers:
             return None
-        bits = " | ".join(
-            f"CASE WHEN bool_or({cells[name]} IS NOT NULL) THEN {_bit(place)} ELSE 0 END"
-            for place, name in enumerate(self.marks)
-        )
+        rows = f"SELECT key, used, steps, marks FROM users WHERE span = {span}"
+        if self.marks:
+            bits = " | ".join(
+                f"CASE WHEN bool_or({cells[name]} IS NOT NULL) THEN {_bit(place)} ELSE 0 END"
+                for place, name in enumerate(self.marks)
+            )
+            marked = f"SELECT key, {bits} AS bits FROM allowed WHERE span = {span} GROUP BY key"
+            both = f"({rows}) JOIN ({marked}) USING (key)"
+            rows = f"SELECT * REPLACE (marks | bits AS marks) FROM {both}"
+        key = "key" if self._hashed else self._hash("key")
         found = self._fetched(
-            f"SELECT key, any_value(used) + count(DISTINCT step) AS steps, "
-            f"any_value(marks) | ({bits or 0}) AS marks "
-            f"FROM allowed WHERE span = {span} GROUP BY key ORDER BY key"
+            f"SELECT {key} AS key, least(used + steps, {self.max_steps}) AS steps, marks "
+            f"FROM ({rows}) WHERE used < {self.max_steps} ORDER BY key"
         )
         users = [bytes(key) for key in found["key"]]
         return Seen(span, users, _whole(found["steps"]), _whole(found["marks"]))
 
-    def _fresh(self, selects: Iterable[str]) -> int:
+    def _fresh(self, selects: Iterable[str], *, single: bool = False) -> int:
         """New events, bounded within each scan."""
         answers = "".join(f", {name} BIGINT" for name in self.answers)
         self._run(
             "CREATE OR REPLACE TEMP TABLE fresh "
             f"(step BIGINT, who VARCHAR, place UBIGINT, part UBIGINT{answers})"
         )
-        names = ", ".join(("step", "who", "place", "part", *self.answers))
         scans = 0
         for select in selects:
             scans += 1
-            self._run(f"INSERT INTO fresh SELECT {names} FROM ({select}) {self._foremost('who')}")
+            kept = f"SELECT {self._columns} FROM ({select}) {foremost('who', self.per_step)}"
+            if single:  # it is large, and quick to read again
+                kept = self._bounded(select)
+            self._run(f"INSERT INTO fresh {kept}")
         return scans
+
+    @property
+    def _columns(self) -> str:
+        return ", ".join(("step", "who", "place", "part", *self.answers))
+
+    def _bounded(self, select: str) -> str:
+        return without_crowds(self.duck, select, self._columns, self.per_step)
 
     def _hold_ahead(self, select: str) -> bool:
         """Holds the events of one scan whose steps stay open; whether there are any."""
@@ -178,19 +190,11 @@ class Bounding:
         self._keyed({}, 0, 1, again=False)
         return some
 
-    def _foremost(self, user: str) -> str:
-        """SQL: only the events that a user keeps in a step."""
-        nth = f"row_number() OVER (PARTITION BY {user}, step ORDER BY place)"
-        return f"QUALIFY {nth} <= {self.per_step}"
-
     def _keyed(self, waiting: Candidates, share: int, passes: int, *, again: bool) -> None:
         """Users as keyed hashes, with their events of earlier runs."""
         names = ", ".join(("step", "key", "place", "part", *self.answers))
-        key = f"unhex(left(sha256('{self.salt.hex()}' || who), {2 * KEY_BYTES}))"
-        rows = (
-            f"SELECT {names} FROM fresh JOIN "
-            f"(SELECT who, {key} AS key FROM (SELECT DISTINCT who FROM fresh)) USING (who)"
-        )
+        hashes = f"SELECT who, {self._hash('who')} AS key FROM (SELECT DISTINCT who FROM fresh)"
+        rows = f"SELECT {names} FROM fresh JOIN ({hashes}) USING (who)"
         if waiting:
             mine = "" if passes == 1 else f" WHERE part % {passes} = {share}"
             answers = "".join(
@@ -200,39 +204,50 @@ class Bounding:
             self.duck.register("waiting", {**waiting, "key": _unpacked(waiting["key"])})
             rows += f" UNION ALL SELECT step, key, place, part{answers} FROM waiting{mine}"
         if again:
-            rows = f"SELECT * FROM ({rows}) {self._foremost('key')}"
+            rows = f"SELECT * FROM ({rows}) {foremost('key', self.per_step)}"
         self._run(f"CREATE OR REPLACE TEMP TABLE keyed AS {rows}")
         self._run("DROP TABLE fresh")
         self._run("CREATE OR REPLACE TEMP VIEW held AS SELECT * FROM keyed")
         if waiting:
             self.duck.unregister("waiting")
 
+    def _hash(self, who: str) -> str:
+        """SQL: what is stored in a user's place."""
+        return f"unhex(left(sha256('{self.salt.hex()}' || {who}), {2 * KEY_BYTES}))"
+
     def _allow(self) -> None:
         """The events of closing steps, of the first steps of each user."""
-        closing = f"step <= {self.target}"
-        if not self.remembers:
-            self._run(
-                "CREATE OR REPLACE TEMP VIEW allowed AS "
-                f"SELECT *, 0 AS span, 0 AS used, 0 AS marks FROM held WHERE {closing}"
-            )
-            return
         span = "0" if self.unit.window is None else f"(step - 1) // {self.unit.window}"
+        names = ", ".join(("step", "key", "place", "span", *self.answers))
+        rows = f"SELECT *, {span} AS span FROM held WHERE step <= {self.target}"
+        if not self.remembers:
+            self._run(f"CREATE OR REPLACE TEMP VIEW allowed AS SELECT {names} FROM ({rows})")
+            return
         self._remember(span)
+        found = f"SELECT key, span, count(DISTINCT step) AS steps FROM ({rows}) GROUP BY ALL"
         self._run(
-            "CREATE OR REPLACE TEMP TABLE limited AS SELECT * EXCLUDE (nth) FROM ("
-            "SELECT *, dense_rank() OVER (PARTITION BY key, span ORDER BY step) AS nth FROM ("
-            f"SELECT held.*, {span} AS span, coalesce(remembered.steps, 0) AS used, "
-            "coalesce(remembered.marks, 0) AS marks FROM held LEFT JOIN remembered "
-            f"ON remembered.key = held.key AND remembered.span = {span} WHERE {closing}"
-            f")) WHERE nth + used <= {self.max_steps}"
+            "CREATE OR REPLACE TEMP TABLE users AS SELECT found.*, "
+            "coalesce(remembered.steps, 0) AS used, coalesce(marks, 0) AS marks "
+            f"FROM ({found}) AS found LEFT JOIN remembered USING (key, span)"
         )
-        self._run("CREATE OR REPLACE TEMP VIEW allowed AS SELECT * FROM limited")
+        # Of most users all steps count; only those of the others are put in order.
+        busy = f"(SELECT key, span, used FROM users WHERE used + steps > {self.max_steps})"
+        nth = "dense_rank() OVER (PARTITION BY key, span ORDER BY step)"
+        self._run(
+            f"CREATE OR REPLACE TEMP TABLE limited AS SELECT {names} FROM ({rows}) "
+            f"JOIN {busy} USING (key, span) QUALIFY {nth} + used <= {self.max_steps}"
+        )
+        self._run(
+            f"CREATE OR REPLACE TEMP VIEW allowed AS SELECT {names} FROM ({rows}) "
+            f"ANTI JOIN {busy} USING (key, span) UNION ALL SELECT {names} FROM limited"
+        )
 
     def _remember(self, span: str) -> None:
         """What earlier runs saw of these users, in the window that goes on."""
+        key = "BLOB" if self._hashed else "VARCHAR"
         self._run(
             "CREATE OR REPLACE TEMP TABLE remembered "
-            "(key BLOB, span BIGINT, steps BIGINT, marks BIGINT)"
+            f"(key {key}, span BIGINT, steps BIGINT, marks BIGINT)"
         )
         if self.lookup is None:
             return

@@ -26,8 +26,9 @@ from ameles.engine.plan import Plan
 
 # Rows of users that are held at a time; more are taken in several passes over the source.
 ROWS_AT_ONCE = 2_500_000
-# Where rows are not held, but only counted by a hash.
-ROWS_PASSING = 10_000_000
+# Twice as many fit if no user was seen before, and four times if they only pass.
+ROWS_OF_NEW_USERS = 2 * ROWS_AT_ONCE
+ROWS_PASSING = 4 * ROWS_AT_ONCE
 # How many bytes of a file are about one row: no harm if they are more or fewer.
 BYTES_A_ROW = 16
 MOST_PASSES = 1 << 12
@@ -59,7 +60,7 @@ class Gathering:
     released: int
     target: int
     last: int
-    salt: bytes
+    salt: bytes = field(repr=False)
     waiting: Pending
     lookup: Lookup | None
     arrived: int | None = None
@@ -68,8 +69,7 @@ class Gathering:
         """Everything that the source has now."""
         if self.plan.privacy.user is None:
             return self._events()
-        rows = ROWS_PASSING if self._passing else ROWS_AT_ONCE
-        passes = -(-self.reading.size // (BYTES_A_ROW * rows)) or 1
+        passes = -(-self.reading.size // (BYTES_A_ROW * self._at_once)) or 1
         # The hashes of another DuckDB divide the users into other shares: then there is only one.
         whole = bool(self.waiting.candidates) and self.waiting.hashed_by != duckdb.__version__
         passes = 1 if whole else passes
@@ -119,8 +119,13 @@ class Gathering:
                     if self._passing:
                         kept = bounding.pass_by(next(selected))
                     else:
-                        earlier = self.waiting.candidates
-                        kept = bounding.take(selected, earlier, share=share, passes=passes)
+                        kept = bounding.take(
+                            selected,
+                            self.waiting.candidates,
+                            share=share,
+                            passes=passes,
+                            single=self.reading.single,
+                        )
                 self._add_up(kept, parts, None)
                 for name, span in once.items():
                     self._add_up_one(name, bounding.once(cells[name], name, span), parts)
@@ -138,6 +143,14 @@ class Gathering:
             self.reading.position,
             [some for some in seen if some is not None],
         )
+
+    @property
+    def _at_once(self) -> int:
+        """How many rows to take at a time."""
+        if self._passing:
+            return ROWS_PASSING
+        new = self.lookup is None and not self.waiting.candidates and self.reading.single
+        return ROWS_OF_NEW_USERS if new else ROWS_AT_ONCE
 
     @property
     def _passing(self) -> bool:
