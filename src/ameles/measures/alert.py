@@ -19,8 +19,8 @@ from ameles.core.recipe import Recipe
 from ameles.measures.measure import BETA, Measure, Published, Question, Terms
 from ameles.measures.refusal import Refusal
 from ameles.mechanisms import laplace_sum
-from ameles.mechanisms.continual.monitor import LONGEST
-from ameles.mechanisms.continual.monitors import ABOVE, BELOW, HALTED, LARGEST, WindowMonitors
+from ameles.mechanisms.continual.monitors import ABOVE, BELOW, HALTED, WindowMonitors
+from ameles.mechanisms.continual.watching import LARGEST, LONGEST
 from ameles.noise.arrays import IntArray
 
 LABELS = {ABOVE: "above", BELOW: "below", HALTED: "halted"}

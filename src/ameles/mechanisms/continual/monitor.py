@@ -23,76 +23,30 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import (
-    EVENT,
-    Contribution,
-    Guarantee,
-    Intrusions,
-    Neighbours,
-    Norm,
-    Protects,
-    Unit,
-)
-from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
-from ameles.core.parameters import (
-    Bound,
-    Contributions,
-    Epsilon,
-    Number,
-    OptionalHorizon,
-    Switch,
-    Whole,
-)
-from ameles.core.recipe import Recipe
+from ameles.core.parameters import Number
 from ameles.mechanisms.continual.integers import integer
 from ameles.mechanisms.continual.reply import Reply
-from ameles.mechanisms.continual.sparse_vector import (
-    SparseVector,
-    SparseVectorRun,
-    above_threshold,
-)
+from ameles.mechanisms.continual.sparse_vector import SparseVectorRun
 from ameles.mechanisms.continual.stepped import SteppedRun
-from ameles.mechanisms.continual.threshold_error import ThresholdError
-from ameles.mechanisms.counters.recipe import EVENTS
+from ameles.mechanisms.continual.watching import LARGEST, Watch
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 
-# The inputs of a window lie in memory; a longer one is a counter with an alert on it.
-LONGEST = 1 << 24
-LARGEST = 1 << 62
-
 
 @dataclass(frozen=True, kw_only=True)
-class WindowMonitor(Recipe):
+class WindowMonitor(Watch):
     """Tells when the count of the last ``window`` steps reaches ``threshold``.
 
     ``answering`` is the share of epsilon that pays for the window's noisy count at each alert.
     ``monotone`` promises that one unit's events count zero or more, and halves the noise.
     """
 
-    epsilon: Epsilon = Epsilon()
-    window: Whole = Whole(1, LONGEST)
-    threshold: Whole = Whole(-(2**62), 2**62)
-    aboves: Whole = Whole(1, 2**40)
     answering: Number = Number(0, "0.999", 0)
-    monotone: Switch = Switch(False)
-    unit: Protects = Protects(EVENT.tag)
-    contributions: Contributions = Contributions()
-    bound: Bound = Bound()
-    horizon: OptionalHorizon = OptionalHorizon()
-
-    def __post_init__(self) -> None:
-        if EVENTS * self.bound + 64 * self.comparison.query_scale >= 1 << 62:
-            raise BadInput(
-                "These parameters need noise or counts that do not fit into 64 bits.",
-                why=f"2**40 events of size {self.bound} and their noise could reach 2**63",
-                tip="a larger epsilon, fewer aboves or a smaller bound",
-            )
 
     @property
     def sensitivity(self) -> int:
@@ -100,44 +54,9 @@ class WindowMonitor(Recipe):
         return self.bound * min(self.contributions, self.window)
 
     @property
-    def neighbours(self) -> Neighbours:
-        """Some steps changed or, where everything counts zero or more, a unit came or went."""
-        if not self.monotone:
-            return Neighbours.STEP
-        event = Unit.tagged(self.unit) == EVENT
-        return Neighbours.ADD_REMOVE if event else Neighbours.USER_PRESENCE
-
-    @property
-    def comparison(self) -> SparseVector:
-        """The sparse vector that the windows' counts are asked."""
-        return above_threshold(
-            epsilon=self.epsilon,
-            aboves=self.aboves,
-            neighbours=self.neighbours,
-            threshold=self.threshold,
-            sensitivity=self.sensitivity,
-            monotone=self.monotone,
-            answering=self.answering,
-            unit=self.unit,
-            horizon=self.horizon,
-        )
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Epsilon for the stream's whole life."""
-        return Guarantee(
-            loss=Pure(self.epsilon),
-            unit=Unit.tagged(self.unit),
-            neighbours=self.neighbours,
-            contribution=Contribution(steps=self.contributions, bound=self.bound, norm=Norm.L1),
-            horizon=self.horizon,
-            intrusions=Intrusions.NONE,
-        )
-
-    @property
-    def error(self) -> ThresholdError:
-        """How far on the wrong side of the threshold a window may be."""
-        return self.comparison.error
+    def share_of_answers(self) -> Fraction:
+        """The share of epsilon that pays for noisy counts."""
+        return self.answering
 
     @property
     def memory(self) -> int:

@@ -32,59 +32,33 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import (
-    EVENT,
-    Contribution,
-    Guarantee,
-    Intrusions,
-    Neighbours,
-    Norm,
-    Protects,
-    Unit,
-)
-from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
-from ameles.core.parameters import Bound, Contributions, Epsilon, OptionalHorizon, Switch, Whole
-from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.monitor import LONGEST
-from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
+from ameles.core.parameters import Whole
 from ameles.mechanisms.continual.stepped import SteppedRun
-from ameles.mechanisms.continual.threshold_error import ThresholdError
-from ameles.mechanisms.counters.recipe import EVENTS
+from ameles.mechanisms.continual.watching import LARGEST, LONGEST, Watch
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import BoolArray, IntArray
 
 ABOVE, BELOW, HALTED = 1, 0, -1
-# No window's count is beyond this, so that its distance from a threshold fits into 64 bits.
-LARGEST = 1 << 61
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowMonitors(Recipe):
+class WindowMonitors(Watch):
     """Tells for ``width`` keys when the count of the last ``window`` steps reaches ``threshold``.
 
     Each key is above up to ``aboves`` times in the stream's life, then halted.  ``monotone``
     promises that one unit's events count zero or more, and halves the noise.
     """
 
-    epsilon: Epsilon = Epsilon()
     width: Whole = Whole(1, LONGEST)
-    window: Whole = Whole(1, LONGEST)
-    threshold: Whole = Whole(-LARGEST, LARGEST)
-    aboves: Whole = Whole(1, 2**40)
-    monotone: Switch = Switch(False)
-    unit: Protects = Protects(EVENT.tag)
-    contributions: Contributions = Contributions()
-    bound: Bound = Bound()
-    horizon: OptionalHorizon = OptionalHorizon()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.width * self.window > LONGEST:
             raise BadInput(
                 f"These are {self.width} windows of {self.window} steps; together they may have "
@@ -92,56 +66,11 @@ class WindowMonitors(Recipe):
                 why="the inputs of every window lie in memory",
                 tip="a shorter window, or fewer keys",
             )
-        if EVENTS * self.bound + 64 * self.comparison.query_scale >= 1 << 62:
-            raise BadInput(
-                "These parameters need noise or counts that do not fit into 64 bits.",
-                why=f"2**40 events of size {self.bound} and their noise could reach 2**63",
-                tip="a larger epsilon, fewer aboves or a smaller bound",
-            )
 
     @property
     def sensitivity(self) -> int:
         """How much one unit may change the most changed window of each key, all keys added up."""
         return self.bound * min(self.contributions, self.window * self.width)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Some steps changed or, where everything counts zero or more, a unit came or went."""
-        if not self.monotone:
-            return Neighbours.STEP
-        event = Unit.tagged(self.unit) == EVENT
-        return Neighbours.ADD_REMOVE if event else Neighbours.USER_PRESENCE
-
-    @cached_property
-    def comparison(self) -> SparseVector:
-        """The sparse vector that each key's windows are asked."""
-        return above_threshold(
-            epsilon=self.epsilon,
-            aboves=self.aboves,
-            neighbours=self.neighbours,
-            threshold=self.threshold,
-            sensitivity=self.sensitivity,
-            monotone=self.monotone,
-            unit=self.unit,
-            horizon=self.horizon,
-        )
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Epsilon for all keys and the stream's whole life."""
-        return Guarantee(
-            loss=Pure(self.epsilon),
-            unit=Unit.tagged(self.unit),
-            neighbours=self.neighbours,
-            contribution=Contribution(steps=self.contributions, bound=self.bound, norm=Norm.L1),
-            horizon=self.horizon,
-            intrusions=Intrusions.NONE,
-        )
-
-    @property
-    def error(self) -> ThresholdError:
-        """How far on the wrong side of the threshold one key's window may be."""
-        return self.comparison.error
 
     @property
     def memory(self) -> int:
