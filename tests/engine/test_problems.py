@@ -48,7 +48,12 @@ def test_it_survives_a_copy() -> None:
         ({"zone": 1}, "stream.zone", "It must be a text in quotes.", 'zone = "..."'),
         ({"columns": []}, "stream.columns", "It must be a table.", "columns = { ... }"),
         ({"columns": {"a": 1}}, "stream.columns.a", "It must be 'text', ", 'a = "text"'),
-        ({"columns": {"": "text"}}, "stream.columns.", "It must be the name of a column.", ""),
+        (
+            {"columns": {"": "text"}},
+            "stream.columns.",
+            "It must be the name of a column, of up to 255 characters in one line.",
+            "a name as in the first line of the source",
+        ),
         ({}, "stream.start", "It is missing.", "start = ..."),
     ],
 )

@@ -45,7 +45,10 @@ def _name(value: str) -> str:
 
 def _column(value: str) -> str:
     if not value or len(value) > 255 or "\0" in value or "\n" in value:
-        raise problem("It must be the name of a column.")
+        raise problem(
+            "It must be the name of a column, of up to 255 characters in one line.",
+            tip="a name as in the first line of the source",
+        )
     return value
 
 
