@@ -1,0 +1,73 @@
+"""A pan-private stream on a disk of its own: every byte of it is searched for what was erased.
+
+Database, journal, ciphertexts, key slot and all free blocks, below the file system.  Of a state
+that is gone neither its key is there, nor the state itself outside of its cipher: in the clear it
+would begin with the fingerprint of its recipe.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from ameles.engine.line import Line
+from ameles.engine.vault.slot import KeySlot
+from tests.engine.test_sealed import Sealed
+from tests.engine.test_vault_search import Secrets, mounted, new_file_for_each_key, recorded
+from tests.engine.worlds import row
+
+pytestmark = pytest.mark.sqlite_only("it searches the disk that the database is on")
+
+CANARIES = (b"canary-canary", b"8675309", b"canary-key")
+
+
+class Searched:
+    """What a stream of so many updates left on its disk."""
+
+    def __init__(self, folder: Path, steps: int, events: int) -> None:
+        self.secrets: Secrets
+        with recorded() as self.secrets:
+            with mounted(folder) as image:
+                world = Sealed(image.mounted / "stream")
+                line = row(1, who="canary-canary", amount=8_675_309)
+                other = row(1, region="canary-key")
+                world.feed(*[[line, other] * (events // 2)] * steps)
+                self.fingerprints = [r.fingerprint for r in world.plan.recipes.values()]
+            self.raw = image.raw()
+
+    @property
+    def old_keys(self) -> int:
+        """How many keys are there beside the last, which is to be there."""
+        found = self.secrets.found_keys(self.raw)
+        assert len(self.secrets.keys) - 1 in found
+        return len(found) - 1
+
+    @property
+    def states(self) -> int:
+        return sum(fingerprint in self.raw for fingerprint in self.fingerprints)
+
+
+def test_after_500_updates_only_the_last_state_can_be_read(tmp_path: Path) -> None:
+    found = Searched(tmp_path, steps=8, events=62)
+    assert len(found.secrets.keys) > 500
+    assert found.old_keys == 0
+    assert found.states == 0
+    assert not any(canary in found.raw for canary in CANARIES)
+
+
+def test_keys_that_are_deleted_are_found(tmp_path: Path) -> None:
+    with patch.object(KeySlot, "write", new_file_for_each_key):
+        assert Searched(tmp_path, steps=4, events=10).old_keys > 20
+
+
+def test_states_in_the_store_are_found(tmp_path: Path) -> None:
+    publish = Line.publish
+
+    def careless(self: Line, transaction: Any, stream: Any, outputs: Any, *given: Any) -> None:
+        publish(self, transaction, stream, outputs, given[0], self.run.snapshot())
+
+    with patch.object(Line, "publish", careless):
+        assert Searched(tmp_path, steps=4, events=2).states > 0
