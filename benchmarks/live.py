@@ -38,6 +38,7 @@ GOALS = {"ingest": 3.0, "steps": 2.0, "memory": 1.1, "flat": 1.25}
 KEYS = 10
 TAIL = 1000  # steps whose cost is compared at both ends
 TURN = 20  # steps, then as many bare transactions
+FILES = 1000  # that a watched folder has
 PLAN = """
 [stream]
 name = "bench"
@@ -74,8 +75,13 @@ def rows(file: Path, count: int) -> None:
         )
 
 
-def plan_of(folder: Path, source: str, *, kind: str = "", sink: bool = False) -> Any:
-    """A plan with steps of a second that begin a minute ago; ``kind`` may be "sealed"."""
+def plan_of(
+    folder: Path, source: str, *, kind: str = "", sink: bool = False, beside: str = ""
+) -> Any:
+    """A plan with steps of a second that begin a minute ago; ``kind`` may be "sealed".
+
+    Its sink is in the folder ``beside``, from there: a watched folder should not watch that too.
+    """
     from ameles.engine.plan import read_plan_text
 
     start = datetime.now(UTC) - timedelta(seconds=60)
@@ -87,7 +93,7 @@ def plan_of(folder: Path, source: str, *, kind: str = "", sink: bool = False) ->
         privacy='intrusions = "one"' if sealed else "",
         keys=", ".join(f'"k{n}"' for n in range(KEYS)),
         vault=f'vault = "{folder}.keys"' if sealed else "",
-        sink='[[sink]]\ncsv = "releases.csv"' if sink else "",
+        sink=f'[[sink]]\ncsv = "{Path(beside) / "releases.csv"}"' if sink else "",
     )
     plan = read_plan_text(text, base=folder)
     _ = plan.recipes  # chosen before the clock starts
@@ -196,31 +202,43 @@ def run_file(file: Path, steps: int, profile: bool) -> dict[str, float]:
 
 
 def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
-    """So many steps, one by one, each durable; ``kind``: bare, sink, file or sealed."""
+    """So many steps, one by one, each durable; ``kind``: bare, sink, file, folder or sealed."""
+    from ameles.engine.clock import instant
     from ameles.engine.engine import Engine
     from ameles.store import open_store
 
     times: list[float] = []
     work: list[float] = []
-    with tempfile.TemporaryDirectory() as folder, counted_syncs() as syncs:
+    sources = {"file": "events.csv", "folder": "*.csv"}
+    with tempfile.TemporaryDirectory() as above, counted_syncs() as syncs:
+        folder = Path(above) / "events"
+        folder.mkdir()
+        source_of = sources.get(kind, "-")
         plan = plan_of(
-            Path(folder), "events.csv" if kind == "file" else "-", kind=kind, sink=kind != "bare"
+            folder,
+            source_of,
+            kind=kind,
+            sink=kind != "bare",
+            beside=".." if kind == "folder" else "",
         )
-        lines = b"".join(b"2026-01-01T00:00:00Z,u%d,k%d\n" % (n, n) for n in range(KEYS))
-        with open_store(str(Path(folder) / "bench.db")) as store:
+        if kind == "folder":
+            for number in range(FILES):
+                (folder / f"{number:06}.csv").write_bytes(b"at,who,key\n" + lines_of(number))
+        with open_store(str(Path(above) / "bench.db")) as store:
             engine = Engine(plan, store)
-            (Path(folder) / "events.csv").write_bytes(b"at,who,key\n")
-            source = engine.source() if kind == "file" else None
+            (folder / "events.csv").write_bytes(b"at,who,key\n")
+            source = engine.source() if kind in sources else None
             given = engine.standard_input()
             given.reading([b"at,who,key\n"])
             with (
                 engine.session() as session,
-                (Path(folder) / "events.csv").open("ab", buffering=0) as growing,
+                (folder / "events.csv").open("ab", buffering=0) as growing,
                 profiled(profile),
             ):
                 first = given.reading([]) if source is None else source.reading(None)
                 session.take(first, 1)  # what is done once is not counted
-                bare = Bare(Path(folder) / "bare.db")
+                session.publish()
+                bare = Bare(Path(above) / "bare.db")
                 syncs[0], memory = 0, 0.0
                 commits = store.writing
 
@@ -231,7 +249,7 @@ def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
                 vars(store)["writing"] = writing
                 for step in range(2, count + 2):
                     if source is not None:
-                        growing.write(lines)
+                        growing.write(lines_of(step, instant(plan.clock.start_of(step))))
                     began, worked = time.perf_counter(), time.process_time()
                     reading = (
                         given.reading([])
@@ -259,6 +277,14 @@ def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
         "last": sum(work[-TAIL:]) / TAIL,
         "grown": grown,
     }
+
+
+def lines_of(number: int, at: datetime = datetime(2020, 1, 1, tzinfo=UTC)) -> bytes:
+    """A row for each key; those of different numbers differ, and the earliest count nowhere."""
+    return b"".join(
+        b"%s,u%d-%d,k%d\n" % (f"{at:%Y-%m-%dT%H:%M:%SZ}".encode(), number, n, n)
+        for n in range(KEYS)
+    )
 
 
 @contextmanager
@@ -395,6 +421,7 @@ def steps(count: int, rounds: int) -> None:
         "bare": "nothing comes in, no sink",
         "sink": "the same, with a CSV sink",
         "file": f"{KEYS} rows of a growing file, CSV sink",
+        "folder": f"the same, beside {FILES:,} files",
         "sealed": "pan-private, CSV sink",
     }
     print(f"{count:,} steps of {KEYS} keys, one by one")

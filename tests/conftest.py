@@ -1,20 +1,36 @@
-"""A real Postgres for all tests that ask for one, started once.
+"""A real Postgres for all tests that ask for one, started once; and the engine's tests on both.
 
-With ``AMELES_TEST_STORE=postgres`` in the environment, tests that open a store at a path get one in
-Postgres instead, whatever they think: ``AMELES_TEST_STORE=postgres ./run test tests/engine``.
+Tests in the modules of ``BOTH`` run twice: with stores in files, and with stores in Postgres that
+stand in for files (``tests/stand_in.py``), also in the processes that they start.  With
+``AMELES_TEST_STORE=postgres`` in the environment, they and the modules of ``AT_LENGTH`` run on
+Postgres alone: ``AMELES_TEST_STORE=postgres ./run test tests/engine tests/cli``.  What is about
+SQLite's own files is marked with ``sqlite_only`` and its reason.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ameles.store.postgres import PostgresStore
 from tests.postgres import MISSING, Server, programs, serving
+from tests.stand_in import PLACE, SERVER, StandIn, disconnect
+
+TESTS = Path(__file__).parent
+ASKED = os.environ.get("AMELES_TEST_STORE", "")
+BOTH = {
+    "engine": ("canary", "engine", "follow", "ledger", "registering", "sealed"),
+    "cli": ("follow", "ledger", "run", "status"),
+}
+AT_LENGTH = {
+    "engine": (
+        *("coverage", "crash", "gather", "locality", "locality_broken", "restarting"),
+        *("sealed_users", "truth"),
+    ),
+    "cli": ("explain", "intrusion", "plan", "releases"),
+}
 
 
 @pytest.fixture(scope="session")
@@ -26,12 +42,37 @@ def postgres() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(autouse=os.environ.get("AMELES_TEST_STORE") == "postgres")
-def in_postgres(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every path means a schema of the server, in this process."""
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Gives both stores to tests that are about them, all those on Postgres after the others."""
+    if kinds := kinds_of(metafunc.definition):
+        metafunc.parametrize("kind_of_store", kinds, scope="session", indirect=True)
 
-    def opened(path: Path, *, create: bool = True, patience: float = 10.0) -> PostgresStore:
-        name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
-        return PostgresStore(postgres.url(schema=f"p{name}"), create=create, patience=patience)
 
-    monkeypatch.setattr("ameles.store.opening.SqliteStore", opened)
+def kinds_of(item: pytest.Item) -> list[str]:
+    """The stores that a test runs on; none for a test that has nothing to do with them."""
+    module = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else Path()
+    folder, name = str(module.parent), module.stem.removeprefix("test_")
+    always, at_length = name in BOTH.get(folder, ()), name in AT_LENGTH.get(folder, ())
+    if not (always or at_length):
+        return []
+    if item.get_closest_marker("sqlite_only"):
+        return ["sqlite"]
+    if ASKED == "postgres":
+        return ["postgres"]
+    return ["sqlite", "postgres"] if always else ["sqlite"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kind_of_store(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where stores are while tests run; no test's own monkeypatch undoes it."""
+    kind: str = getattr(request, "param", "sqlite")
+    if kind == "sqlite":
+        yield kind
+        return
+    server: Server = request.getfixturevalue("postgres")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(PLACE, StandIn)
+        patched.setenv(SERVER, server.url())
+        patched.setenv("PYTHONPATH", str(TESTS / "subprocesses"), prepend=os.pathsep)
+        yield kind
+        disconnect()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ameles.mechanisms.catalogue import COUNTERS
+from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
+from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
@@ -43,14 +46,18 @@ def continued(algorithm: Any) -> Continual:
     return continual(algorithm, horizon=8, epsilon=3, changes=2, jump=1, sensitivity=2)
 
 
-def distinct(algorithm: Any) -> tuple[Sample, Sample]:
-    """An estimator, and what is sold: it made continual."""
+def distinct(algorithm: Any) -> tuple[Sample, ...]:
+    """An estimator, and what is sold: it made continual, in three ways."""
     inputs = (3, 3, None, 5, 910)
     bad = (USERS, -1, 10**30)
     sold = continued(algorithm)
+    fresh = Afresh(algorithm=algorithm, horizon=3, epsilon=3, sensitivity=2)
     return (
         Sample(recipe=algorithm, inputs=inputs, canary=867, bad=bad, sold=sold),
         Sample(recipe=sold, inputs=inputs, canary=867, bad=bad),
+        Sample(recipe=replace(fresh, horizon=9), inputs=inputs, canary=867, bad=bad),
+        Sample(recipe=replace(fresh, horizon=9, delta="1e-6"), inputs=inputs, canary=867, bad=bad),
+        Sample(recipe=Renewed(inner=fresh, horizon=9), inputs=inputs, canary=867, bad=bad),
     )
 
 

@@ -52,7 +52,7 @@ def default(field: FieldInfo) -> str:
         return "none"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
-    return f"`{value}`" if isinstance(value, Fraction) else f'`"{value}"`'
+    return f"`{value}`" if isinstance(value, Fraction | int) else f'`"{value}"`'
 
 
 def keys(fields: dict[str, FieldInfo]) -> dict[str, str]:

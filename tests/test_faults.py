@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -18,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from ameles.testing import Choices, Clock, Victims, Witness, World, missing_compiler
-from ameles.testing.crashes import ERRORS, MODES, Rehearsal
-from ameles.testing.kills import life
-from ameles.testing.worlds import DAY, START, event
+from ameles.testing.crashes import ERRORS, MODES, Faults
+from ameles.testing.kills import WAYS, life, unread
+from ameles.testing.suite import KINDS
+from ameles.testing.worlds import DAY, START, Shown, event
 
 
 @pytest.fixture(scope="module")
@@ -31,42 +31,26 @@ def victims() -> Iterator[Victims]:
         yield server
 
 
-@pytest.mark.parametrize("number", range(8))  # one of each way of life
+@pytest.mark.parametrize("number", range(len(WAYS)))
 def test_kills(number: int, tmp_path: Path, victims: Victims) -> None:
-    outcome = life(1000 + number, tmp_path / "w", victims, 3)
+    outcome = life(len(WAYS) * 100 + number, tmp_path / "w", victims, 2)
     assert outcome.wrong == []
 
 
-@pytest.mark.parametrize("kind", ["event", "sealed"])
-def test_crashes_at_some_changes(kind: str, tmp_path: Path, victims: Victims) -> None:
-    rehearsal = Rehearsal.of(World(tmp_path / "w", victims, kind=kind, horizon=3))
-    count, choices = len(rehearsal.changes), Choices("crashes", kind)
-    for mode in MODES:
-        for _ in range(2):
-            at = 1 + choices.below(count)
-            assert rehearsal.crashed(tmp_path / "again", at, mode) == [], (at, mode)
-            shutil.rmtree(tmp_path / "again")
-
-
-@pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)
-def test_refused_changes(error: int, tmp_path: Path, victims: Victims) -> None:
-    rehearsal = Rehearsal.of(World(tmp_path / "w", victims, horizon=3))
-    count, choices = len(rehearsal.changes), Choices("refused", error)
-    for _ in range(3):
-        at = 1 + choices.below(count)
-        assert rehearsal.refused(tmp_path / "again", at, error) == [], at
-        shutil.rmtree(tmp_path / "again")
-
-
-@pytest.mark.parametrize("kind", ["event", "sealed"])
-def test_power_cuts(kind: str, tmp_path: Path, victims: Victims) -> None:
-    rehearsal = Rehearsal.of(World(tmp_path / "w", victims, kind=kind, horizon=3), follow=True)
-    count, choices = len(rehearsal.changes), Choices("cuts", kind)
-    for number in range(12):
-        at = choices.below(count + 1)
-        wrong, _ = rehearsal.cut(tmp_path / "cut", at, number)
-        assert wrong == [], (at, number)
-        shutil.rmtree(tmp_path / "cut")
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_faults_in_every_kind_of_stream(kind: str, tmp_path: Path, victims: Victims) -> None:
+    faults = Faults(KINDS[kind].rehearse(tmp_path / "w", victims, horizon=2))
+    rehearsal, choices = faults.rehearsal, Choices("some", kind)
+    count, own = len(rehearsal.changes), rehearsal.own
+    errors = [errno.errorcode[error] for error in ERRORS]
+    some = [
+        *(("crashes", 1 + choices.below(count), mode) for mode in MODES),
+        ("deaths", 1 + choices.below(own), choices.one_of(MODES)),
+        ("refusals", 1 + choices.below(own), errors[list(KINDS).index(kind) % 3]),
+        *(("cuts", choices.below(count + 1), str(number)) for number in range(3)),
+    ]
+    for number, (part, at, how) in enumerate(some):
+        assert faults.put(part, tmp_path / str(number), at, how) == [], (part, at, how)
 
 
 def test_a_locked_database(tmp_path: Path, victims: Victims) -> None:
@@ -78,6 +62,22 @@ def test_a_locked_database(tmp_path: Path, victims: Victims) -> None:
         refused = victims.run(replace(world.replay(), wait=0.2))
     assert refused.ended() == 4
     assert refused.words.startswith("error[store]: The store")
+    assert world.complete().ended() == 0
+    assert witness.verdict() == []
+
+
+@pytest.mark.parametrize("sink", ["out.csv", "out.jsonl", "out.parquet"])
+def test_a_sink_that_somebody_removes(sink: str, tmp_path: Path, victims: Victims) -> None:
+    """A file that grows is refused until its note is gone too; one that is whole comes again."""
+    world = World(tmp_path, victims, horizon=2, sinks=(sink,))
+    assert victims.run(world.replay(1)).ended() == 0
+    witness = Witness(world).look()
+    (world.place / sink).unlink()
+    if sink != "out.parquet":
+        refused = victims.run(world.replay())
+        assert refused.ended() == 4
+        assert "was cut, removed or changed" in refused.words
+        (world.place / f"{sink}.ameles").unlink()
     assert world.complete().ended() == 0
     assert witness.verdict() == []
 
@@ -94,22 +94,55 @@ def test_a_file_that_may_not_grow(tmp_path: Path, victims: Victims) -> None:
     assert Witness(world).verdict() == []
 
 
-def test_two_on_one_stream_and_one_that_is_stopped(tmp_path: Path, victims: Victims) -> None:
-    world, clock = World(tmp_path / "w", victims), Clock(tmp_path / "clock")
+def stopped(world: World, clock: Clock) -> list[str]:
+    """One is stopped for three days, and another one tries; what is wrong then."""
+    victims = world.victims
     clock.set(START.timestamp() + DAY + 3600)
     first = victims.start(world.follow(clock))
     world.wait_for(1)
     first.send(signal.SIGSTOP)
-    second = victims.run(world.replay())
-    assert second.ended() == 4
-    assert "is run by another process" in second.words
+    second = victims.run(world.replay(2))
+    if second.ended() != 4 or "is run by another process" not in second.words:
+        return [f"the second one ended with {second.ended()}"]
     world.append([event(2, 1, "north"), event(4, 1, "south")])
     clock.jump(3 * DAY)
     first.send(signal.SIGCONT)
-    world.wait_for(4)  # every step that was missed is walked
+    world.wait_for(4)  # every step that was missed is walked, with what is its own
     clock.jump(DAY * world.horizon)
     assert first.ended() == 0
-    assert Witness(world).verdict(totals={"north": 1, "south": 1}) == []
+    daily: Shown = {("daily", "", step): int(step in (2, 4)) for step in range(1, 7)}
+    return Witness(world).verdict(daily, {"north": 1, "south": 1})
+
+
+@pytest.mark.parametrize("broken", ["", "no hold", "missed steps as one"])
+def test_two_on_one_stream_and_one_that_is_stopped(
+    broken: str, tmp_path: Path, victims: Victims
+) -> None:
+    wrong = stopped(World(tmp_path / "w", victims, broken=broken), Clock(tmp_path / "clock"))
+    assert bool(wrong) == bool(broken), wrong
+
+
+@pytest.mark.parametrize("broken", ["", "clock believed"])
+def test_rows_that_come_when_the_clock_was_set_back(
+    broken: str, tmp_path: Path, victims: Victims
+) -> None:
+    world = World(tmp_path / "w", victims, source="-", horizon=4, broken=broken)
+    clock, fifo = Clock(tmp_path / "clock"), tmp_path / "input"
+    os.mkfifo(fifo)
+    pipe = os.open(fifo, os.O_RDWR)
+    clock.set(START.timestamp() + 2 * DAY + 3600)
+    victim = victims.start(world.follow(clock, fifo))
+    world.wait_for(2)
+    clock.jump(-DAY)  # it is the second day again, which was released
+    os.write(pipe, b'{"n": 7, "region": "north"}\n')
+    while unread(pipe):
+        time.sleep(0.002)
+    time.sleep(0.1)  # from being read to being counted: QUIET is 0.02 here
+    clock.jump(3 * DAY)
+    assert victim.ended() == 0
+    os.close(pipe)
+    wrong = Witness(world).verdict(totals={"north": 7, "south": 0})
+    assert bool(wrong) == bool(broken), wrong
 
 
 def test_a_clock_that_jumps_a_day_either_way(tmp_path: Path, victims: Victims) -> None:
@@ -135,14 +168,17 @@ def test_a_clock_that_jumps_a_day_either_way(tmp_path: Path, victims: Victims) -
     assert witness.verdict(totals={"north": 3, "south": 0}) == []
 
 
-def test_forks_of_one_program_draw_their_own_noise(tmp_path: Path, victims: Victims) -> None:
+@pytest.mark.parametrize("broken", ["", "copied noise"])
+def test_forks_of_one_program_draw_their_own_noise(
+    broken: str, tmp_path: Path, victims: Victims
+) -> None:
     shown = []
     for name in ("a", "b"):
-        world = World(tmp_path / name, victims, noise="system")
+        world = World(tmp_path / name, victims, noise="system", broken=broken)
         assert world.complete().ended() == 0
         shown.append(world.stored())
     # 18 values of Laplace noise of scale 1.4 and more are all the same with a chance of 1e-9
-    assert shown[0] != shown[1]
+    assert (shown[0] == shown[1]) == bool(broken)
 
 
 def test_two_that_race_for_the_launch(tmp_path: Path, victims: Victims) -> None:

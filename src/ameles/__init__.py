@@ -26,11 +26,13 @@ from ameles.core.guarantee import (
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.release import Release
 from ameles.ledger import Ledger
+from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.halted import HALTED
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.monotone import continual_monotone
+from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
 from ameles.mechanisms.continual.transformation import Continual, continual
 from ameles.mechanisms.counters.binary import BinaryCounter
@@ -67,6 +69,7 @@ __all__ = [
     "EVENT",
     "HALTED",
     "USER",
+    "Afresh",
     "AmelesError",
     "Approx",
     "BadInput",
@@ -106,6 +109,7 @@ __all__ = [
     "PlanError",
     "Pure",
     "Release",
+    "Renewed",
     "ResidueFraction",
     "SampledDensity",
     "SegmentedCounter",

@@ -52,9 +52,9 @@ def ameles(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture(scope="session")
-def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a small demo leaves behind; not to be changed."""
-    folder = tmp_path_factory.mktemp("demo") / "site"
+def finished_demo(tmp_path_factory: pytest.TempPathFactory, kind_of_store: str) -> Path:
+    """What a small demo leaves behind, on this kind of store; not to be changed."""
+    folder = tmp_path_factory.mktemp(f"demo-{kind_of_store}") / "site"
     ended = CliRunner().invoke(app, ["demo", str(folder), "--events", "3000"])
     assert ended.exit_code == 0, ended.output
     return folder

@@ -8,13 +8,11 @@ import csv
 import fcntl
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,6 +21,7 @@ import pytest
 from ameles.cli.status import look
 from ameles.engine.plan import read_plan
 from tests.cli.conftest import Program, hearing_interrupts
+from tests.stand_in import bare_store, lock_store
 
 LIMIT = 60.0  # seconds until a test gives up
 CANARY = "cafebabe-canary"
@@ -285,8 +284,8 @@ def test_a_second_signal_ends_it_at_once(site: Site) -> None:
     site.append("at,region\n", row())
     site.follow()
     site.wait(lambda: site.total() == 1)
-    with closing(sqlite3.connect(site.folder / "s.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")  # the next transaction has to wait for this
+    with bare_store(site.folder / "s.db") as other:
+        lock_store(other)  # the next transaction has to wait for this
         before = len(site.totals())
         time.sleep(1.1)  # a step has ended
         site.send(signal.SIGINT)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import typer.main
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from ameles.cli.commands import app
+from ameles.cli.commands import Later, app
 from tests.cli.conftest import Program
 
 EXAMPLE_PLANS = Path(__file__).parents[2] / "examples"
@@ -51,6 +53,34 @@ def test_help_describes_every_argument_and_ends_with_two_examples(path: tuple[st
     described = [line.split(maxsplit=1) for line in text.splitlines() if line.startswith("  --")]
     assert described
     assert all(len(words) == 2 for words in described), "an option without a description"
+
+
+@pytest.mark.parametrize("name", [name for path in paths() for name in path])
+def test_what_a_command_does_is_listed_in_its_own_words(name: str) -> None:
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    listed = program.commands[name]
+    assert isinstance(listed, Later)
+    assert listed.get_short_help_str(500) == listed.loaded().get_short_help_str(500)
+
+
+@pytest.mark.parametrize("asked", ["--version", "--help"])
+def test_what_needs_no_command_loads_none(asked: str) -> None:
+    program = f"""
+import sys
+from ameles.cli import main
+sys.argv = ["ameles", {asked!r}]
+try:
+    main()
+finally:
+    print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = set(ended.stderr.split())
+    assert "ameles.cli.commands" in loaded
+    assert not {"duckdb", "pydantic", "ameles.engine", "ameles.cli.run"} & loaded
 
 
 @pytest.mark.parametrize("path", paths(), ids=str)

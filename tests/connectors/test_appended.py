@@ -6,12 +6,13 @@ import contextlib
 import csv
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ameles.connectors import durable
-from ameles.connectors.sink import Sink, open_sink
+from ameles.connectors.sink import Row, Sink, open_sink
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.core.release import COLUMNS
 from tests.connectors.records import records
@@ -143,11 +144,55 @@ def test_the_bytes_are_durable_before_the_note(
         synced.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
         true(handle)
 
-    bring(tmp_path, 1)
+    def noted(handle: int, content: bytes, offset: int) -> int:
+        synced.append(f"note of step {json.loads(content)['last']}")
+        return write(handle, content, offset)
+
+    write = os.pwrite
     monkeypatch.setattr(os, "fsync", recorded)
+    monkeypatch.setattr(os, "pwrite", noted)
+    here, folder = sink(tmp_path), tmp_path.name
+    here.write(records(1, 1), 1)
+    assert synced == ["r.csv.ameles.new", folder, "r.csv", folder, "note of step 1"]
+    synced.clear()
+    here.write(records(2, 2), 2)
+    here.write(records(3, 3), 3)
+    assert synced == ["r.csv", "note of step 2", "r.csv", "note of step 3"]
+    synced.clear()
+    bring(tmp_path, 4)
+    assert synced == ["r.csv", folder, "note of step 4"]
+
+
+def test_what_was_published_is_at_no_time_not_there(tmp_path: Path) -> None:
     bring(tmp_path, 2)
-    folder = tmp_path.name
-    assert synced == ["r.csv", folder, "r.csv.ameles.new", folder]
+    note = (tmp_path / "r.csv.ameles").read_bytes()
+    bring(tmp_path, 9)
+    whole = content(tmp_path)
+    (tmp_path / "r.csv.ameles").write_bytes(note)  # a power cut took the later notes back
+
+    def dies() -> Iterator[Row]:
+        yield from records(3, 4)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sink(tmp_path).write(dies(), 9)
+    assert content(tmp_path) == whole
+    assert sink(tmp_path).last() == 9
+    bring(tmp_path, 9)
+    assert content(tmp_path) == whole
+
+
+@pytest.mark.parametrize("how", ["cut", "remove"])
+def test_a_file_that_is_cut_between_two_writes_is_refused(how: str, tmp_path: Path) -> None:
+    here = sink(tmp_path)
+    here.write(records(1, 2), 2)
+    if how == "cut":
+        os.truncate(tmp_path / "r.csv", 10)
+    else:
+        (tmp_path / "r.csv").unlink()
+    with pytest.raises(StoreRefused, match="was cut, removed or changed"):
+        here.write(records(3, 3), 3)
+    assert not (tmp_path / "r.csv").exists() or content(tmp_path)[10:] == b""
 
 
 def test_opening_writes_nothing(tmp_path: Path) -> None:
@@ -177,9 +222,9 @@ def changed(folder: Path) -> None:
         (lambda folder: (folder / "r.csv.ameles").write_text("{"), "not a sink that"),
         (
             lambda folder: (folder / "r.csv.ameles").write_text(
-                (folder / "r.csv.ameles").read_text().replace('"version":1', '"version":2')
+                (folder / "r.csv.ameles").read_text().replace('"version":2', '"version":3')
             ),
-            "version 2",
+            "version 3",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from ameles.engine.engine import Engine
 from ameles.engine.plan import read_plan
 from ameles.store import open_store
 from tests.engine.worlds import day
+from tests.stand_in import SERVER, install
 
 PATIENCE = 60  # seconds until a process that hangs fails the test
 
@@ -24,7 +26,8 @@ def race(plans: Sequence[Path]) -> list[str]:
     context.set_forkserver_preload(["tests.engine.racing"])
     start = context.Barrier(len(plans))
     told: Any = context.SimpleQueue()
-    runners = [context.Process(target=_runner, args=(plan, start, told)) for plan in plans]
+    server = os.environ.get(SERVER, "")  # the forking one may be older than it
+    runners = [context.Process(target=_runner, args=(plan, start, told, server)) for plan in plans]
     for runner in runners:
         runner.start()
     for runner in runners:
@@ -34,7 +37,8 @@ def race(plans: Sequence[Path]) -> list[str]:
     return [outcomes[runner.pid] for runner in runners]
 
 
-def _runner(file: Path, start: Any, told: Any) -> None:
+def _runner(file: Path, start: Any, told: Any, server: str) -> None:
+    install(server)
     process = multiprocessing.current_process().pid
     plan = read_plan(file)
     _ = plan.recipes  # what takes time is done before

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import sqlite3
 import stat
 import traceback
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from ameles.engine.gather import Gathered, Gathering
 from ameles.store import open_store
 from tests.engine.neighbours import command
 from tests.engine.worlds import COUNT, EVENT, USER, World, day, row
+from tests.stand_in import bare_store, drop_triggers
 
 CANARIES = ("canary-ada", "canary-place", "918273645546372", "0.918273645")
 SUM = (
@@ -157,7 +157,8 @@ def test_objects_show_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         seen.append(engine.run(day(3, 0)))
         objects = list(reachable(engine, *seen))
         kinds = {type(one).__name__ for one in objects}
-        assert {"Engine", "Plan", "Gathered", "Pending", "Totals", "SqliteStore"} <= kinds
+        assert {"Engine", "Plan", "Gathered", "Pending", "Totals"} <= kinds
+        assert {"SqliteStore", "StandIn"} & kinds
         for one in objects:
             assert found_in(repr(one) + str(one)) == [], type(one)
         gathered = next(one for one in objects if isinstance(one, Gathered))
@@ -231,7 +232,7 @@ def test_too_little_memory_is_told_without_a_row(tmp_path: Path) -> None:
 DAMAGES = {
     "pending": "UPDATE pending SET secret = substr(secret, 1, 40)",
     "snapshot": "UPDATE state SET snapshot = substr(snapshot, 1, 40)",
-    "history": "UPDATE state SET history = x'00'",
+    "history": "UPDATE state SET history = substr(snapshot, 1, 1)",
     "recipe": "UPDATE state SET recipe = '{}'",
     "position": "UPDATE position SET position = '{}'",
     "entry": "UPDATE entry SET guarantee = '{}'",
@@ -243,15 +244,15 @@ def test_a_damaged_store_is_refused_and_shows_nothing(tmp_path: Path, damage: st
     world = world_in(tmp_path)
     world.earnest(3)
     published = (tmp_path / "out.csv").read_bytes()
-    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as connection:
-        for trigger in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
-            connection.execute(f"DROP TRIGGER {trigger[0]}")
-        connection.execute(DAMAGES[damage])
+    with bare_store(tmp_path / "s.db") as bare:
+        drop_triggers(bare)
+        bare.execute(DAMAGES[damage])
     code, out, err = command("run", str(tmp_path / "plan.toml"), "--until", "2026-01-06")
     assert (code, out, found_in(err)) == (StoreRefused.exit_code, "", [])
     assert (tmp_path / "out.csv").read_bytes() == published
 
 
+@pytest.mark.sqlite_only("the files that SQLite makes")
 def test_files_of_the_store_are_for_their_owner_alone(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     umask = os.umask(0)

@@ -19,11 +19,13 @@ import pytest
 
 from ameles.connectors import durable
 from ameles.connectors.appended import AppendedSink
+from ameles.connectors.notes import Notes
 from ameles.core.mechanism import Shape
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 from ameles.store import StreamRecord, Transaction, open_store
 from ameles.store.budgets import StoredLedger
+from ameles.store.postgres_session import PostgresSession
 from ameles.store.sqlite_session import SqliteSession
 from tests.engine.worlds import COUNT, USER, World, row
 
@@ -46,7 +48,8 @@ CHANGES = (
 )
 WRITES: list[tuple[Any, str]] = [
     *((Transaction, name) for name in CHANGES),
-    *((StoredLedger, "_record"), (SqliteSession, "commit"), (durable, "replace")),
+    *((StoredLedger, "_record"), (SqliteSession, "commit")),
+    *((PostgresSession, "commit"), (durable, "replace"), (Notes, "write")),
 ]
 
 
@@ -92,16 +95,16 @@ def dying(at: int) -> Iterator[None]:
 
     append = AppendedSink._append
 
-    def torn(self: AppendedSink, file: Any, rows: Any) -> int:
-        offset = append(self, file, rows)
+    def torn(self: AppendedSink, file: Any, rows: Any) -> tuple[int, str]:
+        offset, tail = append(self, file, rows)
         if places + 1 == at:
             file.truncate(offset - 7)
         place()
-        return offset
+        return offset, tail
 
     with ExitStack() as patched:
         for kind, name in WRITES:
-            whole = around(getattr(kind, name), after=name in ("commit", "replace"))
+            whole = around(getattr(kind, name), after=name in ("commit", "replace", "write"))
             patched.enter_context(mock.patch.object(kind, name, whole))
         patched.enter_context(mock.patch.object(AppendedSink, "_append", torn))
         yield
@@ -198,7 +201,8 @@ class TestBrokenEngines:
         def early(self: Transaction, stream: StreamRecord, position: str) -> None:
             put(self, stream, position)
             if not died:
-                died.append(self._session.rows("COMMIT"))
+                self._session.write("COMMIT")
+                died.append(True)
                 raise Died
 
         monkeypatch.setattr(Transaction, "set_position", early)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.pending import Pending, Totals
 
+FIRST = Path(__file__).with_name("pending_1.bin")  # as the first version wrote it
 ROWS = st.lists(
     st.tuples(st.integers(1, 5), st.integers(0, 3), st.integers(-(2**63), 2**63 - 1)), max_size=20
 )
@@ -55,14 +57,51 @@ def test_bytes_and_back() -> None:
     assert again.totals["c"].amounts.shape == (0, 2)
 
 
+def test_the_first_version_is_still_read() -> None:
+    again = Pending.from_bytes(FIRST.read_bytes())
+    assert (again.hashed_by, sorted(again.totals)) == ("1.4.2", ["a/b", "visits"])
+    visits = again.totals["visits"]
+    assert (visits.step.tolist(), visits.cell.tolist()) == ([4, 5], [1, 0])
+    assert visits.amounts.tolist() == [[7, -7], [2**63 - 1, 0]]
+    assert again.candidates["place"].tolist() == [1, 2**64 - 1]
+    assert again.candidates["key"].tolist() == np.arange(32).reshape(2, 16).tolist()
+    assert again.candidates["no_cell_0"].tolist() == [False, True]
+    same = Pending.from_bytes(again.to_bytes())
+    assert same.to_bytes() == again.to_bytes()
+    kinds = {name: array.dtype for name, array in again.candidates.items()}
+    assert {name: array.dtype for name, array in same.candidates.items()} == kinds
+
+
+def test_a_newer_version_is_refused() -> None:
+    stored = Pending({"a": totals([(1, 0, 5)])}).to_bytes()
+    with pytest.raises(StoreRefused, match="cannot be read"):
+        Pending.from_bytes(stored.replace(b"P\x02", b"P\x03", 1))
+
+
+def test_nothing_waits() -> None:
+    assert Pending().empty
+    assert Pending({"a": Totals.none(2)}, {}, "2.0").empty
+    assert not Pending({"a": Totals.none(2), "b": totals([(1, 0, 5)])}).empty
+    assert not Pending({}, {"step": np.array([4])}).empty
+    assert Pending({"a": totals([(1, 0, 5)])}).after(1).empty
+
+
 def test_what_is_no_pending_state_is_refused() -> None:
     with pytest.raises(StoreRefused, match="cannot be read"):
         Pending.from_bytes(b"something else")
 
 
-@given(st.integers(0, 10**6), st.integers(0, 255))
-def test_a_damaged_byte_is_refused_or_harmless(place: int, byte: int) -> None:
+@given(st.integers(0, 10**6), st.integers(1, 255))
+def test_a_damaged_byte_is_refused(place: int, change: int) -> None:
     stored = bytearray(Pending({"a": totals([(1, 0, 5)])}, {"step": np.array([4])}, "2").to_bytes())
+    stored[place % len(stored)] ^= change
+    with pytest.raises(StoreRefused, match="cannot be read"):
+        Pending.from_bytes(bytes(stored))
+
+
+@given(st.integers(0, 10**6), st.integers(0, 255))
+def test_a_damaged_byte_of_the_first_version_is_refused_or_harmless(place: int, byte: int) -> None:
+    stored = bytearray(FIRST.read_bytes())
     stored[place % len(stored)] = byte
     with suppress(StoreRefused):
         Pending.from_bytes(bytes(stored))

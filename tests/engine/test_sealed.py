@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from ameles.engine.vault import EpochEnded
 from ameles.noise import Zero
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, EVENT, HEADER, World, row
+from tests.stand_in import bare_store
 
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
 SUM = (
@@ -83,7 +83,7 @@ def test_the_mechanisms_survive_what_is_asked(tmp_path: Path, intrusions: str) -
 def test_the_store_has_no_state(tmp_path: Path) -> None:
     world = Sealed(tmp_path)
     world.feed([row(1)] * 3)
-    with closing(sqlite3.connect(world.folder / "s.db")) as bare:
+    with bare_store(world.folder / "s.db") as bare:
         assert bare.execute("SELECT max(length(snapshot)) FROM state").fetchall() == [(0,)]
         for table in ("pending", "seen"):
             assert bare.execute(f"SELECT count(*) FROM {table}").fetchall() == [(0,)]
@@ -196,7 +196,7 @@ class TestRefusals:
         world = Sealed(tmp_path)
         user = 'unit = "user"\nuser = "who"\nmax_per_step = 1\nmax_steps = 1'
         world.text = world.text.replace(EVENT, user)
-        self.refused(world, "protects single events")
+        self.refused(world, "does not tell how often a user came")
 
     def test_alerts_have_exact_counts(self, tmp_path: Path) -> None:
         alert = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -13,6 +15,7 @@ from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.noise import System
 
 DRAWS = 3000
@@ -45,6 +48,17 @@ def test_every_bound_holds(recipe: CounterRecipe, window: int | None, share: flo
     assert (outside <= binom.isf(1e-6, DRAWS, beta)).all()
     # not idle: a bound of a third of the size would be left more often
     assert ((np.abs(excess) > bounds / 3).sum(axis=0) > binom.isf(1e-6, DRAWS, beta)).all()
+
+
+def test_intrusions_and_restarts_make_them_wider() -> None:
+    recipe = PanPrivateTreeCounter(epsilon=1, horizon=64, width=4, intrusions="announced")
+
+    def found(**more: Any) -> float:
+        return float(excess_bounds(recipe, None, [20], bins=4, share=0.5, beta=0.05, **more)[0, 1])
+
+    assert found() < found(announced=1) < found(announced=4)
+    assert found() < found(ended=(8,)) < found(announced=4, ended=(8,))
+    assert found(ended=(20,)) == found(), "an epoch that ends now has nothing after it"
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])

@@ -41,7 +41,7 @@ def test_the_smallest_of_all_numbers_is_last() -> None:
 def missed(release: Top, draws: int) -> int:
     """In how many of so many runs the interval of one of the winners misses its count."""
     on, loss = terms(horizon=1), Pure("1/2")
-    recipe = release.recipe(on, loss)
+    recipe = release.counter(on, loss)
     truth = np.arange(release.cells)
     wrong = 0
     for _ in range(draws):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import StoreRefused
-from ameles.mechanisms.snapshot import State, pack, run_id, unpack
+from ameles.mechanisms.snapshot import State, adopted, pack, run_id, unpack
 
 FINGERPRINT = bytes(range(32))
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -86,3 +86,14 @@ def test_version_one_stays_readable() -> None:
 
 def test_the_state_is_not_shown() -> None:
     assert "8675309" not in repr(a_state([8675309]))
+
+
+def test_a_state_is_adopted_by_a_run_that_was_paid_for() -> None:
+    state = State(run=bytes(range(16)), step=7, parts=(np.array([3, 4]), np.array([5])))
+    whose = "f0" * 16
+    given = adopted(pack(state, b"f" * 32), whose)
+    again = unpack(given, b"f" * 32)
+    assert run_id(given) == (whose, 7)
+    assert [part.tolist() for part in again.parts] == [[3, 4], [5]]
+    with pytest.raises(StoreRefused):
+        adopted(b"something else", whose)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -58,6 +59,49 @@ def test_a_second_process_is_refused_until_the_first_is_killed(place: Place) -> 
         process.send_signal(signal.SIGKILL)
         process.wait()
         hold_when_free(store, "flu")
+
+
+def test_who_asks_whether_a_stream_is_held_is_in_nobodys_way(place: Place) -> None:
+    with new_store(place) as store, new_store(place) as other:
+        assert not other.held("flu")
+        for _ in range(2):
+            with store.holding("flu"):
+                assert (store.held("flu"), other.held("flu")) == (True, True)
+                assert not other.held("cold")
+            assert (store.held("flu"), other.held("flu")) == (False, False)
+        stop = threading.Event()
+
+        def ask() -> None:
+            while not stop.is_set():
+                other.held("flu")
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:  # a question that took the lock, for however short, would get one of them refused
+            for _ in range(300):
+                with store.holding("flu"):
+                    pass
+        finally:
+            stop.set()
+            asking.join()
+
+
+def test_asking_leaves_nothing_behind(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        before = sorted(tmp_path.iterdir())
+        assert not store.held("flu")
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_system_without_locks_that_can_be_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ameles.store.hold._ASK", None)
+    monkeypatch.setattr("ameles.store.hold._SET", None)
+    with new_store(tmp_path) as store:
+        with store.holding("flu"):
+            assert store.held("flu")
+        assert not store.held("flu")
 
 
 def test_a_second_hold_in_one_process_is_refused_and_frees_nothing(place: Place) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
-from ameles.store import open_store
-from tests.store.places import Place
+from ameles.store import exists, open_store, public_address
+from tests.store.places import Place, PostgresPlace
 
 
 def test_a_path_is_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,6 +46,42 @@ def test_a_store_is_not_created_unless_asked(place: Place) -> None:
         open_store(place.url, create=False)
     open_store(place.url).close()
     open_store(place.url, create=False).close()
+
+
+def test_whether_there_is_one_can_be_asked_and_nothing_is_made(place: Place) -> None:
+    assert not exists(place.url)
+    assert not exists(place.url)
+    open_store(place.url).close()
+    assert exists(place.url)
+
+
+def test_a_schema_of_another_program_is_something(schema: PostgresPlace) -> None:
+    with schema.connected() as connection:
+        connection.execute(f"CREATE SCHEMA {schema.schema}")
+        assert not exists(schema.url)
+        connection.execute("CREATE TABLE customers (name TEXT)")
+    assert exists(schema.url)
+
+
+def test_a_server_that_is_away_cannot_be_asked() -> None:
+    with pytest.raises(StoreRefused, match="cannot be reached") as caught:
+        exists("postgresql://me:hunter2@localhost:1/flu")
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hunter2@db.example/flu",
+        "postgres://db.example/flu?user=me&password=hunter2",
+        "POSTGRES://me:hunter2@@db.example/flu",  # which part of it is the password?
+        "postgresql://me:1/hunter2@db.example/flu",
+        "postgresql://me:hunter2@db.example/flu?options=-c%20search_path%3DA,B",
+    ],
+)
+def test_what_is_shown_of_an_address_has_no_password(url: str) -> None:
+    assert "hunter2" not in public_address(url)
+    assert public_address(url).lower().startswith("postgres")
 
 
 def test_every_refusal_is_one_of_ours(tmp_path: Path) -> None:

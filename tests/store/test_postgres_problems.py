@@ -24,6 +24,7 @@ CODES = {
     "53100": "disk of the server is full",
     "53200": "not enough memory",
     "53300": "no connection left",
+    "54000": "larger than a database takes",
     "55P03": "is locked",
     "57014": "cancelled",
     "57P01": "cannot be reached",
@@ -128,7 +129,7 @@ def test_words_before_there_is_a_connection() -> None:
         ("FATAL:  the database system is starting up", "starting or stopping"),
         ("FATAL:  sorry, too many clients already", "no connection left"),
         ('FATAL:  no pg_hba.conf entry for host "CANARY"', "did not accept"),
-        ("SSL error: certificate verify failed", "no certificate"),
+        ("SSL error: certificate verify failed", "no certificate that fits"),
         ("server closed the connection unexpectedly", "no server answers"),
         ("something in another language", "no server answers"),
     ):

@@ -15,6 +15,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.core.loss import Pure
 from ameles.store import Store, StreamRecord, Transaction
 from ameles.store.columns import Columns
+from ameles.store.postgres import PostgresStore
 from ameles.store.postgres_binary import array
 from ameles.store.postgres_session import PUBLISHED, READ, WRITE, found
 from tests.ledger.populations import costing
@@ -134,6 +135,22 @@ def test_a_transaction_that_lost_its_connection_is_told_so(
             transaction.set_position(stream, "row 1")
 
 
+def test_a_reader_that_lost_its_connection_is_told_so(
+    postgres: Server, schema: PostgresPlace
+) -> None:
+    with new_store(schema) as store:
+        with store.writing() as transaction:
+            stream = fill(transaction, 5)
+        with pytest.raises(StoreRefused, match="cannot be reached"):
+            read_a_little(store, stream, postgres)
+
+
+def read_a_little(store: Store, stream: StreamRecord, server: Server) -> None:
+    with store.reading() as transaction:
+        next(iter(transaction.releases(stream)))
+        end_all(server)
+
+
 def cut_off(store: Store, stream: StreamRecord, server: Server, *, late: bool) -> None:
     with store.writing() as transaction:
         transaction.set_position(stream, "row 1")
@@ -181,6 +198,23 @@ def ask_on(store: Store, stream: StreamRecord) -> None:
             transaction.add_steps(stream, minutes(1, 1))
         with pytest.raises(StoreRefused, match="something in this transaction had failed"):
             transaction.streams()
+
+
+def test_answers_come_in_bytes_so_that_large_state_can_be_read_again(
+    schema: PostgresPlace,
+) -> None:
+    # in words, a byte is two signs, and nothing can be answered that is longer than a gigabyte
+    with PostgresStore(schema.url) as store:
+        wire, _ = store._pool.take()
+        for ask, binary in ((wire.ask, 1), (wire.execute, 0)):
+            cursor = ask("SELECT '\\x00'::bytea")
+            assert (cursor.pgresult.fformat(0), cursor.fetchall()) == (binary, [(b"\0",)])
+        store._pool.put_back(wire)
+        with store.writing() as transaction:
+            stream = launch(transaction)
+            transaction.set_pending(stream, bytes(1 << 20))
+        with store.reading() as transaction:
+            assert transaction.pending(stream) == bytes(1 << 20)
 
 
 def test_a_text_with_a_zero_byte_is_refused_as_a_sentence(schema: PostgresPlace) -> None:

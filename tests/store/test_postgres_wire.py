@@ -12,7 +12,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.store import open_store
 from ameles.store.postgres import PostgresStore
 from ameles.store.postgres_address import address_of
-from ameles.store.postgres_wire import SETTINGS, Wire, connect
+from ameles.store.postgres_wire import MARK, SETTINGS, Wire, connect
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import new_store
@@ -58,7 +58,17 @@ def test_a_connection_that_leads_elsewhere_is_refused(schema: PostgresPlace) -> 
     # as behind a pooler that mixes the transactions of its clients
     with PostgresStore(schema.url) as store:
         wire, _ = store._pool.take()
-        store._pool.put_back(Wire(wire.connection, wire.backend + 1))
+        store._pool.put_back(Wire(wire.connection, "of another"))
+        with pytest.raises(StoreRefused, match="mixes connections"), store.writing():
+            pass
+
+
+def test_a_session_that_is_shared_with_another_program_is_noticed(schema: PostgresPlace) -> None:
+    # as behind a pooler with one connection to the server: the same process, and the same locks
+    with PostgresStore(schema.url) as store:
+        wire, _ = store._pool.take()
+        wire.execute("SELECT set_config(%s, 'of another', false)", (MARK,))
+        store._pool.put_back(wire)
         with pytest.raises(StoreRefused, match="mixes connections"), store.writing():
             pass
 

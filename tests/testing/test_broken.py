@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
 import pytest
 
 from ameles.testing import BROKEN, Choices, Fault, Victims, Witness, World, read_changes
-from ameles.testing.crashes import Rehearsal
+from ameles.testing.crashes import Faults
 from ameles.testing.power import Change
+from ameles.testing.rehearsals import Rehearsal
+from ameles.testing.suite import KINDS
 
-LATE = "synchronous OFF", "synchronous NORMAL", "vault unsynced"
-ELSEWHERE = {"no fence", "blind fence", "deaf commit", *LATE}  # in the tests further down
-KIND = {"vault unsynced": "sealed"}
+CRASH = {
+    *("publish before commit", "two transactions", "noise at publish"),
+    *("position apart", "launch in two"),
+}
+CUT = {
+    "synchronous OFF": "growing",
+    "synchronous NORMAL": "growing",
+    "vault unsynced": "sealed input",
+    "lines unsynced": "growing",
+    "Parquet unsynced": "growing parquet",
+}
+RUN = {"late lost": "growing", "half lines": "folder"}
+HERE = {"no fence", "blind fence", "deaf commit", "speechless"}  # in tests further down
+# in test_machine.py and test_faults.py
+ELSEWHERE = {"lost position", "no hold", "missed steps as one", "clock believed", "copied noise"}
 
 
-def found(rehearsal: Rehearsal, folder: Path, places: list[int]) -> list[str]:
-    """What the first crash that shows something shows."""
-    for at in places:
-        wrong = rehearsal.crashed(folder, at, "before")
-        shutil.rmtree(folder)
-        if wrong:
-            return wrong
-    return []
+def test_each_is_caught_somewhere() -> None:
+    assert set(BROKEN) == CRASH | set(CUT) | set(RUN) | HERE | ELSEWHERE
 
 
 def commits(changes: list[Change]) -> list[int]:
@@ -32,43 +41,63 @@ def commits(changes: list[Change]) -> list[int]:
     return [at for at, change in numbered if (change.kind, change.path[-4:]) == ("sync", "-wal")]
 
 
-@pytest.mark.parametrize("name", sorted(set(BROKEN) - ELSEWHERE))
+@pytest.mark.parametrize("name", sorted(CRASH))
 def test_a_crash_between_two_commits_shows_it(name: str, tmp_path: Path, victims: Victims) -> None:
     rehearsal = Rehearsal.of(World(tmp_path / "w", victims, horizon=2, batch=1, broken=name))
     places = [at + 1 for at in commits(rehearsal.changes)[2:6]]
     if name == "publish before commit":
         sinks = [at for at, c in enumerate(rehearsal.changes, 1) if c.path.endswith(".jsonl")]
         places = sinks[-1:] + places
-    wrong = Witness(rehearsal.world).verdict() or found(rehearsal, tmp_path / "again", places)
+    faults, wrong = Faults(rehearsal), Witness(rehearsal.world).verdict()
+    for at in places:
+        wrong = wrong or faults.crashed(tmp_path / str(at), at, "before")
     assert wrong
     assert any(
         invariant in " ".join(wrong) for invariant in [*BROKEN[name].violates.split(), "I13"]
     )
 
 
-@pytest.mark.parametrize("name", LATE)
+@pytest.mark.parametrize("name", CUT)
 def test_a_power_cut_shows_it(name: str, tmp_path: Path, victims: Victims) -> None:
-    world = World(
-        tmp_path / "w", victims, kind=KIND.get(name, "event"), horizon=2, batch=1, broken=name
-    )
-    rehearsal = Rehearsal.of(world, follow=True)
-    choices, count = Choices(name), len(rehearsal.changes)
+    faults = Faults(KINDS[CUT[name]].rehearse(tmp_path / "w", victims, horizon=2, broken=name))
+    choices, count = Choices(name), len(faults.rehearsal.changes)
     for number in range(40):
-        wrong, _ = rehearsal.cut(tmp_path / "cut", count - choices.below(count // 2), number)
-        shutil.rmtree(tmp_path / "cut")
-        if wrong:
+        place = tmp_path / str(number)
+        if faults.cut(place, count - choices.below(count // 2), number):
             return
     pytest.fail("No power cut showed it.")
 
 
+@pytest.mark.parametrize("name", RUN)
+def test_a_run_without_a_fault_shows_it(name: str, tmp_path: Path, victims: Victims) -> None:
+    """Of a source that grows, with late events and lines in two pieces."""
+    faults = Faults(KINDS[RUN[name]].rehearse(tmp_path / "w", victims, horizon=2, broken=name))
+    wrong = faults.crashed(tmp_path / "again", len(faults.rehearsal.changes), "after")
+    assert any(one.startswith("I3") for one in wrong), wrong
+
+
 def test_a_commit_that_is_not_heard_of_is_found(tmp_path: Path, victims: Victims) -> None:
-    rehearsal = Rehearsal.of(World(tmp_path / "w", victims, horizon=2, broken="deaf commit"))
-    for at in commits(rehearsal.changes):
-        wrong = rehearsal.refused(tmp_path / "again", at, 5)
-        shutil.rmtree(tmp_path / "again")
-        if wrong:
+    # without sinks: on a disk that refuses everything they would be the ones to say so
+    world = World(tmp_path / "w", victims, horizon=2, sinks=(), broken="deaf commit")
+    faults = Faults(Rehearsal.of(world))
+    for at in commits(faults.rehearsal.changes):
+        if faults.refused(tmp_path / str(at), at, errno.EIO):
             return
     pytest.fail("No refused sync showed it.")
+
+
+@pytest.mark.parametrize("broken", ["", "speechless"])
+def test_what_a_disk_refuses_to_a_launch_is_expected(
+    broken: str, tmp_path: Path, victims: Victims
+) -> None:
+    faults = Faults(KINDS["sealed"].rehearse(tmp_path / "w", victims, horizon=2, broken=broken))
+    named = [(change.kind, change.path) for change in faults.rehearsal.changes]
+    lock = next(at for at, (_, path) in enumerate(named, 1) if path.endswith(".lock"))
+    vault = named.index(("mkdir", "store/s.vault")) + 1
+    wrong = []
+    for at in (lock, lock + 1, vault, vault + 1):  # made, written, synced
+        wrong += faults.refused(tmp_path / str(at), at, errno.EIO)
+    assert bool(wrong) == bool(broken), wrong
 
 
 def restored(world: World, at: int | None) -> list[str]:
@@ -100,10 +129,11 @@ def sunk(world: World) -> int:
     return 1 + kinds.index(("sync", "store/out.csv"))
 
 
+@pytest.mark.parametrize("sink", ["out.csv", "out.jsonl", "out.parquet"])
 @pytest.mark.parametrize("broken", ["", "no fence"])
-def test_a_restored_backup(broken: str, tmp_path: Path, victims: Victims) -> None:
-    wrong = restored(World(tmp_path, victims, horizon=2, batch=1, broken=broken), None)
-    assert bool(wrong) == bool(broken)
+def test_a_restored_backup(broken: str, sink: str, tmp_path: Path, victims: Victims) -> None:
+    world = World(tmp_path, victims, horizon=2, batch=1, sinks=(sink,), broken=broken)
+    assert bool(restored(world, None)) == bool(broken)
 
 
 @pytest.mark.parametrize("broken", ["", "blind fence"])

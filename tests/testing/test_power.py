@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ameles.testing import Choices, Fault, Power, Victims, World, read_changes
-from ameles.testing.power import Change
+import pytest
+
+from ameles.testing import Choices, Fault, Power, Victims, read_changes
+from ameles.testing.crashes import MODES
+from ameles.testing.power import Change, lay_out
+from ameles.testing.suite import KINDS
 
 SYNCED = [
     Change("create", "a", "", 0, b""),
@@ -27,7 +31,7 @@ def left(
     found = set()
     for number in range(count):
         place = folder / str(number)
-        Power({}, changes).image(len(changes), Choices(number), place)
+        lay_out(Power({}, changes).left(len(changes), Choices(number)), place)
         found.add(tuple(sorted(Power.files(place).items())))
     return found
 
@@ -58,11 +62,42 @@ def test_a_write_can_be_torn_at_a_sector(tmp_path: Path) -> None:
     assert (("a", b"one" + bytes(509) + b"x" * 512),) in found
 
 
-def test_all_changes_are_written_down(tmp_path: Path, victims: Victims) -> None:
-    world, log = World(tmp_path / "w", victims, kind="sealed", horizon=2), tmp_path / "log"
-    before = Power.files(world.folder)
-    assert victims.run(world.replay(), Fault(log=str(log))).ended() == 0
-    changes = read_changes(log)
-    power = Power(before, changes)
-    after = Power.files(world.folder)
-    assert {path: power.seen(len(changes), path) for path in after} == after
+def test_a_crash_leaves_all_changes_before_it() -> None:
+    power = Power({}, SYNCED + UNSYNCED)
+    assert power.crashed(2, "before") == {"a": b""}
+    assert power.crashed(2, "torn") == {"a": b"o"}
+    assert power.crashed(5, "after") == {"a": b"onetwo"}
+    assert power.crashed(7, "torn") == {"a": b""}  # a name is changed or not
+
+
+@pytest.mark.parametrize("kind", ["sealed", "parquet", "folder"])
+def test_all_changes_are_written_down(kind: str, tmp_path: Path, victims: Victims) -> None:
+    """Nothing gets to the disk by another way, or in another order: a crash at the last change
+    leaves what is there."""
+    rehearsal = KINDS[kind].rehearse(tmp_path / "w", victims, horizon=2)
+    power = Power(rehearsal.before, rehearsal.changes)
+    left = power.crashed(len(rehearsal.changes), "after")
+    assert {path: content for path, content in left.items() if path[-1] != "/"} == Power.files(
+        rehearsal.world.folder
+    )
+
+
+def test_a_process_that_dies_leaves_the_disk_of_that_crash(
+    tmp_path: Path, victims: Victims
+) -> None:
+    """The same changes as in the rehearsal, up to there, and what they leave."""
+    rehearsal = KINDS["file"].rehearse(tmp_path / "w", victims, horizon=2)
+    choices = Choices("dies")
+    for number, mode in enumerate(MODES):
+        at, log = 1 + choices.below(rehearsal.own), tmp_path / f"{number}.log"
+        world = rehearsal.again(tmp_path / str(number))
+        assert rehearsal.live(world, Fault(at=at, mode=mode, log=str(log))).ended() == -9
+        done = read_changes(log)
+        assert len(done) == (at - 1 if mode == "before" else at)
+        made = [(change.kind, change.path, change.other) for change in done]
+        assert made == [(c.kind, c.path, c.other) for c in rehearsal.changes[: len(done)]]
+        left = Power(rehearsal.before, done).crashed(len(done), "after")
+        found = Power.files(world.folder)
+        assert {path: left[path] for path in left if path[-1] != "/"} == {
+            path: found[path] for path in found if not path.endswith("-shm")
+        }

@@ -1,33 +1,30 @@
-"""The list of commands.  Each lives in a file of its own and has one line here."""
+"""The list of commands.  Each lives in a file of its own and has one entry here.
+
+The file of a command is loaded when the command is called: all of them together take a second,
+which the version and the help should not cost.
+"""
 
 from __future__ import annotations
 
-from importlib import metadata
-from typing import Annotated
+from importlib import import_module, metadata
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from ameles.cli.audit import audit
-from ameles.cli.compare import compare
-from ameles.cli.demo import demo
-from ameles.cli.doctor import doctor
 from ameles.cli.examples import examples
-from ameles.cli.explain import explain
-from ameles.cli.init import init
-from ameles.cli.intrusion import intrusion
-from ameles.cli.ledger import ledger
-from ameles.cli.plan import plan
-from ameles.cli.releases import releases
-from ameles.cli.run import run
-from ameles.cli.status import status
+
+_STYLE: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,  # plain help: it looks the same in a pipe and in the docs
+    "pretty_exceptions_enable": False,  # a coloured traceback would print local variables
+}
 
 app = typer.Typer(
     help="Live statistics about people, under differential privacy.",
     epilog=examples("ameles --version", "ameles doctor"),
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # plain help: it looks the same in a pipe and in the docs
-    pretty_exceptions_enable=False,  # a coloured traceback would print local variables
+    **_STYLE,
 )
 
 
@@ -47,41 +44,103 @@ def ameles(
     """Live statistics about people, under differential privacy."""
 
 
-app.command(epilog=examples("ameles demo", "ameles demo small --events 20000"))(demo)
-app.command(
-    epilog=examples(
-        "ameles init visits.csv --output first.toml --time reported_at --user '' "
-        "--population visits --start 2025-10-01 --every 1d --horizon 182 --by '' --epsilon 1",
-        "ameles init visits.csv --output second.toml --time reported_at --user device "
-        "--max-per-step 1 --max-steps 6 --population visitors --start 2025-10-01 --every 1d "
-        "--horizon 182 --by region --keys north,south,east,west --epsilon 1",
-    )
-)(init)
-app.command(epilog=examples("ameles plan", "ameles plan ameles.toml --json"))(plan)
-app.command(epilog=examples("ameles run", "ameles run ameles.toml --until 2026-01-01 --json"))(run)
-app.command(epilog=examples("ameles status", "ameles status ameles.toml --json"))(status)
-app.command(
-    epilog=examples("ameles releases --release visits --key north", "ameles releases --format csv")
-)(releases)
-app.command(epilog=examples("ameles explain visits 98", "ameles explain outbreak 98 --json"))(
-    explain
+class Later(TyperCommand):
+    """A command whose file is loaded when it is called; till then its name and what it does."""
+
+    def make_context(self, *given: Any, **named: Any) -> Any:
+        """The context of the command itself, which everything that follows is about."""
+        return self.loaded().make_context(*given, **named)
+
+    def loaded(self) -> Any:
+        """The command: the function of its name in the file of its name."""
+        name = self.name or ""
+        alone = typer.Typer(**_STYLE)
+        function = getattr(import_module(f"ameles.cli.{name}"), name)
+        alone.command(name, epilog=self.epilog)(function)
+        return typer.main.get_command(alone)
+
+
+def _command(name: str, does: str, first: str, second: str) -> None:
+    """One command: the first sentence of its own text, and two examples."""
+
+    def later() -> None:
+        raise AssertionError(name)  # the loaded one is called
+
+    app.command(name, cls=Later, help=does, epilog=examples(first, second))(later)
+
+
+_command(
+    "demo",
+    "Simulate an influenza site and publish its season.",
+    "ameles demo",
+    "ameles demo small --events 20000",
 )
-app.command(
-    epilog=examples("ameles ledger --export", "ameles ledger --renew 0.5 --why 'a second season'")
-)(ledger)
-app.command(
-    epilog=examples(
-        "ameles intrusion list",
-        "ameles intrusion announce door.toml --why 'the laptop was stolen'",
-    )
-)(intrusion)
-app.command(epilog=examples("ameles doctor", "ameles doctor --json ."))(doctor)
-app.command(
-    epilog=examples("ameles audit SimpleOneCounter --horizon 8", "ameles audit --horizon 4 --json")
-)(audit)
-app.command(
-    epilog=examples(
-        "ameles compare --horizon 2^16 --epsilon 1",
-        "ameles compare --unbounded --epsilon 0.5 --json",
-    )
-)(compare)
+_command(
+    "init",
+    "Write a plan for a file.",
+    "ameles init visits.csv --output first.toml --time reported_at --user '' "
+    "--population visits --start 2025-10-01 --every 1d --horizon 182 --by '' --epsilon 1",
+    "ameles init visits.csv --output second.toml --time reported_at --user device "
+    "--max-per-step 1 --max-steps 6 --population visitors --start 2025-10-01 --every 1d "
+    "--horizon 182 --by region --keys north,south,east,west --epsilon 1",
+)
+_command(
+    "plan",
+    "Say what a plan promises and how exact it will be.",
+    "ameles plan",
+    "ameles plan ameles.toml --json",
+)
+_command(
+    "run",
+    "Release every step that has ended, and send it to the sinks.",
+    "ameles run",
+    "ameles run ameles.toml --until 2026-01-01 --json",
+)
+_command(
+    "status",
+    "Say where a stream stands: last and next release, lag, and budget.",
+    "ameles status",
+    "ameles status ameles.toml --json",
+)
+_command(
+    "releases",
+    "Show what has been published.",
+    "ameles releases --release visits --key north",
+    "ameles releases --format csv",
+)
+_command(
+    "explain",
+    "Say where the numbers of one release and step come from.",
+    "ameles explain visits 98",
+    "ameles explain outbreak 98 --json",
+)
+_command(
+    "ledger",
+    "Show what the population's budget was spent on, and what is left.",
+    "ameles ledger --export",
+    "ameles ledger --renew 0.5 --why 'a second season'",
+)
+_command(
+    "intrusion",
+    "Announce that the state of a pan-private stream was seen, or list when it was.",
+    "ameles intrusion list",
+    "ameles intrusion announce door.toml --why 'the laptop was stolen'",
+)
+_command(
+    "doctor",
+    "Check that this machine has what Ameles needs.",
+    "ameles doctor",
+    "ameles doctor --json .",
+)
+_command(
+    "audit",
+    "Compute the privacy loss of mechanisms from their code.",
+    "ameles audit SimpleOneCounter --horizon 8",
+    "ameles audit --horizon 4 --json",
+)
+_command(
+    "compare",
+    "Compare the counters that can give one guarantee.",
+    "ameles compare --horizon 2^16 --epsilon 1",
+    "ameles compare --unbounded --epsilon 0.5 --json",
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated
@@ -21,12 +22,16 @@ from ameles.engine.forecast import forecasts
 from ameles.engine.plan import Plan, read_plan
 from ameles.ledger.entry import Entry
 from ameles.measures.bounded import BoundedMeasure
-from ameles.measures.chosen import law_of
+from ameles.measures.laws import law_of
 from ameles.measures.measure import Measure
+from ameles.measures.seized_distinct import inner_of, table_of
 from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.monitors import WindowMonitors
+from ameles.mechanisms.continual.renewed import Renewed
+from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.store import StreamRecord
+from ameles.store import EpochRecord, StreamRecord
 
 SHOWN = 10
 
@@ -41,6 +46,8 @@ INTERVALS = {
     "quantile": "between the edges that the noise cannot have moved across, with 95%",
     "alert": "none: what is said is wrong only if the count is near the threshold",
 }
+
+SEIZED = "the users that hit as many cells as this noise, and the chance of collisions, allow"
 
 
 def explain(
@@ -60,6 +67,8 @@ def explain(
         _released(step, stream, checked)
         found = list(transaction.releases(stream, release=name, first=step, last=step))
         ledger = transaction.ledger(stream.population)
+        anew = [epoch for epoch in transaction.epochs(stream) if epoch.released < step]
+        seen = bool(transaction.intrusions(stream))
     entries = [] if ledger is None else [e for e in ledger.entries if e.number == found[0].entry]
     if not entries:
         raise StoreRefused(f"The ledger has no entry that paid for release '{name}'.")
@@ -67,7 +76,7 @@ def explain(
         typer.echo(json.dumps(_report(found, entries[0]), indent=2))
         return
     known("release", name, [release.name for release in checked.releases])
-    _say(checked, found, entries[0])
+    _say(checked, found, entries[0], anew, seen=seen)
 
 
 def _released(step: int, stream: StreamRecord, checked: Plan) -> None:
@@ -97,7 +106,14 @@ def _report(found: list[Release], entry: Entry) -> dict[str, object]:
     }
 
 
-def _say(checked: Plan, found: list[Release], entry: Entry) -> None:
+def _say(
+    checked: Plan,
+    found: list[Release],
+    entry: Entry,
+    anew: Sequence[EpochRecord] = (),
+    *,
+    seen: bool = False,
+) -> None:
     measure = next(m for m in checked.releases if m.name == found[0].release)
     recipe, privacy = recipe_from_json(entry.recipe), checked.privacy
     forecast = next(f for f in forecasts(checked) if f.release == measure.name)
@@ -106,15 +122,22 @@ def _say(checked: Plan, found: list[Release], entry: Entry) -> None:
         typer.echo(f"  {_line(release)}")
     if len(found) > SHOWN:
         typer.echo(f"  ... and {len(found) - SHOWN} other keys")
+    told = INTERVALS[measure.measure]
     lines = {
         "mechanism": f"{forecast.mechanism}, because {forecast.why}",
-        "noise": noise_of(recipe) + _deviation(recipe, measure, checked, found[0].step),
-        "interval": INTERVALS[measure.measure],
+        "noise": noise_of(recipe)
+        # which intrusions came before a step is not known
+        + ("" if seen else _deviation(recipe, measure, checked, found[0].step, anew)),
+        "interval": SEIZED if privacy.user and privacy.intrusions != "none" else told,
         "": "it holds the privacy noise alone: not what came late or beyond the bounds",
         # Some mechanisms could stand intrusions, but the source keeps what they would forget.
         "guarantee": str(replace(entry.guarantee, intrusions=Intrusions(privacy.intrusions))),
         "ledger": f"entry {entry.number} of population '{privacy.population}': {entry}",
     }
+    if anew:
+        last = anew[-1]
+        goes_on = "users are counted anew" if privacy.user else "its noise is added to that before"
+        lines["restart"] = f"number {len(anew)}, after step {last.released} ({last.why}): {goes_on}"
     if measure.measure == "alert":
         near = f"within {brief(forecast.half_widths[1])} of it, with 95%"
         lines["interval"] += f": {near}"
@@ -147,6 +170,17 @@ def noise_of(recipe: Recipe) -> str:
             f"discrete Laplace, of scale {float(asked.threshold_scale):g} on the threshold, drawn "
             f"once, and of scale {float(asked.query_scale):g} on each comparison"
         )
+    if isinstance(recipe, Renewed | Afresh | Continual):
+        table = table_of(recipe)
+        inner = inner_of(recipe)
+        answers = inner.decision_scale if isinstance(inner, Continual) else inner.scale
+        law = f"discrete Laplace of scale {float(answers):.6g}"
+        if isinstance(inner, Afresh) and inner.variance is not None:
+            law = f"discrete Gaussian of deviation {math.sqrt(inner.variance):.6g}"
+        return (
+            f"each of {table.users:,} bits is 1 with probability 1/2, of cells that were hit "
+            f"{0.5 + table.gamma:.3g}; {law} on their sum"
+        )
     match getattr(recipe, "scale", None), getattr(recipe, "variance", None):
         case Fraction() | int() as scale, _:
             return f"discrete Laplace of scale {float(scale):.6g}"
@@ -155,10 +189,13 @@ def noise_of(recipe: Recipe) -> str:
     return "discrete Gaussian, filtered over the steps"
 
 
-def _deviation(recipe: Recipe, measure: Measure, checked: Plan, step: int) -> str:
+def _deviation(
+    recipe: Recipe, measure: Measure, checked: Plan, step: int, anew: Sequence[EpochRecord]
+) -> str:
     """How far all the noise in a number goes, where the number is a sum."""
     if not isinstance(recipe, CounterRecipe) or measure.measure in ("mean", "quantile"):
         return ""
     unit = float(measure.grid.granularity) if isinstance(measure, BoundedMeasure) else 1.0
-    together = unit * law_of(recipe, checked.window(measure), step).std
+    ended = tuple(epoch.released for epoch in anew)
+    together = unit * law_of(recipe, checked.window(measure), step, ended=ended).std
     return f"; what adds up at this step has standard deviation {brief(together)}"

@@ -16,7 +16,7 @@ from ameles.engine.plan import Plan, read_plan
 from ameles.engine.registering import registered
 from ameles.ledger.ledger import Ledger
 from ameles.ledger.report import Report, report
-from ameles.store import Transaction
+from ameles.store import Transaction, public_address
 
 
 def ledger(
@@ -66,7 +66,8 @@ def _book(transaction: Transaction, checked: Plan) -> Ledger:
     book = transaction.ledger(checked.privacy.population)
     if book is None:
         raise StoreRefused(
-            f"The store '{checked.store.url}' has no population '{checked.privacy.population}'.",
+            f"The store '{public_address(checked.store.url)}' has no population "
+            f"'{checked.privacy.population}'.",
             why="no stream about it was launched",
             tip="ameles run, which opens it",
         )

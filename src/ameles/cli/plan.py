@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -19,7 +18,7 @@ from ameles.engine.forecast import Forecast, forecasts, in_words
 from ameles.engine.plan import Plan, read_plan
 from ameles.ledger.budget import added
 from ameles.measures.measure import Measure
-from ameles.store import open_store
+from ameles.store import exists, open_store, public_address
 
 
 def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
@@ -86,17 +85,15 @@ def _report(checked: Plan, found: list[Forecast]) -> dict[str, object]:
 def budget(checked: Plan) -> str:
     """What the population has left, if its store is there already."""
     name, path = checked.privacy.population, store_path(checked)
-    if Path(path).exists():
-        try:
-            return _stored_budget(checked, path)
-        except AmelesError as refusal:  # a dry run says so, and leaves the refusing to the run
-            return f"The store '{checked.store.url}' cannot be used: {refusal.what}"
-    return _new(checked, name)
+    try:
+        return _stored_budget(checked, path) if exists(path) else _new(checked, name)
+    except AmelesError as refusal:  # a dry run says so, and leaves the refusing to the run
+        return f"The store '{public_address(checked.store.url)}' cannot be used: {refusal.what}"
 
 
 def _stored_budget(checked: Plan, path: str) -> str:
     name, stream = checked.privacy.population, checked.stream.name
-    recipes: Mapping[str, Any] = checked.recipes
+    recipes: Mapping[str, Any] = checked.purchases
     with closing(open_store(path, create=False)) as store, store.reading() as transaction:
         ledger = transaction.ledger(name)
         running = transaction.stream(stream) is not None

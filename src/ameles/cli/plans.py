@@ -19,7 +19,7 @@ from rich.text import Text
 
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.engine.plan import Plan
-from ameles.store import Store, StreamRecord, Transaction, open_store
+from ameles.store import Store, StreamRecord, Transaction, exists, open_store, public_address
 
 DEFAULT = Path("ameles.toml")
 QUIET_SECONDS = 1.0
@@ -41,9 +41,10 @@ def store_path(plan: Plan) -> str:
 def stored(plan: Plan) -> Iterator[Store]:
     """The plan's store, which must be there."""
     path = store_path(plan)
-    if "://" not in path and not Path(path).exists():
+    if not exists(path):
+        place = "" if "://" in path else " beside the plan"
         raise StoreRefused(
-            f"There is no store '{plan.store.url}' beside the plan.",
+            f"There is no store '{public_address(plan.store.url)}'{place}.",
             why=f"stream '{plan.stream.name}' was not launched yet, or its store was moved",
             tip="ameles run, which launches a stream and spends its budget; or put the store back",
         )
@@ -57,7 +58,7 @@ def launched(transaction: Transaction, plan: Plan) -> StreamRecord:
     if stream is None:
         raise StoreRefused(
             f"Stream '{plan.stream.name}' was not launched yet.",
-            why=f"the store '{plan.store.url}' has no stream of this name",
+            why=f"the store '{public_address(plan.store.url)}' has no stream of this name",
             tip="ameles run, which launches it and spends its budget",
         )
     return stream

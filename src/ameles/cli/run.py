@@ -49,6 +49,14 @@ def run(
         bool,
         typer.Option("--follow", help="Go on: release every step when it ends, until stopped."),
     ] = False,
+    restart: Annotated[
+        str | None,
+        typer.Option(
+            help="Begin anew after a state that may be seized was lost; what happened, kept for "
+            "ever.",
+            metavar="TEXT",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Release every step that has ended, and send it to the sinks.
@@ -68,14 +76,20 @@ def run(
             "The plan has a sink on standard output, where --json would print its report.",
             tip="--json without that sink, or that sink without --json",
         )
+    if restart is not None and not restart.strip():
+        raise BadInput(
+            "--restart needs to be told what happened.",
+            why="it is kept for ever, for those whom the data is about",
+            tip="--restart 'the power failed'",
+        )
     cut = cut_off(until, checked, now=datetime.now(UTC))
     _ = checked.recipes  # what they refuse, they refuse before there is a store
     with closing(open_store(store_path(checked))) as store:
         if following:
-            report: Report = _follow(Engine(checked, store), quiet=as_json)
+            report: Report = _follow(Engine(checked, store, restart=restart), quiet=as_json)
         else:
             with progress() as tell:
-                report = Engine(checked, store, progress=tell).run(cut)
+                report = Engine(checked, store, restart=restart, progress=tell).run(cut)
     if as_json:
         typer.echo(json.dumps(_plain(report, checked)))
         return

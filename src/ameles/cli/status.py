@@ -34,6 +34,8 @@ class Status:
     left: str
     vault: str | None = None  # how well the key of a state that may be seized is erased
     announced: int | None = None  # how many intrusions were, where they can be
+    restarts: int | None = None  # how often it began anew, where it may
+    restarts_reserved: int | None = None  # how often it may
 
 
 def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
@@ -63,6 +65,8 @@ def _told(found: Status) -> dict[str, str]:
         told["vault"] = found.vault
     if found.announced is not None:
         told["intrusions"] = f"{found.announced or 'none'} announced"
+    if found.restarts is not None:
+        told["restarts"] = f"{found.restarts or 'none'} of {found.restarts_reserved} used"
     return told
 
 
@@ -78,11 +82,8 @@ def look(checked: Plan, *, now: datetime) -> Status:
             stream = launched(transaction, checked)
             ledger = transaction.ledger(stream.population)
             seen = len(transaction.intrusions(stream))
-        try:
-            with store.holding(checked.stream.name):
-                running = False
-        except StoreRefused:
-            running = True
+            again = len(transaction.epochs(stream))
+        running = store.held(checked.stream.name)
     if ledger is None:
         raise StoreRefused(f"The store has no population '{stream.population}'.")
     grace = checked.stream.grace_us
@@ -102,6 +103,8 @@ def look(checked: Plan, *, now: datetime) -> Status:
         left=str(ledger.left),
         vault=None if intrusions == "none" else _vault(checked, stream.identity),
         announced=seen if intrusions == "announced" else None,
+        restarts=again if checked.privacy.restarts else None,
+        restarts_reserved=checked.privacy.restarts or None,
     )
 
 

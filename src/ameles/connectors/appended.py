@@ -1,40 +1,29 @@
 """CSV and JSON Lines files that releases are appended to.
 
 Beside ``releases.csv`` stands ``releases.csv.ameles``: whose file it is, how many of its bytes
-are whole steps, and a digest of the last of them.  It is replaced after the bytes are durable.
-So bytes beyond are what a crash left of a write that is about to come again, which cuts them;
-until then they are published, and a store that does not have their steps is too old.  A file that
-is shorter, or looks different at that place, was changed by someone else.
+are whole steps, and a digest of the last of them.  It is written after the bytes are durable.
+So bytes beyond are what a crash left of a write that is about to come again, from the store, with
+the same bytes; until then they are published, and a store that does not have their steps is too
+old.  A file that is shorter, or looks different at that place, was changed by someone else.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from ameles.connectors import durable
+from ameles.connectors.notes import Note, Notes
 from ameles.connectors.records import Format
 from ameles.connectors.sink import Row, Sink
-from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 
 _AT_ONCE = 10_000  # rows in memory
 _TAIL = 1 << 16  # bytes of what a crash left in which its last step is looked for
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Note:
-    """What stands beside the file."""
-
-    stream: str
-    identity: str
-    offset: int
-    last: int
-    tail: str
 
 
 class AppendedSink(Sink):
@@ -43,10 +32,11 @@ class AppendedSink(Sink):
     def __init__(self, name: str, path: Path, form: Format, stream: str, identity: str) -> None:
         self.name = name
         self._path = path
-        self._beside = path.with_name(path.name + ".ameles")
+        self._notes = Notes(path.with_name(path.name + ".ameles"))
         self._form = form
         self._stream = stream
         self._identity = identity
+        self._named = False  # whether its name is known to be durable
         with durable.writing(name):
             self._note = self._opened()
             self._shown = self._last_shown()
@@ -61,61 +51,68 @@ class AppendedSink(Sink):
         if through <= self._note.last:
             return
         with durable.writing(self.name):
-            if not self._beside.exists():
-                self._keep(self._note)  # first, so that a torn first write is known as ours
-            with self._path.open("r+b" if self._path.exists() else "w+b") as file:
-                offset = self._append(file, rows)
-            durable.sync_folder(self._path.parent)
-            self._keep(self._now(offset, through))
-            self._shown = through
+            if not self._notes.begun:
+                self._notes.write(self._note)  # first, so that a torn first write is known as ours
+            with self._open() as file:
+                offset, tail = self._append(file, rows)
+            if not self._named:
+                durable.sync_folder(self._path.parent)
+                self._named = True
+            note = self._noted(offset, through, tail)
+            self._notes.write(note)
+            self._note, self._shown = note, through
 
-    def _append(self, file: BinaryIO, rows: Iterable[Row]) -> int:
-        file.truncate(self._note.offset)  # a write before this one may have failed half-way
+    def _open(self) -> BinaryIO:
+        try:
+            return self._path.open("r+b")
+        except FileNotFoundError:
+            if self._note.offset:
+                raise self._changed() from None
+        return self._path.open("w+b")
+
+    def _append(self, file: BinaryIO, rows: Iterable[Row]) -> tuple[int, str]:
+        """Where the file ends now, and the digest of its end."""
+        if os.fstat(file.fileno()).st_size < self._note.offset:
+            raise self._changed()
+        # Over what an earlier write may have left: what is published is at no time not there.
         file.seek(self._note.offset)
         if not self._note.offset:
             file.write(self._form.header.encode())
         remaining = iter(rows)
         while some := list(islice(remaining, _AT_ONCE)):
             file.write(self._form.lines(some).encode())
+        file.truncate()
         file.flush()
         os.fsync(file.fileno())
-        return file.tell()
+        offset = file.tell()
+        start = max(0, offset - durable.SPAN)
+        return offset, hashlib.sha256(os.pread(file.fileno(), offset - start, start)).hexdigest()
 
-    def _now(self, offset: int, last: int) -> _Note:
-        return _Note(
-            stream=self._stream,
-            identity=self._identity,
-            offset=offset,
-            last=last,
-            tail=durable.tail(self._path, offset) if offset else "",
+    def _noted(self, offset: int, last: int, tail: str) -> Note:
+        return Note(
+            stream=self._stream, identity=self._identity, offset=offset, last=last, tail=tail
         )
 
-    def _keep(self, note: _Note) -> None:
-        durable.replace(self._beside, codec.write("sink", 1, asdict(note)).encode())
-        self._note = note
-
-    def _opened(self) -> _Note:
+    def _opened(self) -> Note:
         """What the file holds, once it is seen to be ours."""
         size = self._path.stat().st_size if self._path.exists() else 0
-        if not self._beside.exists():
+        note, beside = self._notes.read(), self._notes.path.name
+        if note is None:
             if size:
                 raise self._refused(
                     "was not written by Ameles, or has lost the file beside it",
-                    f"another name for the sink, or put '{self._beside.name}' back beside it",
+                    f"another name for the sink, or put '{beside}' back beside it",
                 )
-            return self._now(0, 0)
-        note = self._read()
+            return self._noted(0, 0, "")
         if note.identity != self._identity:
             raise self._refused(
                 f"belongs to another launch of stream '{note.stream}'",
-                f"another name for the sink, or move the file and '{self._beside.name}' away",
+                f"another name for the sink, or move the file and '{beside}' away",
             )
-        if size < note.offset or (note.offset and self._tail(note) != note.tail):
-            raise self._refused(
-                "was cut, removed or changed since it was written",
-                f"put the file back, or remove it and '{self._beside.name}' to have all "
-                "releases written again",
-            )
+        if size < note.offset:
+            raise self._changed()
+        if note.offset and durable.tail(self._path, note.offset) != note.tail:
+            raise self._changed()
         return note
 
     def _last_shown(self) -> int:
@@ -130,21 +127,12 @@ class AppendedSink(Sink):
         steps = [self._form.step_of(line) for line in lines]
         return max(self._note.last + 1, *(step for step in steps if step is not None), 0)
 
-    def _tail(self, note: _Note) -> str:
-        return durable.tail(self._path, note.offset)
-
-    def _read(self) -> _Note:
-        try:
-            fields = codec.read("sink", 1, self._beside.read_text(encoding="utf-8"))
-            note = _Note(**fields)
-        except (TypeError, UnicodeDecodeError):
-            raise codec.damaged("sink") from None
-        numbers: list[Any] = [note.offset, note.last]
-        texts = (note.stream, note.identity, note.tail)
-        sound = all(type(number) is int and number >= 0 for number in numbers)
-        if not sound or not all(isinstance(text, str) for text in texts):
-            raise codec.damaged("sink")
-        return note
+    def _changed(self) -> StoreRefused:
+        return self._refused(
+            "was cut, removed or changed since it was written",
+            f"put the file back, or remove it and '{self._notes.path.name}' to have all releases "
+            "written again",
+        )
 
     def _refused(self, what: str, tip: str) -> StoreRefused:
         return StoreRefused(

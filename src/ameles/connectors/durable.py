@@ -20,11 +20,6 @@ def digest(path: Path, start: int, stop: int) -> str:
         return hashlib.sha256(file.read(stop - start)).hexdigest()
 
 
-def head(path: Path, offset: int) -> str:
-    """The digest of a file's first bytes, of those before ``offset``."""
-    return digest(path, 0, min(SPAN, offset))
-
-
 def tail(path: Path, offset: int) -> str:
     """The digest of a file's last bytes before ``offset``."""
     return digest(path, max(0, offset - SPAN), offset)

@@ -2,24 +2,31 @@
 
 A text file may grow, and its old bytes must stay.  A Parquet file never changes.  A name, device
 and inode are kept for people and for following a file that moves; they decide nothing.
+
+The mark of a file that is gone stays for ever: a disk that is mounted again, a rotated file that
+is put back, a folder that is synchronised may bring the file back, and without its mark its events
+would be counted twice.  Nothing here can tell that this will not happen.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from ameles.connectors.durable import SPAN, digest, head, tail
+from ameles.connectors.durable import SPAN, digest
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 
 _FOOTER = 16 << 20  # bytes of a Parquet footer that are digested at the most
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Mark:
     """One file, taken up to ``offset``."""
 
@@ -34,18 +41,17 @@ class Mark:
     @classmethod
     def of(cls, path: Path, name: str, offset: int) -> Self:
         """A text file, taken up to here."""
-        status = path.stat()
-        with path.open("rb") as file:
-            file.seek(max(0, offset - 1))
-            within = offset > 0 and file.read(1) != b"\n"
+        with path.open("rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            head, tail, last = _edges(file.fileno(), offset)
         return cls(
             name=name,
             device=status.st_dev,
             inode=status.st_ino,
             offset=offset,
-            head=head(path, offset),
-            tail=tail(path, offset),
-            within=within,
+            head=head,
+            tail=tail,
+            within=last not in (b"", b"\n"),
         )
 
     @classmethod
@@ -69,16 +75,28 @@ class Mark:
 
     def fits(self, path: Path) -> bool:
         """Whether a text file still has the bytes that were taken."""
-        return (
-            path.stat().st_size >= self.offset
-            and head(path, self.offset) == self.head
-            and tail(path, self.offset) == self.tail
-        )
+        with path.open("rb", buffering=0) as file:
+            if os.fstat(file.fileno()).st_size < self.offset:
+                return False
+            return _edges(file.fileno(), self.offset)[:2] == (self.head, self.tail)
+
+    @cached_property
+    def json(self) -> str:
+        """For a position; made once, since most files of many do not change."""
+        return json.dumps(asdict(self), separators=(",", ":"))
 
     def fits_parquet(self, path: Path) -> bool:
         """Whether this is the Parquet file that was taken."""
         now = Mark.of_parquet(path, self.name)
         return (now.offset, now.head, now.tail) == (self.offset, self.head, self.tail)
+
+
+def _edges(handle: int, offset: int) -> tuple[str, str, bytes]:
+    """The digests of a file's first and last bytes before a place, and the last of them."""
+    first = os.pread(handle, min(SPAN, offset), 0)
+    last = first if offset <= SPAN else os.pread(handle, SPAN, offset - SPAN)
+    digests = [hashlib.sha256(part).hexdigest() for part in (first, last)]
+    return digests[0], digests[1], last[-1:]
 
 
 def replaced(name: str) -> StoreRefused:
@@ -93,8 +111,8 @@ def replaced(name: str) -> StoreRefused:
 
 def to_json(kind: str, marks: Iterable[Mark]) -> str:
     """A position: the files that were taken, and how far."""
-    files = [asdict(mark) for mark in marks]
-    return codec.write("position", 1, {"kind": kind, "files": files})
+    start = codec.write("position", 1, {"kind": kind, "files": []}).removesuffix("]}")
+    return f"{start}{','.join(mark.json for mark in marks)}]}}"
 
 
 def from_json(kind: str, text: str | None) -> dict[str, Mark]:
@@ -136,8 +154,3 @@ def last_newline(path: Path, start: int, end: int) -> int:
                 return block + found + 1
             end = block
     return start
-
-
-def size_of(path: Path) -> int:
-    """The bytes of a file."""
-    return os.stat(path).st_size

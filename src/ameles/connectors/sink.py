@@ -21,6 +21,7 @@ class Sink(ABC):
     """Where releases go."""
 
     name: str  # the same in every run, such as csv:releases.csv
+    knows: bool = True  # what it has; if not, the store keeps that for it
 
     @abstractmethod
     def last(self) -> int:
@@ -28,7 +29,8 @@ class Sink(ABC):
 
     @abstractmethod
     def first_needed(self, sent: int) -> int:
-        """The first step that ``write`` needs; ``sent`` is the last that the store has sent."""
+        """The first step that ``write`` needs; ``sent`` is the last that the store has sent, for
+        a sink that does not know."""
 
     @abstractmethod
     def write(self, rows: Iterable[Row], through: int) -> None:

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import duckdb
@@ -85,8 +86,14 @@ def find_files(text: str, base: Path) -> tuple[Found, ...]:
     names = [text]
     if glob.has_magic(text) and not (base / text).is_file():
         names = sorted(glob.glob(text, root_dir=base, recursive=True))
-    paths = ((name, base / name) for name in names)
-    return tuple(Found(name, path) for name, path in paths if os.path.isfile(path))
+    files = (_found(name, base) for name in names)
+    return tuple(file for file in files if os.path.isfile(file.path))
+
+
+@lru_cache(maxsize=1 << 16)
+def _found(name: str, base: Path) -> Found:
+    """Made once: a watched folder is listed with every step."""
+    return Found(name, base / name)
 
 
 def sizes(files: Iterable[Found]) -> dict[str, int]:

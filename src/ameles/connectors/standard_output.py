@@ -16,6 +16,8 @@ _AT_ONCE = 10_000  # rows in memory
 class StandardOutput(Sink):
     """Lines for the next program; the header comes with the first step alone."""
 
+    knows = False
+
     def __init__(self, name: str, form: Format) -> None:
         self.name = name
         self._form = form

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
 import duckdb
 import numpy as np
 
-from ameles.connectors import marks
 from ameles.connectors.duck import quiet
+from ameles.connectors.known import Known, readable
 from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, blocks, chunks, text
 from ameles.connectors.marks import Mark, last_newline, replaced
-from ameles.connectors.source import Found, Reading, Source, find_files, sizes, unreadable
+from ameles.connectors.source import Found, Reading, Source, find_files
 
 _VIEW = "ameles_text"
 LINES = f"(SELECT unnest(string_split(chunk, chr(10))) AS line FROM {_VIEW})"
@@ -65,6 +66,7 @@ class TextSource(Source):
         self._pattern = pattern
         self._base = base
         self._dialect = dialect
+        self._known = Known(base)
 
     def names(self) -> tuple[str, ...]:
         if not self._dialect.header:
@@ -84,32 +86,40 @@ class TextSource(Source):
         return ()
 
     def ends(self) -> dict[str, int]:
-        return sizes(self._files())
+        """By what a file is and not by its name, which it may lose before it is read."""
+        found = {}
+        for file in self._files():
+            with contextlib.suppress(OSError):  # gone since it was listed
+                status = os.stat(file.path)
+                found[_identity(status)] = status.st_size
+        return found
 
     def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> TextReading:
-        taken = marks.from_json("text", position)
-        files = [file for file in self._files() if ends is None or file.name in ends]
-        self._follow_names(files, taken)
+        taken = self._known.taken(position)
+        files = self._files()
+        status = self._known.follow(files, taken)
         segments = []
         for file in files:
-            segment = self._segment(file, taken.get(file.name), ends)
+            end, live = status[file.name].st_size, ends is not None
+            if ends is not None:
+                end = min(end, ends.get(_identity(status[file.name]), 0))
+            segment = self._segment(file, taken.get(file.name), end, whole=live)
             if segment is not None:
                 segments.append(segment)
                 taken[file.name] = segment.mark
-        return TextReading(self._dialect, segments, marks.to_json("text", taken.values()))
+        return TextReading(self._dialect, segments, self._known.position(taken))
 
     def _files(self) -> tuple[Found, ...]:
         return find_files(self._pattern, self._base)
 
-    def _segment(
-        self, file: Found, known: Mark | None, ends: Mapping[str, int] | None
-    ) -> Segment | None:
-        """What to read of a file; None if it has nothing that was not taken."""
+    def _segment(self, file: Found, known: Mark | None, end: int, *, whole: bool) -> Segment | None:
+        """What to read of a file, in whole lines if so; None if it has nothing new."""
         start = known.offset if known else 0
-        with _readable(file):
-            end = marks.size_of(file.path)
-            if ends is not None:
-                end = last_newline(file.path, start, min(end, ends[file.name]))
+        if end <= start:
+            return None
+        with readable(file):
+            if whole:
+                end = last_newline(file.path, start, end)
             if end <= start:
                 return None
             names, body = self._header(file)
@@ -119,32 +129,9 @@ class TextSource(Source):
             return Segment(file, body, mark, names, within=False)
         return Segment(file, known.offset, mark, names, within=known.within)
 
-    def _follow_names(self, files: list[Found], taken: dict[str, Mark]) -> None:
-        """A file that was renamed keeps its mark; one that is no longer itself is refused."""
-        moved = {}
-        for file in files:
-            with _readable(file):
-                mark = taken.get(file.name)
-                if mark is not None and not mark.fits(file.path):
-                    moved[file.name] = taken.pop(file.name)
-        for mark in taken.values():
-            if mark.offset and not (self._base / mark.name).is_file():
-                moved[mark.name] = mark
-        for file in files:
-            with _readable(file):
-                found = [m for m in moved.values() if m.offset and m.fits(file.path)]
-            if found and file.name not in taken:
-                mark = max(found, key=lambda one: one.offset)
-                del moved[mark.name]
-                taken.pop(mark.name, None)
-                taken[file.name] = replace(mark, name=file.name)
-        for name in moved:
-            if name not in taken:  # its name is there, with something else in it
-                raise replaced(name)
-
     def _header(self, file: Found) -> tuple[tuple[str, ...], int]:
         """A file's columns, and where its events begin."""
-        with _readable(file), file.path.open("rb") as opened:
+        with readable(file), file.path.open("rb") as opened:
             first = opened.readline(LONGEST + 1)
         mark = len(BYTE_ORDER_MARK) if first.startswith(BYTE_ORDER_MARK) else 0
         if not self._dialect.header:
@@ -174,7 +161,7 @@ class TextReading(Reading):
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
         for segment in self._segments:
-            with _readable(segment.file), FileIO(segment.file.path) as opened:
+            with readable(segment.file), FileIO(segment.file.path) as opened:
                 opened.seek(segment.start)
                 read = _up_to(opened, segment)
                 lines = blocks(read, within=segment.within)
@@ -222,13 +209,6 @@ def _up_to(opened: FileIO, segment: Segment) -> Callable[[int], bytes]:
     return read
 
 
-@contextlib.contextmanager
-def _readable(file: Found) -> Iterator[None]:
-    try:
-        yield
-    except OSError:
-        failed = True
-    else:
-        failed = False
-    if failed:
-        raise unreadable(file.name)
+def _identity(status: os.stat_result) -> str:
+    """What a file is, whatever its name."""
+    return f"{status.st_dev}:{status.st_ino}"

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from ameles.core import codec
@@ -66,7 +67,7 @@ class Recipe:
         except (AmelesError, *_UNFIT) as problem:
             raise codec.damaged("recipe") from problem
 
-    @property
+    @cached_property
     def fingerprint(self) -> bytes:
         """32 bytes that tell this recipe from every other one."""
         return hashlib.sha256(self.to_json().encode()).digest()

@@ -12,6 +12,7 @@ from ameles.core.guarantee import Unit
 from ameles.engine.condition import check_condition
 from ameles.engine.problems import Problem, problems_of
 from ameles.engine.sections import PrivacySection, SinkSection, StoreSection, StreamSection
+from ameles.engine.seized_users import seized_users
 from ameles.engine.terms import terms_of
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure
@@ -175,6 +176,15 @@ class Checking:
             )
         if privacy.intrusions != "none":
             self._pan_private(stream, privacy)
+        elif privacy.restarts:
+            self.problems.append(
+                Problem(
+                    "privacy.restarts",
+                    "They are for a state that may be seized.",
+                    why="a secret state is in the store and is never erased, so it is not lost",
+                    tip='leave it out, or intrusions = "one"',
+                )
+            )
 
     def _pan_private(self, stream: StreamSection, privacy: PrivacySection) -> None:
         """What a state that may be seized asks of its plan."""
@@ -207,14 +217,7 @@ class Checking:
                 )
             )
         if privacy.unit != "event":
-            self.problems.append(
-                Problem(
-                    "privacy.unit",
-                    f"{asked} protects single events.",
-                    why="to bound what a user adds, the state would have to tell users apart",
-                    tip='unit = "event"',
-                )
-            )
+            self.problems += seized_users(stream, privacy)
 
     def _release_across(
         self, release: Measure, stream: StreamSection, privacy: PrivacySection, unit: Unit

@@ -11,19 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from ameles.connectors.source import Source, open_source
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.exceptions import PlanError
+from ameles.core.exceptions import BadInput, PlanError
 from ameles.core.mechanism import Noise
 from ameles.engine.clock import microseconds
 from ameles.engine.launching import check_unchanged, launch
 from ameles.engine.line import lines_of
 from ameles.engine.outlets import Outlets
 from ameles.engine.plan import Plan
+from ameles.engine.restarting import Restarting
 from ameles.engine.sealed import SealedSession, Sealing
 from ameles.engine.session import Report as Report
 from ameles.engine.session import Session
@@ -39,6 +41,7 @@ class Engine:
     """One plan on one store.
 
     ``noise`` replaces the operating system's in tests; the store is then marked for ever.
+    ``restart`` says what happened to the state of a pan-private stream, which then begins anew.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class Engine:
         store: Store,
         *,
         noise: Noise | None = None,
+        restart: str | None = None,
         progress: Callable[[int, int], None] = lambda done, of: None,
         memory: int = MEMORY,
         batch: int = BATCH,
@@ -54,6 +58,7 @@ class Engine:
         self.plan = plan
         self.store = store
         self._noise = noise
+        self._restart = restart
         self._progress = progress
         self._memory = memory
         self._batch = batch
@@ -107,12 +112,15 @@ class Engine:
                 lines = lines_of(transaction, self.plan, stream, self._noise)
             given = self.plan, self.store, stream, lines, outlets
             return Session(*given, **options)
-        vault, snapshots = Sealing(self.plan, stream.identity).open()
+        opened = Restarting(self.plan, self.store, stream, self._noise).open(self._restart)
+        self._restart, vault = None, opened.vault
         try:
             with self.store.reading() as transaction:
-                lines = lines_of(transaction, self.plan, stream, self._noise, snapshots)
+                lines = lines_of(transaction, self.plan, stream, self._noise, opened.snapshots)
+            for line in lines:
+                line.terms = replace(line.terms, ended=opened.ended)
             given = self.plan, self.store, stream, lines, outlets
-            return SealedSession(*given, vault=vault, **options)
+            return SealedSession(*given, vault=vault, base=opened.base, **options)
         except BaseException:
             vault.close()
             raise
@@ -154,6 +162,12 @@ class Engine:
         name = self.plan.stream.name
         with self.store.reading() as transaction:
             stream = transaction.stream(name)
+        if self._restart is not None and (stream is None or not self._sealed):
+            raise BadInput(
+                "There is nothing to restart: this stream has lost no state.",
+                why="it was not launched yet" if self._sealed else 'it has intrusions = "none"',
+                tip="ameles run, without --restart",
+            )
         if stream is not None:
             check_unchanged(self.plan, stream)
             return stream, False

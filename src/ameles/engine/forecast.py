@@ -12,6 +12,7 @@ from ameles.core.recipe import Recipe
 from ameles.engine.clock import instant
 from ameles.engine.durations import Duration
 from ameles.engine.plan import Plan
+from ameles.engine.shared_cells import seized_why, shared_cells
 from ameles.measures.alert import Alert
 from ameles.measures.measure import Measure
 
@@ -56,7 +57,7 @@ def _forecast(plan: Plan, release: Measure, steps: tuple[int, int, int]) -> Fore
         recipe=recipe.to_json(),
         steps=steps,
         half_widths=(half[0], half[1], half[2]),
-        of=release.forecast,
+        of=release.forecast_of(plan.terms(release)),
         why=_why(plan, release),
     )
 
@@ -66,6 +67,8 @@ def _why(plan: Plan, release: Measure) -> str:
     if isinstance(release, Alert):
         alarms = _counted(release.times, "alarm")
         return f"quiet steps then cost nothing: its noise is for {alarms}, however many steps"
+    if plan.privacy.intrusions != "none" and plan.privacy.unit != "event":
+        return seized_why(plan.recipes[release.name])
     window, horizon = plan.window(release), plan.stream.horizon
     if window == 1:
         about = "single steps"
@@ -95,6 +98,10 @@ def in_words(plan: Plan) -> list[str]:
         sentences.append(_learned(plan))
     if privacy.intrusions != "none":
         sentences.append(_seized(plan))
+        if privacy.unit != "event":
+            sentences += shared_cells(plan)
+        if privacy.restarts:
+            sentences.append(_restarts(plan))
     late = "counted in the next open step" if stream.late == "next" else "dropped"
     sentences.append(f"Events that come after their step was released are {late}.")
     return sentences
@@ -105,6 +112,14 @@ def _protected(plan: Plan) -> str:
     whole = "Everything published, taken together, hardly changes"
     if privacy.unit == "event":
         return f"{whole} if one event is added or removed: one event, not one person."
+    if privacy.intrusions != "none":
+        within = "" if privacy.window is None else f" within {privacy.window}"
+        alone = (
+            ""
+            if privacy.window is None
+            else " The loss is per window: over several windows it adds up."
+        )
+        return f"{whole} if one user's events{within} are added or removed, however many.{alone}"
     kept = (
         f"of each, at most {_counted(privacy.max_per_step or 1, 'event')} in a step and events in "
         f"at most {_counted(privacy.max_steps or 1, 'step')} count, and the others are dropped"
@@ -124,10 +139,28 @@ def _seized(plan: Plan) -> str:
         "announced": "again and again, if each time is announced before the next",
         "every": "at every step, whether anybody notices or not",
     }[plan.privacy.intrusions]
+    events = plan.privacy.unit == "event"
+    what = "what an event was" if events else "whether a user came"
+    arrived = "that one arrived" if events else "that events arrived"
     return (
         f"What it keeps may be seized {often}: together with everything published it tells no "
-        "more than this about what an event was; that one arrived, and when, it may tell."
+        f"more than this about {what}; {arrived}, and when, it may tell."
     )
+
+
+def _restarts(plan: Plan) -> str:
+    """How often it may begin anew, and at what price."""
+    privacy = plan.privacy
+    often = "once" if privacy.restarts == 1 else f"{privacy.restarts} times"
+    if privacy.unit == "event":
+        price = (
+            "this costs nothing more, since an event is in one of the parts; totals go on, each "
+        )
+        price += "time with one noise more"
+    else:
+        price = f"epsilon is divided among the {privacy.epochs_paid} parts, since a user may come "
+        price += "in each; users are then counted anew"
+    return f"If its state is lost it can begin anew {often}: {price}."
 
 
 def _learned(plan: Plan) -> str:

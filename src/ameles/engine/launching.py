@@ -52,7 +52,7 @@ def launch(
     ledger = transaction.ledger(population, noise=noise, unit=plan.unit)
     if ledger is None:
         raise StoreRefused(f"Population '{population}' cannot be found after it was opened.")
-    recipes = {key: bought(recipe) for key, recipe in plan.recipes.items()}
+    recipes = {key: bought(recipe) for key, recipe in plan.purchases.items()}
     runs = ledger.launch(recipes, on=name, why=f"plan of stream '{name}'")
     entries = {entry.run: entry.number for entry in ledger.entries}
     stream = transaction.add_stream(
@@ -63,7 +63,7 @@ def launch(
         salt=os.urandom(32),
         launched=datetime.now(UTC),
     )
-    snapshots = {key: run.snapshot() for key, run in runs.items()}
+    snapshots = {key: runs[key].snapshot() for key in plan.recipes}
     if seal is not None:
         seal(snapshots)
         snapshots = dict.fromkeys(snapshots, b"")

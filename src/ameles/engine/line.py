@@ -17,7 +17,7 @@ from ameles.engine.plan import Plan
 from ameles.measures.measure import Measure, Terms
 from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.noise.arrays import IntArray
-from ameles.store import StreamRecord, Transaction
+from ameles.store import ReleaseState, StreamRecord, Transaction
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Line:
     terms: Terms
     recipe: Recipe
     run: Any
-    entry: int
+    state: ReleaseState  # as it was last kept
     series: int
     history: IntArray  # the public outputs of the last window
 
@@ -74,8 +74,8 @@ class Line:
             published.label,
         )
         history = self.history.astype("<i8").tobytes()
-        state = state_of(self.recipe, snapshot, self.entry, history)
-        transaction.set_state(stream, self.measure.name, state)
+        self.state = replace(self.state, snapshot=snapshot, history=history)
+        transaction.set_state(stream, self.measure.name, self.state)
 
 
 def lines_of(
@@ -110,9 +110,14 @@ def lines_of(
                 terms=terms,
                 recipe=recipe,
                 run=ledger.resume(bought(recipe), snapshot),
-                entry=state.entry,
+                state=state_of(recipe, b"", state.entry, b""),  # in the words of this version
                 series=series[release.name],
-                history=_history(state.history, terms.window or 0, release.question.width),
+                # of a state that may be lost the last outputs at least: a restart goes on there
+                history=_history(
+                    state.history,
+                    max(terms.window or 0, 0 if sealed is None else 1),
+                    release.question.width,
+                ),
             )
         )
     return lines

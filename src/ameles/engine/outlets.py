@@ -46,8 +46,10 @@ class Outlets:
         """Sends each sink what it does not have yet."""
         for sink in self._sinks:
             with store.reading() as transaction:
-                first = sink.first_needed(transaction.sent(stream, sink.name))
+                sent = 0 if sink.knows else transaction.sent(stream, sink.name)
+                first = sink.first_needed(sent)
                 if first <= stream.released:
                     sink.write(transaction.release_rows(stream, first=first), stream.released)
-            with store.writing() as transaction:
-                transaction.set_sent(stream, sink.name, stream.released)
+            if not sink.knows and sent < stream.released:
+                with store.writing() as transaction:
+                    transaction.set_sent(stream, sink.name, stream.released)

@@ -88,12 +88,13 @@ class Plan:
 
     @cached_property
     def shares(self) -> dict[str, Loss]:
-        """What each release spends: its share of the plan's loss."""
+        """What each release spends in an epoch: its share of the plan's loss."""
         shares = default_shares(
             [(release, self.terms(release)) for release in self.releases], self.privacy.delta
         )
+        epochs = self.privacy.epochs_paid
         return {
-            release.name: _part(self.loss, share)
+            release.name: _part(self.loss, share / epochs)
             for release, share in zip(self.releases, shares, strict=True)
         }
 
@@ -103,6 +104,16 @@ class Plan:
         return {
             release.name: release.recipe(self.terms(release), self.shares[release.name])
             for release in self.releases
+        }
+
+    @property
+    def purchases(self) -> dict[str, Recipe]:
+        """All that is bought at launch: the mechanisms, and those of reserved epochs."""
+        reserved = range(1, self.privacy.epochs_paid)
+        return self.recipes | {
+            reserved_name(name, restart): recipe
+            for restart in reserved
+            for name, recipe in self.recipes.items()
         }
 
     def to_json(self) -> str:
@@ -150,6 +161,11 @@ def check_plan(document: Mapping[str, Any], base: Path = Path()) -> Plan:
     if sections is None:
         raise BadPlan(checking.problems)
     return Plan(*sections, base)
+
+
+def reserved_name(release: str, restart: int) -> str:
+    """What an epoch of a release is called in the ledger that was paid for in advance."""
+    return f"{release} (restart {restart})"
 
 
 def _part(loss: Loss, share: Any) -> Loss:

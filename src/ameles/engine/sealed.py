@@ -21,10 +21,13 @@ import numpy as np
 from ameles.connectors import durable
 from ameles.connectors.source import Reading
 from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.engine.folding import Folding
 from ameles.engine.pending import Totals
 from ameles.engine.plan import Plan
 from ameles.engine.session import Session
-from ameles.engine.vault import EpochEnded, FileSlot, MemorySlot, Slot, Vault
+from ameles.engine.vault import EpochEnded, FileSlot, MemorySlot, Slot, Vault, VaultMissing
+from ameles.engine.vault.problems import told
+from ameles.mechanisms.continual.halted import CODE, Halted
 from ameles.noise.arrays import IntArray
 from ameles.store import StreamRecord
 
@@ -74,49 +77,49 @@ def unpacked(state: bytes) -> list[bytes]:
 
 def _make_durably(folder: Path) -> None:
     """A folder for its owner alone, with those above it, which are there after a power cut too."""
-    missing = []
-    while not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    for each in reversed(missing):
-        each.mkdir(mode=0o700, exist_ok=True)
-        durable.sync_folder(each.parent)
+    missing, place = [], folder
+    while not place.is_dir():
+        missing.append(place)
+        place = place.parent
+    with told(folder, "made"):
+        for each in reversed(missing):
+            each.mkdir(mode=0o700, exist_ok=True)
+            durable.sync_folder(each.parent)
 
 
 class Sealing:
     """The vault of a plan's stream: where it is, and how large a state is."""
 
-    def __init__(self, plan: Plan, identity: UUID) -> None:
+    def __init__(self, plan: Plan, identity: UUID, epoch: int = 1) -> None:
         self._plan = plan
         self._place: dict[str, Any] = {
             "folder": folder_of(plan, identity),
             "slot": slot_of(plan, identity),
             "identity": identity,
             "store": plan.base,
+            "epoch": epoch,
         }
 
-    def create(self, snapshots: Mapping[str, bytes]) -> None:
-        """A new vault with the first state of a stream."""
+    def create(self, snapshots: Mapping[str, bytes], step: int = 0) -> None:
+        """A new vault with the first state of an epoch, which begins after this step.
+
+        After a crash in here it is called again: nothing was folded into what it has made.
+        """
         _make_durably(self._place["folder"])
         slot = self._place["slot"]
         if isinstance(slot, FileSlot):  # which makes its own folder, and not those above it
             _make_durably(slot.place.parent.parent)
         state = packed(snapshots[release.name] for release in self._plan.releases)
-        with Vault.create(size=self._size(len(state)), **self._place) as vault:
-            vault.save(state, step=0)
-        durable.replace(self._sizes(), str(len(state)).encode("ascii"))
+        made = Vault.begun(self._place["folder"], epoch=self._place["epoch"])
+        opened = Vault.open if made else Vault.create
+        with opened(size=self._size(len(state)), **self._place) as vault:
+            vault.save(state, step=step)
+        with told(self._sizes(), "written"):
+            durable.replace(self._sizes(), str(len(state)).encode("ascii"))
 
     def open(self) -> tuple[Vault, dict[str, bytes]]:
         """The vault and the snapshots in it."""
-        try:
-            length = int(self._sizes().read_text(encoding="ascii"))
-        except (OSError, ValueError):
-            raise StoreRefused(
-                "The vault of this stream is not there.",
-                why="its state is not in the store, so that it can be erased",
-                tip="the folder that it was launched in",
-            ) from None
-        vault = Vault.open(size=self._size(length), **self._place)
+        vault = Vault.open(size=self._known_size(), **self._place)
         sealed = vault.load()
         snapshots = [] if sealed is None else unpacked(sealed.state)
         if len(snapshots) != len(self._plan.releases):
@@ -124,6 +127,20 @@ class Sealing:
             raise EpochEnded("The vault has no state of this stream.")
         names = [release.name for release in self._plan.releases]
         return vault, dict(zip(names, snapshots, strict=True))
+
+    def _known_size(self) -> int:
+        try:
+            return self._size(int(self._sizes().read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            pass  # the vault itself says how large it is, if it is there
+        size = Vault.size_of(self._place["folder"])
+        if size is None:
+            raise VaultMissing(
+                "The vault of this stream is not there.",
+                why="its state is not in the store, so that it can be erased",
+                tip="the folder that it was launched in",
+            )
+        return size
 
     def _sizes(self) -> Path:
         folder: Path = self._place["folder"]
@@ -133,12 +150,21 @@ class Sealing:
         return state + sum(8 * release.question.width for release in self._plan.releases)
 
 
+def _numbers(released: Any) -> IntArray:
+    """What a run released, for the vault."""
+    found: IntArray = np.atleast_1d(CODE if isinstance(released, Halted) else released)
+    return found.astype(np.int64)
+
+
 class SealedSession(Session):
     """A session whose state is in a vault."""
 
-    def __init__(self, *given: Any, vault: Vault, **options: Any) -> None:
+    def __init__(self, *given: Any, vault: Vault, base: bytes = b"", **options: Any) -> None:
         super().__init__(*given, **options)
         self._vault = vault
+        # what was released before the last restart, and goes on
+        none = bytes(8 * sum(line.measure.question.width for line in self._lines))
+        self._bases = self._outputs_from(base or none)
 
     def finish(self) -> None:
         """Publishes the step that was sealed and, after a crash, not yet stored."""
@@ -168,7 +194,7 @@ class SealedSession(Session):
         if reading.size:
             self._fold(reading)
         while (step := self.stream.released + 1) <= target:
-            outputs = [np.asarray(line.run.release()) for line in self._lines]
+            outputs = [_numbers(line.run.release()) for line in self._lines]
             self._seal(step, outputs)
             self._store_step(self.stream, step, outputs)
             self._progress(step, target)
@@ -203,6 +229,9 @@ class SealedSession(Session):
     def _fold(self, reading: Reading) -> None:
         stream = self.stream
         step = stream.released + 1
+        if self.plan.privacy.user is not None:
+            self._fold_users(stream, reading)
+            return
         gathered = self._gather(stream, reading, step, step, (), step)
         for line in self._lines:
             question = line.measure.question
@@ -212,6 +241,16 @@ class SealedSession(Session):
             line.run.add(row)
             row.fill(0)
             totals.amounts.fill(0)
+        self._seal(stream.released, None)
+
+    def _fold_users(self, stream: StreamRecord, reading: Reading) -> None:
+        """Each user's events draw the bit of the user's cell anew; nothing else is kept of them."""
+        folding = Folding(self.plan, self._connection(()), stream)
+        for cells in folding.cells(reading):
+            for line in self._lines:
+                found = cells[line.measure.name]
+                line.run.add(found)
+                found.fill(0)
         self._seal(stream.released, None)
 
     def _seal(self, step: int, outputs: list[IntArray] | None) -> None:
@@ -229,7 +268,8 @@ class SealedSession(Session):
         with self._store.writing() as transaction:
             edges = [(step, clock.start_of(step), clock.end_of(step))]
             transaction.add_steps(stream, edges)
-            for line, output in zip(self._lines, outputs, strict=True):
+            for line, output, base in zip(self._lines, outputs, self._bases, strict=True):
                 # the store has no snapshot: what is secret is in the vault alone
-                line.publish(transaction, stream, output.reshape(1, -1), step, b"")
-            transaction.advance(stream, released=step, scheduled=step)
+                line.publish(transaction, stream, (output + base).reshape(1, -1), step, b"")
+            known = transaction.advance(stream, released=step, scheduled=step)
+        self._known = known

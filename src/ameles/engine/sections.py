@@ -17,6 +17,7 @@ from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
 
 Kind = Literal["text", "integer", "number", "boolean", "timestamp"]
 MOST_STEPS = 1 << 40
+MOST_RESTARTS = 100
 
 
 def _instant(value: Any) -> datetime:
@@ -120,6 +121,7 @@ class PrivacySection(Section):
     epsilon: ExactNumber
     delta: ExactNumber = Fraction(0)
     intrusions: Literal["none", "one", "announced", "every"] = "none"
+    restarts: int = Field(default=0, ge=0, le=MOST_RESTARTS)
 
     @field_validator("epsilon", "cap")
     @classmethod
@@ -147,14 +149,19 @@ class PrivacySection(Section):
                     tip='unit = "user", or leave it out',
                 )
             return self
-        missing = [name for name, value in bounds.items() if value is None]
+        needed = bounds if self.intrusions == "none" else {"user": self.user}
+        missing = [name for name, value in needed.items() if value is None]
         if self.unit == "user-window" and self.window is None:
             missing.append("window")
         if missing:
             raise problem(
                 f"The unit {self.unit} needs {', '.join(missing)}.",
-                why="without a bound one user could change everything",
-                tip='user = "device_id", max_per_step = 3, max_steps = 20',
+                why="without a bound one user could change everything"
+                if len(needed) > 1
+                else "whose events they are decides where they count",
+                tip='user = "device_id", max_per_step = 3, max_steps = 20'
+                if len(needed) > 1
+                else 'user = "device_id", and window = "1d" for the unit user-window',
             )
         if self.unit == "user" and self.window is not None:
             raise problem(
@@ -162,6 +169,14 @@ class PrivacySection(Section):
                 tip='unit = "user-window", or leave it out',
             )
         return self
+
+    @property
+    def epochs_paid(self) -> int:
+        """How often the price of an epoch is paid at launch.
+
+        An event is in one epoch, so all of them cost what one does; a user may come in each.
+        """
+        return 1 if self.unit == "event" else 1 + self.restarts
 
     def unit_of(self, every: Duration, zone: str) -> Unit:
         """Who is protected, with a window in steps."""

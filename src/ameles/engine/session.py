@@ -3,6 +3,9 @@
 A transaction holds a batch of steps: source position, secret state and releases together.  Then
 the sinks get what is stored.  If a transaction does not commit, the session is over: its runs have
 drawn noise that nobody saw, and the next session resumes those that the store has.
+
+While a stream is held nobody else changes it, so what the store has of it is read once and then
+known from what was committed.
 """
 
 from __future__ import annotations
@@ -35,6 +38,17 @@ class Report:
     horizon: int | None
 
 
+@dataclass(slots=True)
+class _Kept:
+    """What the store has of a held stream, beside its record."""
+
+    position: str | None
+    waiting: Pending
+
+    def __repr__(self) -> str:
+        return "<_Kept>"
+
+
 class Session:
     """What ``Engine.session()`` gives."""
 
@@ -62,10 +76,14 @@ class Session:
         self._many = max(1, batch // sum(line.width for line in lines))
         self._duck: duckdb.DuckDBPyConnection | None = None
         self._readable: tuple[str, ...] = ()
+        self._known: StreamRecord | None = None  # what was committed last by this session
+        self._known_kept: _Kept | None = None
 
     @property
     def stream(self) -> StreamRecord:
         """The stream as the store has it now."""
+        if self._known is not None:
+            return self._known
         with self._store.reading() as transaction:
             stream = transaction.stream(self.plan.stream.name)
         if stream is None:
@@ -87,17 +105,23 @@ class Session:
     @property
     def position(self) -> str | None:
         """How far the source was taken."""
-        stream = self.stream
-        with self._store.reading() as transaction:
-            return transaction.position(stream)
+        return self._kept.position
+
+    @property
+    def _kept(self) -> _Kept:
+        if self._known_kept is None:
+            stream = self.stream
+            with self._store.reading() as transaction:
+                stored = transaction.pending(stream)
+                waiting = Pending() if stored is None else Pending.from_bytes(stored)
+                self._known_kept = _Kept(transaction.position(stream), waiting)
+        return self._known_kept
 
     def finish(self) -> None:
         """Closes the steps whose events were bounded before a crash, as they were."""
         stream = self.stream
         if stream.scheduled > stream.released:
-            with self._store.reading() as transaction:
-                pending = _pending(transaction, stream)
-            self._close(stream, pending, stream.scheduled, None)
+            self._close(stream, self._kept.waiting, stream.scheduled, None)
 
     def take(
         self,
@@ -128,9 +152,7 @@ class Session:
 
     def close(self) -> None:
         """Lets go of what the session holds."""
-        if self._duck is not None:
-            self._duck.close()
-            self._duck = None
+        self._disconnect()
 
     def _gather(
         self,
@@ -141,41 +163,50 @@ class Session:
         readable: tuple[str, ...],
         arrived: int | None,
     ) -> Gathered:
-        with self._store.reading() as transaction:
+        waiting = self._kept.waiting
+        if not reading.size and not waiting.candidates:
+            return Gathered(waiting, reading.position)  # nothing to ask DuckDB
 
-            def lookup(window: int, users: list[bytes]) -> Seen:
+        def lookup(window: int, users: list[bytes]) -> Seen:
+            with self._store.reading() as transaction:
                 found = transaction.seen(stream, window, users)
-                known = [users[place] for place in found.place]
-                return Seen(window, known, found.steps, found.marks)
+            known = [users[place] for place in found.place]
+            return Seen(window, known, found.steps, found.marks)
 
-            return Gathering(
-                plan=self.plan,
-                duck=self._connection(readable),
-                reading=reading,
-                released=stream.released,
-                target=target,
-                last=last,
-                arrived=arrived,
-                salt=stream.salt,
-                waiting=_pending(transaction, stream),
-                lookup=lookup if stream.released else None,
-            ).gather()
+        return Gathering(
+            plan=self.plan,
+            duck=self._connection(readable),
+            reading=reading,
+            released=stream.released,
+            target=target,
+            last=last,
+            arrived=arrived,
+            salt=stream.salt,
+            waiting=waiting,
+            lookup=lookup if stream.released else None,
+        ).gather()
 
     def _connection(self, readable: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
         """One connection for as long as the files that DuckDB opens are the same."""
-        if self._duck is not None and self._readable != readable:
-            self.close()
+        if self._readable != readable:
+            self._disconnect()
         if self._duck is None:
             zone = self.plan.stream.zone
             self._duck = connect(zone=zone, memory=self._memory, readable=readable)
             self._readable = readable
         return self._duck
 
+    def _disconnect(self) -> None:
+        if self._duck is not None:
+            self._duck.close()
+            self._duck = None
+
     def _close(
         self, stream: StreamRecord, pending: Pending, target: int, gathered: Gathered | None
     ) -> None:
         """Releases all steps up to ``target``, a batch in each transaction."""
         first, released, clock = stream.released + 1, stream.released, self.plan.clock
+        position = self._kept.position if gathered is None else gathered.position
         while True:
             until = min(target, released + self._many)
             with self._store.writing() as transaction:
@@ -189,8 +220,10 @@ class Session:
                     for line in self._lines:
                         line.release(transaction, stream, pending, released + 1, until)
                     pending = pending.after(until)
-                transaction.set_pending(stream, pending.to_bytes())
-                transaction.advance(stream, released=until, scheduled=target)
+                if not (pending.empty and self._kept.waiting.empty):
+                    transaction.set_pending(stream, None if pending.empty else pending.to_bytes())
+                known = transaction.advance(stream, released=until, scheduled=target)
+            self._known, self._known_kept = known, _Kept(position, pending)
             if until > released:
                 self._progress(until - first + 1, target - first + 1)
             released = until
@@ -201,14 +234,10 @@ class Session:
         self, transaction: Transaction, stream: StreamRecord, gathered: Gathered, target: int
     ) -> None:
         """What was read, with the first batch that it is part of."""
-        transaction.set_position(stream, gathered.position)
+        if gathered.position != self._kept.position:
+            transaction.set_position(stream, gathered.position)
         for seen in gathered.seen:
             transaction.set_seen(stream, seen.window, seen.users, seen.steps, seen.marks)
         window = self.plan.unit.window
         if window is not None:
             transaction.forget_seen(stream, target // window)
-
-
-def _pending(transaction: Transaction, stream: StreamRecord) -> Pending:
-    stored = transaction.pending(stream)
-    return Pending() if stored is None else Pending.from_bytes(stored)

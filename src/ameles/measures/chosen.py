@@ -17,15 +17,14 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from ameles.core.guarantee import EVENT, Intrusions
+from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.choose import REFERENCE, compare, points
-from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.laplace_mixture import LaplaceMixture
 
 # Windows are compared at this many steps, spread evenly.
 PLACES = 128
@@ -43,23 +42,6 @@ class Span:
         """Steps at which errors are compared."""
         found = points(self.horizon or REFERENCE)
         return found[:: -(-len(found) // PLACES)]
-
-
-@runtime_checkable
-class Differing(Protocol):
-    """An error that knows the law of differences."""
-
-    def between(self, before: int, t: int) -> LaplaceMixture | GaussianSum:
-        """The law of the noise of a total over steps before + 1, ..., t."""
-        ...
-
-
-def law_of(recipe: CounterRecipe, window: int | None, t: int) -> LaplaceMixture | GaussianSum:
-    """The law of one cell's noise over the span that ends with step t."""
-    error = recipe.error
-    if not isinstance(error, Differing):
-        raise TypeError(error)
-    return error.between(0 if window is None else max(t - window, 0), t)
 
 
 def mean_variance(recipe: CounterRecipe, span: Span) -> float:

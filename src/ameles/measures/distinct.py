@@ -2,25 +2,39 @@
 
 A user counts once: over the stream's life in the cell of the first event that counts, or in every
 step anew.  So one user changes one count by one, or one in each of up to ``max_steps`` steps.
+
+Where the state may be seized, nothing may tell who was there: then users are counted in a
+``table`` of noisy bits (``seized_distinct``), over the stream's life or a user's window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from fractions import Fraction
+from typing import Any, Literal
 
-from ameles.core.guarantee import EVENT
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from ameles.core.guarantee import EVENT, Intrusions
+from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.recipe import Recipe
 from ameles.measures.linear import LinearMeasure
-from ameles.measures.measure import Question, Terms
+from ameles.measures.measure import Published, Question, Terms
 from ameles.measures.refusal import Refusal
+from ameles.measures.seized_distinct import counted, reach, seized_recipe
+from ameles.noise.arrays import IntArray
+
+# A byte each, sealed anew whenever events arrive.
+MOST_CELLS = 1 << 24
 
 
 class Distinct(LinearMeasure):
     """Users, counted."""
 
-    seizable: ClassVar[bool] = False
-
     measure: Literal["distinct"]
+    table: int | None = Field(default=None, ge=2, le=MOST_CELLS)
 
     @property
     def reach(self) -> int:
@@ -37,6 +51,36 @@ class Distinct(LinearMeasure):
         """One step, or each of a user's steps, by one, however many events there are."""
         return (terms.max_steps if self.over == "step" else 1), 1
 
+    def recipe(self, terms: Terms, loss: Loss) -> Recipe:
+        """A counter, or a table that may be seized."""
+        if terms.intrusions is Intrusions.NONE:
+            return super().recipe(terms, loss)
+        return self._seized(terms, loss)
+
+    def variance(self, terms: Terms, loss: Loss) -> float:
+        if terms.intrusions is Intrusions.NONE:
+            return super().variance(terms, loss)
+        # half an interval of 95% is about two deviations
+        return (reach(self._seized(terms, loss), terms.unit.window or terms.horizon or 1) / 2) ** 2
+
+    def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
+        if terms.intrusions is Intrusions.NONE:
+            return super().half_widths(recipe, terms, steps)
+        return np.array([reach(recipe, int(step)) for step in steps])
+
+    def forecast_of(self, terms: Terms) -> str:
+        """Where users share cells, what a cell stands for grows with their number."""
+        if terms.intrusions is Intrusions.NONE:
+            return super().forecast_of(terms)
+        return "a number of users that is small beside the table"
+
+    def publish(
+        self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
+    ) -> Published:
+        if terms.intrusions is Intrusions.NONE:
+            return super().publish(recipe, terms, outputs, first, earlier)
+        return counted(recipe, outputs, first, terms.ended)
+
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
         """Without users, or over a window."""
         yield from super().refusals(terms, weighted=weighted)
@@ -47,6 +91,9 @@ class Distinct(LinearMeasure):
                 why="with single events protected nobody says which of them are of one user",
                 tip='unit = "user", or measure = "count"',
             )
+        if terms.intrusions is not Intrusions.NONE:
+            yield from () if terms.unit == EVENT else self._seized_refusals()
+            return
         if self.over not in ("total", "step"):
             yield Refusal(
                 "over",
@@ -55,3 +102,46 @@ class Distinct(LinearMeasure):
                 "have to be paid for with every step",
                 tip='over = "step", or unit = "user-window" with over = "total"',
             )
+        if self.table is not None:
+            yield Refusal(
+                "table",
+                "It is for a state that may be seized.",
+                why="a secret state has a list of keyed hashes, which counts without collisions",
+                tip='leave it out, or intrusions = "one"',
+            )
+
+    def _seized_refusals(self) -> Iterator[Refusal]:
+        """What a table of noisy bits cannot do."""
+        if self.table is None:
+            yield Refusal(
+                "table",
+                "It needs the number of cells that users are counted in.",
+                why="a state that may be seized has a public size, and no list of who was there",
+                tip="table = 100000: about twice the users that are expected has the least error",
+            )
+        if self.over != "total":
+            yield Refusal(
+                "over",
+                "It must be total.",
+                why="the state does not tell when a user came, so nothing can leave the count",
+                tip='unit = "user-window" with a window that begins anew, of one step or more',
+            )
+        if self.by:
+            yield Refusal(
+                "by",
+                "Users whose state may be seized are counted in one cell.",
+                why="a user may be in several cells, and each would have to be paid for",
+                tip="a release for each cell, with where and a share of its own",
+            )
+
+    def _seized(self, terms: Terms, loss: Loss) -> Recipe:
+        if not isinstance(loss, Pure | Approx):
+            raise TypeError(loss)
+        return seized_recipe(
+            cells=self.table or 2,
+            epsilon=loss.epsilon,
+            delta=loss.delta if isinstance(loss, Approx) else Fraction(0),
+            steps=terms.unit.window or terms.horizon or 1,
+            horizon=terms.horizon,
+            windows=terms.unit.window is not None,
+        )

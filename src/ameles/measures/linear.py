@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.recipe import Recipe
+from ameles.measures.ahead import ahead
 from ameles.measures.chosen import Span, chosen, mean_variance
+from ameles.measures.laws import error_of, law_of
 from ameles.measures.measure import BETA, Measure, Published, Terms
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.pan_private.counter import PanPrivateCounter
-from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
+from ameles.mechanisms.laplace_mixture import LaplaceMixture, quantiles
 from ameles.noise.arrays import IntArray
 
 
@@ -38,8 +39,12 @@ class LinearMeasure(Measure):
         """How many steps one unit may change, and each by how much."""
         return terms.max_steps, terms.per_step * self.reach
 
-    def recipe(self, terms: Terms, loss: Loss) -> CounterRecipe:
+    def recipe(self, terms: Terms, loss: Loss) -> Recipe:
         """The counter with the smallest error over this span."""
+        return self.counter(terms, loss)
+
+    def counter(self, terms: Terms, loss: Loss) -> CounterRecipe:
+        """The same, known to be a counter."""
         steps, bound = self.contributions(terms)
         if not isinstance(loss, Pure | Approx):
             raise TypeError(loss)
@@ -56,7 +61,7 @@ class LinearMeasure(Measure):
 
     def variance(self, terms: Terms, loss: Loss) -> float:
         span = Span(window=terms.window, horizon=terms.horizon)
-        return mean_variance(self.recipe(terms, loss), span) / self.largest**2
+        return mean_variance(self.counter(terms, loss), span) / self.largest**2
 
     def spans(self, terms: Terms, outputs: IntArray, earlier: IntArray) -> IntArray:
         """The released totals over the span that ends with each step."""
@@ -69,12 +74,7 @@ class LinearMeasure(Measure):
         self, recipe: Recipe, terms: Terms, steps: IntArray, beta: float = BETA
     ) -> NDArray[np.float64]:
         """What the noise of one cell's span does not exceed, but with probability beta."""
-        error = counter_of(recipe).error
-        if terms.announced and isinstance(recipe, PanPrivateCounter | PanPrivateTreeCounter):
-            error = recipe.error_after(terms.announced)
-        if terms.window is None:
-            return error.bounds(steps, beta)
-        return error.between_bounds(np.maximum(steps - terms.window, 0), steps, beta)
+        return ahead(_noise, steps, recipe, terms, beta, horizon=terms.horizon)
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
         return self.noise(recipe, terms, steps)
@@ -86,6 +86,22 @@ class LinearMeasure(Measure):
         totals = self.spans(terms, outputs, earlier)
         half = whole(self.half_widths(recipe, terms, steps))[:, None]
         return Published(value=totals, low=totals - half, high=totals + half)
+
+
+def _noise(steps: IntArray, recipe: Recipe, terms: Terms, beta: float) -> NDArray[np.float64]:
+    counter = counter_of(recipe)
+    if terms.ended:
+        found = [
+            law_of(counter, terms.window, t, announced=terms.announced, ended=terms.ended)
+            for t in steps.tolist()
+        ]
+        # a state that may be lost has Laplace noise
+        laws = [law for law in found if isinstance(law, LaplaceMixture)]
+        return quantiles(laws, beta).astype(np.float64)
+    error = error_of(counter, terms.announced)
+    if terms.window is None:
+        return error.bounds(steps, beta)
+    return error.between_bounds(np.maximum(steps - terms.window, 0), steps, beta)
 
 
 def whole(bounds: NDArray[np.float64]) -> IntArray:

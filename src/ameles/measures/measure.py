@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
-from ameles.core.guarantee import Intrusions, Unit
+from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.loss import Loss
 from ameles.core.recipe import Recipe
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
@@ -45,6 +45,7 @@ class Terms:
     window: int | None  # what the release is about: the last so many steps; None: all so far
     intrusions: Intrusions = Intrusions.NONE  # how often the state may be seized
     announced: int = 0  # how often it was, and was announced
+    ended: tuple[int, ...] = ()  # the last released step of each epoch whose state was lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,19 +121,25 @@ class Measure(Section, ABC):
         declared = self.declared
         for column, values in declared.columns.items():
             if len(set(values)) < len(values):
-                raise problem(f"A key of '{column}' is declared twice.")
+                raise problem(f"A key of '{column}' is declared twice.", tip="each key once")
             if self.other and OTHER in values:
                 raise problem(
-                    f"'{OTHER}' is declared as a key of '{column}', and other = true adds it again."
+                    f"'{OTHER}' is a key of '{column}', and other = true adds it again.",
+                    tip="without other = true, or without that key",
                 )
             if len(declared.values) > 1 and any("/" in value for value in values):
                 raise problem(
-                    f"A key of '{column}' has a slash, which separates the columns of a key."
+                    f"A key of '{column}' has a slash.",
+                    why="a slash separates the columns of a key in what is published",
+                    tip="keys without slashes, or a release for each column",
                 )
         if self.other and not declared.values:
             raise problem("other = true has no meaning without declared keys.", tip=_BY)
         if self.cells > MOST:
-            raise problem(f"It has {self.cells} cells; a release may have up to {MOST}.")
+            raise problem(
+                f"It has {self.cells} cells; a release may have up to {MOST}.",
+                tip="fewer keys, or fewer columns in by",
+            )
         return self
 
     @property
@@ -157,7 +164,17 @@ class Measure(Section, ABC):
 
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
         """Why it cannot be released on these terms; ``weighted``: rows stand for many events."""
-        if terms.intrusions is not Intrusions.NONE and not self.seizable:
+        if terms.intrusions is Intrusions.NONE:
+            return
+        if terms.unit != EVENT:
+            if self.measure != "distinct":
+                yield Refusal(
+                    "measure",
+                    "Of users whose state may be seized only distinct can be released.",
+                    why="to bound what a user adds, the state would have to tell users apart",
+                    tip='measure = "distinct", or unit = "event"',
+                )
+        elif not self.seizable:
             yield Refusal(
                 "measure",
                 f"The state of {self.measure} cannot be seized without loss.",
@@ -182,6 +199,10 @@ class Measure(Section, ABC):
     @abstractmethod
     def variance(self, terms: Terms, loss: Loss) -> float:
         """The mean variance of its noise, in units of what one event adds to one amount."""
+
+    def forecast_of(self, terms: Terms) -> str:
+        """What the forecast's half widths are of, on these terms."""
+        return self.forecast
 
     @abstractmethod
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, model_validator
 
 from ameles.core.recipe import Recipe
+from ameles.measures.ahead import ahead
 from ameles.measures.bins import Bins, Edges
 from ameles.measures.fields import Column, exact_number, problem
 from ameles.measures.keys import Keys
@@ -29,6 +30,7 @@ from ameles.measures.linear import LinearMeasure, counter_of
 from ameles.measures.measure import BETA, NUMERIC, Published, Question, Terms, wrong_kind
 from ameles.measures.ranks import excess_bounds
 from ameles.measures.refusal import Refusal
+from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.noise.arrays import IntArray
 
 Floats = NDArray[np.float64]
@@ -114,14 +116,23 @@ class Quantile(LinearMeasure):
         return Published(value=np.clip(value, low, high), low=low, high=high)
 
     def _bounds(self, recipe: Recipe, terms: Terms, steps: IntArray) -> Floats:
-        return excess_bounds(
-            counter_of(recipe),
-            terms.window,
-            steps.tolist(),
-            bins=self.bins.size,
-            share=float(self.q),
-            beta=BETA,
-        )
+        about = counter_of(recipe), terms, self.bins.size, float(self.q)
+        return ahead(_bounds, steps, *about, horizon=terms.horizon)
+
+
+def _bounds(
+    steps: IntArray, recipe: CounterRecipe, terms: Terms, bins: int, share: float
+) -> Floats:
+    return excess_bounds(
+        recipe,
+        terms.window,
+        steps.tolist(),
+        bins=bins,
+        share=share,
+        beta=BETA,
+        announced=terms.announced,
+        ended=terms.ended,
+    )
 
 
 def _interpolated(below: Floats, share: float, edges: Floats) -> Floats:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.measures.chosen import law_of
+from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.recipe import CounterRecipe
@@ -34,10 +34,13 @@ def excess_bounds(
     bins: int,
     share: float,
     beta: float,
+    announced: int = 0,
+    ended: tuple[int, ...] = (),
 ) -> NDArray[np.float64]:
     """What the noise of the excess at each inner edge does not exceed, but with probability beta.
 
-    One row a step, one column an edge: with 1, 2, ..., bins - 1 bins below it.
+    One row a step, one column an edge: with 1, 2, ..., bins - 1 bins below it.  ``announced`` and
+    ``ended`` are the intrusions and the epochs of the law.
     """
     edges = np.arange(1, bins)
     if not len(edges):
@@ -47,7 +50,7 @@ def excess_bounds(
         nearest = np.searchsorted(places, edges, side="left")
     else:
         nearest = np.searchsorted(places, edges, side="right") - 1
-    laws = [law_of(recipe, window, t) for t in steps]
+    laws = [law_of(recipe, window, t, announced=announced, ended=ended) for t in steps]
     different = {law: row for row, law in enumerate(dict.fromkeys(laws))}
     found = _bounds(list(different), places, bins, share, beta)
     rows = [different[law] for law in laws]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from ameles.core import recipe
 from ameles.core.recipe import Recipe
+from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
+from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.binary import BinaryCounter
@@ -75,6 +77,8 @@ OTHERS: tuple[type[Recipe], ...] = (
     WindowMonitor,
     WindowMonitors,
     Continual,
+    Afresh,
+    Renewed,
     ExactDistinct,
     NoisyDistinct,
 )

@@ -93,6 +93,15 @@ def run_id(snapshot: bytes) -> tuple[str, int]:
     return run.hex(), step
 
 
+def adopted(snapshot: bytes, run: str) -> bytes:
+    """The same state as that of another run, which was paid for and has not begun."""
+    run_id(snapshot)  # refuses what is no snapshot
+    magic, version, fingerprint, _, step, count = _HEAD.unpack_from(snapshot)
+    head = _HEAD.pack(magic, version, fingerprint, bytes.fromhex(run), step, count)
+    body = head + snapshot[_HEAD.size : -_CHECK]
+    return body + hashlib.sha256(body).digest()
+
+
 def _damaged() -> StoreRefused:
     return StoreRefused(
         "This is not a snapshot that Ameles can read.",

@@ -1,11 +1,13 @@
 """The store: what must survive, in one place and one schema."""
 
-from ameles.store.opening import open_store
+from ameles.store.epochs import EpochRecord
+from ameles.store.opening import exists, open_store, public_address
 from ameles.store.records import PopulationRecord, ReleaseState, Seen, Series, StreamRecord
 from ameles.store.store import Store
 from ameles.store.transaction import Transaction
 
 __all__ = [
+    "EpochRecord",
     "PopulationRecord",
     "ReleaseState",
     "Seen",
@@ -13,5 +15,7 @@ __all__ = [
     "Store",
     "StreamRecord",
     "Transaction",
+    "exists",
     "open_store",
+    "public_address",
 ]

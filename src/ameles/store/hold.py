@@ -2,26 +2,36 @@
 
 The lock is ``flock`` on a file beside the store, which stays there: removing it would let two
 processes lock two files of one name.  A process that forks shares its lock with its children.
+
+``flock`` cannot be asked about without being taken.  So where the system has record locks of open
+files, as Linux has, the holder takes one of those too, and who only wants to know asks for it:
+nobody who starts in that moment is refused.  Elsewhere the question is a shared lock, for an
+instant.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store.place import OWNER_ONLY
 
+# What kind of lock, from where, the first byte, how many, and whose.
+_RECORD = struct.Struct("@hhqqi0q")
+_SET = getattr(fcntl, "F_OFD_SETLK", None)
+_ASK = getattr(fcntl, "F_OFD_GETLK", None)
+
 
 @contextmanager
 def held(store: Path, stream: str) -> Iterator[None]:
     """Holds a stream of the store at this path; refused while another does."""
-    name = quote(stream, safe="", errors="surrogatepass")
-    path = store.with_name(f"{store.name}-{name}.lock")
+    path = _path(store, stream)
     try:
         handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, OWNER_ONLY)
     except OSError:
@@ -40,11 +50,41 @@ def held(store: Path, stream: str) -> Iterator[None]:
                 why="two at once would publish two values for one step",
                 tip="again when it is done; a process that died holds nothing",
             ) from None
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, b"%d\n" % os.getpid(), 0)
+        if _SET is not None:
+            fcntl.fcntl(handle, _SET, _record(fcntl.F_WRLCK))
+        with suppress(OSError):  # it only tells others who it is; the lock needs no disk
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         yield
     finally:
         os.close(handle)
+
+
+def is_held(store: Path, stream: str) -> bool:
+    """Whether a process, or this one, holds a stream."""
+    try:
+        handle = os.open(_path(store, stream), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False  # nobody ever did
+    try:
+        if _ASK is not None:
+            answer = fcntl.fcntl(handle, _ASK, _record(fcntl.F_WRLCK))
+            return bool(_RECORD.unpack(answer)[0] != fcntl.F_UNLCK)
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _record(kind: int) -> bytes:
+    return _RECORD.pack(kind, os.SEEK_SET, 0, 0, 0)  # all of the file
+
+
+def _path(store: Path, stream: str) -> Path:
+    name = quote(stream, safe="", errors="surrogatepass")
+    return store.with_name(f"{store.name}-{name}.lock")
 
 
 def _holder(handle: int) -> str:

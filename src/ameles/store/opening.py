@@ -6,8 +6,9 @@ import os
 import re
 from pathlib import Path
 
-from ameles.core.exceptions import BadInput
+from ameles.core.exceptions import AmelesError, BadInput
 from ameles.store.postgres import PostgresStore
+from ameles.store.postgres_address import address_of
 from ameles.store.sqlite import SqliteStore
 from ameles.store.store import Store
 
@@ -22,13 +23,37 @@ def open_store(url: str, *, create: bool = True, patience: float = 10.0) -> Stor
     """
     if not url or "\0" in url or not _encodable(url):
         raise BadInput("The address of a store must be a path.", tip='url = "flu.db"')
+    if _in_postgres(url):
+        return PostgresStore(url, create=create, patience=patience)
     if scheme := _SCHEME.match(url):
-        if scheme[1].lower() in ("postgres", "postgresql"):
-            return PostgresStore(url, create=create, patience=patience)
         raise BadInput(
             f"The address of a store cannot begin with '{scheme[1]}://'.", tip='url = "flu.db"'
         )
     return SqliteStore(Path(url), create=create, patience=patience)
+
+
+def exists(url: str) -> bool:
+    """Whether there is a store at an address, or something else in its place."""
+    return PostgresStore.exists(url) if _in_postgres(url) else Path(url).exists()
+
+
+def public_address(url: str) -> str:
+    """The address of a store as messages may show it: without a password.
+
+    >>> public_address("flu.db"), public_address("postgresql://me:secret@db.example/flu")
+    ('flu.db', 'postgresql://me@db.example/flu')
+    """
+    if not _SCHEME.match(url):
+        return url
+    try:
+        return address_of(url).where
+    except AmelesError:  # nobody knows which part of it is the password
+        return url.partition("://")[0] + "://..."
+
+
+def _in_postgres(url: str) -> bool:
+    scheme = _SCHEME.match(url)
+    return scheme is not None and scheme[1].lower() in ("postgres", "postgresql")
 
 
 def _encodable(path: str) -> bool:

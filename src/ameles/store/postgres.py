@@ -14,7 +14,7 @@ from ameles.store import postgres_migration
 from ameles.store.pool import Pool
 from ameles.store.postgres_address import address_of
 from ameles.store.postgres_driver import driver
-from ameles.store.postgres_hold import Holds
+from ameles.store.postgres_hold import HELD, Holds
 from ameles.store.postgres_problems import refusal
 from ameles.store.postgres_session import PostgresSession
 from ameles.store.postgres_wire import Wire, connect
@@ -54,6 +54,18 @@ class PostgresStore(Store):
             raise
         self._pool.put_back(wire)
 
+    @staticmethod
+    def exists(url: str, *, patience: float = 10.0) -> bool:
+        """Whether the schema of an address has anything in it."""
+        address = address_of(url)
+        wire = connect(address, patience)
+        try:
+            return postgres_migration.version_of(wire, address.schema) != 0
+        except driver().Error as problem:
+            raise refusal(problem, address.where) from None
+        finally:
+            wire.close()
+
     def __repr__(self) -> str:
         return f"<PostgresStore '{self._where}'>"
 
@@ -70,11 +82,15 @@ class PostgresStore(Store):
     def holding(self, stream: str) -> AbstractContextManager[None]:
         return self._holds.held(stream)
 
+    def held(self, stream: str) -> bool:
+        with self._session(False) as session:
+            return bool(session.rows(HELD, (self._holds.number(stream),)))
+
     def check(self) -> None:
         with self._session(False) as session:
             for (table,) in session.rows(_TABLES):
-                # As text, every value is read, also those that are kept apart for their size.
-                session.rows(f'SELECT sum(length(t::text)) FROM "{table}" AS t')
+                # As bytes, every value is read, also those that are kept apart for their size.
+                session.rows(f'SELECT sum(length(record_send(t))) FROM "{table}" AS t')
             if session.rows(_STRAY):
                 raise StoreRefused(
                     f"The store '{self._where}' is damaged.",

@@ -19,12 +19,13 @@ from ameles.store.postgres_driver import driver
 from ameles.store.postgres_problems import LOCKED, refusal, sentence
 from ameles.store.postgres_wire import NAME, Wire
 
-_HOLDER = (
-    "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) "
-    "WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+_LOCK = (
+    "locktype = 'advisory' AND granted AND objsubid = 1 "
     "AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-    "AND (classid::bigint << 32) | objid::bigint = %s"
+    "AND (classid::bigint << 32) | objid::bigint = "
 )
+_HOLDER = f"SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE {_LOCK}%s"
+HELD = f"SELECT 1 FROM pg_locks WHERE {_LOCK}?"
 
 
 def key(schema: str, stream: str | None = None) -> int:
@@ -45,6 +46,10 @@ class Holds:
         self._busy = threading.Lock()  # the connection is in use
         self._held: set[str] = set()
         self._keeper: Wire | None = None
+
+    def number(self, stream: str) -> int:
+        """The number of a stream's lock."""
+        return key(self._schema, stream)
 
     @contextmanager
     def held(self, stream: str) -> Iterator[None]:

@@ -89,22 +89,23 @@ def _migrate(wire: Wire, schema: str, where: str, create: bool, steps: Sequence[
 
 
 def check_private(wire: Wire, schema: str, where: str) -> None:
-    """Refuses a store whose secrets other users of the database may read."""
+    """Refuses a store whose secrets other users of the database may read, or that they change."""
     found = wire.execute(
         "SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END FROM ("
-        "SELECT relowner, (aclexplode(relacl)).grantee FROM pg_class "
-        "WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY(%(secret)s) UNION "
-        "SELECT relowner, (aclexplode(attacl)).grantee FROM pg_class "
+        "SELECT relname, relowner, (aclexplode(relacl)).* FROM pg_class "
+        "WHERE relnamespace = %(schema)s::regnamespace UNION "
+        "SELECT relname, relowner, (aclexplode(attacl)).* FROM pg_class "
         "JOIN pg_attribute ON attrelid = pg_class.oid "
-        "WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY(%(secret)s)"
-        ") AS rights WHERE grantee <> relowner ORDER BY 1",
+        "WHERE relnamespace = %(schema)s::regnamespace"
+        ") AS rights WHERE grantee <> relowner "
+        "AND (relname = ANY(%(secret)s) OR privilege_type <> 'SELECT') ORDER BY 1",
         {"schema": f'"{schema}"', "secret": list(SECRET)},
     ).fetchall()
     if found:
         others = ", ".join(name for (name,) in found)
         raise StoreRefused(
-            f"The secrets of the store '{where}' can be read by {others}.",
-            why="they are exact counts of the open step, and the keys of users' hashes",
+            f"The store '{where}' can be read or changed by {others}.",
+            why="it has secrets, such as exact counts of the open step, and its numbers stay",
             tip=f"REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {others}; "
             f"GRANT SELECT ON {schema}.releases is enough for readers",
         )

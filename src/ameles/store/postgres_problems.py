@@ -84,7 +84,11 @@ _SENTENCES: dict[str, Sentence] = {
         "",
     ),
     "28": _REFUSED,
-    "3D000": ("does not exist", "the server has no database of this name", "createdb"),
+    "3D000": (
+        "does not exist",
+        "the server has no database of this name",
+        "createdb with this name there, or another name in the address",
+    ),
     "3F000": _ABSENT,
     "40": _AT_ONCE,
     "42501": _FORBIDDEN,
@@ -93,6 +97,11 @@ _SENTENCES: dict[str, Sentence] = {
     "53100": _FULL,
     "53200": ("cannot be used", "the server has not enough memory", ""),
     "53300": _BUSY,
+    "54": (
+        "cannot keep this",
+        "it is larger than a database takes in one piece: too many events wait for their step",
+        "steps, or a cut-off, that leave fewer of them open",
+    ),
     "55P03": LOCKED,
     "57014": ("was interrupted", "somebody cancelled the statement", "again"),
     "57P01": GONE,
@@ -117,8 +126,8 @@ _WORDS: tuple[tuple[str, Sentence], ...] = (
         r"SSL|certificate",
         (
             "cannot be reached safely",
-            "the server has no certificate that fits",
-            "sslrootcert=... in the address",
+            "the server does not encrypt, or has no certificate that fits",
+            "sslmode=... and sslrootcert=... in the address, and ssl = on in the server",
         ),
     ),
 )

@@ -17,7 +17,7 @@ from ameles.store.columns import Columns, block, height, is_real
 from ameles.store.postgres_binary import array, copied
 from ameles.store.postgres_driver import driver
 from ameles.store.postgres_problems import READ_ONLY, is_double, refusal, sentence
-from ameles.store.postgres_wire import DEMANDS, Wire, unsafe
+from ameles.store.postgres_wire import DEMANDS, MARK, Wire, unsafe
 from ameles.store.session import Connected, Row
 
 _CHUNK = 4096
@@ -25,7 +25,7 @@ _BLOCK = 1 << 16
 
 # The first look comes after the lock: with REPEATABLE READ it is the moment that is seen.
 _LOOK = (
-    "SELECT (SELECT value FROM meta WHERE name = 'version'), pg_backend_pid(), "
+    f"SELECT (SELECT value FROM meta WHERE name = 'version'), current_setting('{MARK}', true), "
     "current_setting('transaction_read_only'), current_setting('synchronous_commit')"
 )
 READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_LOOK}"
@@ -59,12 +59,12 @@ class PostgresSession(Connected[Wire]):
             cursor = wire.execute(WRITE if self._writable else READ)
             while cursor.nextset():
                 pass
-            version, backend, read_only, durable = cursor.fetchone()
+            version, mark, read_only, durable = cursor.fetchone()
         except self.failures as problem:
             raise self._broken(problem) from None
         number = int(version) if str(version).isdecimal() else -1
         migration.check(number, len(postgres_migration.scripts()), self._where)
-        if backend != wire.backend:
+        if mark != wire.mark:
             raise StoreRefused(
                 f"The store '{self._where}' is behind something that mixes connections.",
                 why="locks and settings of a connection must stay with it",
@@ -79,8 +79,11 @@ class PostgresSession(Connected[Wire]):
     def commit(self) -> None:
         """Keeps everything, durably; refused if a change has failed."""
         self._check_whole()
-        self._close_cursors()
         wire = self._open()
+        try:
+            self._close_cursors()
+        except self.failures as problem:
+            raise self._broken(problem) from None
         try:
             ended = wire.execute("COMMIT").statusmessage
         except self.failures as problem:
@@ -112,7 +115,7 @@ class PostgresSession(Connected[Wire]):
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         try:
-            found: list[Row] = self._open().execute(_marked(sql), values or None).fetchall()
+            found: list[Row] = self._open().ask(_marked(sql), values or None).fetchall()
         except self.failures as problem:
             raise self._broken(problem) from None
         return found

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from uuid import uuid4
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store.postgres_address import Address
@@ -31,6 +32,7 @@ from ameles.store.postgres_problems import (
 
 OLDEST = 140000
 NAME = "ameles"
+MARK = "ameles.connection"  # a setting of the session's own, by which it is known again
 
 SETTINGS = {
     "synchronous_commit": "on",
@@ -49,6 +51,9 @@ SETTINGS = {
     "jit": "off",
 }
 
+LATER_VERSION = 170000
+LATER = {"transaction_timeout": "0"}  # a long replay is one transaction
+
 # What must be so, whoever set it, and why.
 DEMANDS = {
     "synchronous_commit": ("on", "a release could be lost or drawn again after a power cut"),
@@ -59,14 +64,22 @@ DEMANDS = {
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A connection, and the process of the server that it leads to."""
+    """A connection, and the mark of the session that it leads to.
+
+    Behind a pooler it may lead to others, which somebody else uses in between.
+    """
 
     connection: Any
-    backend: int
+    mark: str
 
     def execute(self, sql: str, values: Any = None) -> Any:
         """A cursor with the result; values are written as ``%s``."""
         return self.connection.execute(sql, values)
+
+    def ask(self, sql: str, values: Any = None) -> Any:
+        """The same for one question, answered in bytes: in words, state of more than half a
+        gigabyte could be written and never read again."""
+        return self.connection.execute(sql, values, binary=True)
 
     @property
     def broken(self) -> bool:
@@ -117,23 +130,24 @@ def _prepared(connection: Any, address: Address, patience: float) -> Wire:
             f"The store '{where}' is on a server that is older than Postgres {OLDEST // 10000}.",
             tip="a newer server",
         )
+    mark = uuid4().hex
     wanted = {
         **SETTINGS,
+        **(LATER if connection.info.server_version >= LATER_VERSION else {}),
+        MARK: mark,
         "lock_timeout": f"{max(1, round(1000 * patience))}ms",
         "search_path": f'"{address.schema}", pg_temp',
     }
     sets = ", ".join("set_config(%s, %s, false)" for _ in wanted)
     connection.execute(f"SELECT {sets}", [word for pair in wanted.items() for word in pair])
     asked = ", ".join(f"current_setting('{name}')" for name in DEMANDS)
-    backend, replica, *found = connection.execute(
-        f"SELECT pg_backend_pid(), pg_is_in_recovery(), {asked}"
-    ).fetchone()
+    replica, *found = connection.execute(f"SELECT pg_is_in_recovery(), {asked}").fetchone()
     for (name, (expected, why)), value in zip(DEMANDS.items(), found, strict=True):
         if value != expected:
             raise unsafe(where, name, expected, why)
     if replica:
         raise sentence(READ_ONLY, where)
-    return Wire(connection, backend)
+    return Wire(connection, mark)
 
 
 @cache

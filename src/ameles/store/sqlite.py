@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
-from ameles.store.hold import held
+from ameles.store.hold import held, is_held
 from ameles.store.place import prepare
 from ameles.store.pool import Pool
 from ameles.store.problems import refusal
@@ -82,6 +82,9 @@ class SqliteStore(Store):
 
     def holding(self, stream: str) -> AbstractContextManager[None]:
         return held(self.path, stream)
+
+    def held(self, stream: str) -> bool:
+        return is_held(self.path, stream)
 
     def check(self) -> None:
         with self._session("BEGIN", writable=False) as session:

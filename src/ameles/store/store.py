@@ -35,6 +35,10 @@ class Store(ABC):
         """The right to run a stream, launched or not: one process at a time has it."""
 
     @abstractmethod
+    def held(self, stream: str) -> bool:
+        """Whether anybody holds a stream now; the question is in nobody's way."""
+
+    @abstractmethod
     def check(self) -> None:
         """Reads all of the store and refuses it if it is damaged."""
 

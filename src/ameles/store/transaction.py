@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ameles.store.budgets import Budgets
+from ameles.store.epochs import Epochs
 from ameles.store.intrusions import Intrusions
 from ameles.store.releases import Releases
 from ameles.store.seen import SeenUsers
@@ -10,7 +11,7 @@ from ameles.store.states import States
 from ameles.store.streams import Streams
 
 
-class Transaction(Budgets, Streams, SeenUsers, Releases, States, Intrusions):
+class Transaction(Budgets, Streams, SeenUsers, Releases, States, Intrusions, Epochs):
     """What ``store.writing()`` and ``store.reading()`` give, until their end."""
 
     def __repr__(self) -> str:

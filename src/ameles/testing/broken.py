@@ -5,18 +5,25 @@ Each says which invariants of the docs it violates; it is broken in a victim's p
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from ameles.connectors import appended, parquet_sink, text
 from ameles.connectors.appended import AppendedSink
 from ameles.connectors.sink import Row
 from ameles.core.exceptions import StoreRefused
-from ameles.engine import sealed
+from ameles.engine import follow, sealed, session
+from ameles.engine.gather import Gathering
 from ameles.engine.outlets import Outlets
+from ameles.noise import entropy
 from ameles.store import StreamRecord, Transaction
 from ameles.store import sqlite as settings
 from ameles.store.sqlite_session import SqliteSession
@@ -29,7 +36,7 @@ class Broken:
 
     what: str
     violates: str
-    break_it: Callable[[], None]
+    break_it: Callable[[], object]
 
 
 def _patch(kind: Any, name: str, change: Callable[[Any], Any]) -> None:
@@ -119,6 +126,39 @@ def _vault_unsynced() -> None:
     mock.patch.object(sealed, "_make_durably", make).start()
 
 
+def _with(module: Any, **changed: Any) -> Callable[[], object]:
+    """A module for which the operating system is another."""
+    system = SimpleNamespace(**{**vars(os), **changed})
+    return lambda: mock.patch.object(module, "os", system).start()
+
+
+def _gathering(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[], object]:
+    def gather(**given: Any) -> Gathering:
+        return Gathering(**{**given, **change(given)})
+
+    return lambda: mock.patch.object(session, "Gathering", gather).start()
+
+
+def _copied() -> Callable[[int], bytes]:
+    """Random bytes of a state that every fork has a copy of."""
+    used = count()
+
+    def draw(size: int) -> bytes:
+        drawn = [hashlib.sha512(str(next(used)).encode()).digest() for _ in range(0, size, 64)]
+        return b"".join(drawn)[:size]
+
+    return draw
+
+
+def _clock_believed() -> None:
+    def step_of(self: Any, at: int) -> int:
+        return int(self._session.plan.clock.ended(at)) + 1
+
+    mock.patch.object(follow._Counting, "_step_of", step_of).start()
+    released = _gathering(lambda given: {"released": min(given["released"], given["arrived"] - 1)})
+    released()
+
+
 def _deaf_commit() -> None:
     def change(method: Any) -> Any:
         def commit(self: SqliteSession) -> None:
@@ -133,6 +173,10 @@ def _deaf_commit() -> None:
 
     _patch(SqliteSession, "commit", change)
     _patch(SqliteSession, "end", lambda end: lambda self: end(self) or True)
+
+
+def _nothing(kind: Any, name: str) -> Callable[[], None]:
+    return lambda: _patch(kind, name, lambda method: lambda self, *given: None)
 
 
 BROKEN: dict[str, Broken] = {
@@ -165,4 +209,48 @@ BROKEN: dict[str, Broken] = {
         "the vault's folders do not survive a power cut", "I13", _vault_unsynced
     ),
     "deaf commit": Broken("a commit that failed passes for one", "I13", _deaf_commit),
+    "speechless": Broken(
+        "what the disk refuses to the vault's folder is a surprise",
+        "I13",
+        lambda: _patch(sealed, "told", lambda told: lambda path, doing: nullcontext()),
+    ),
+    "lost position": Broken(
+        "the position in the source is not kept", "I3", _nothing(Transaction, "set_position")
+    ),
+    "late lost": Broken(
+        "late events count in a step that is closed",
+        "I3",
+        _gathering(lambda given: {"released": 0}),
+    ),
+    "missed steps as one": Broken(
+        "the events of all missed steps count in the last of them",
+        "I3",
+        _gathering(lambda given: {"released": max(given["released"], given["target"] - 1)}),
+    ),
+    "clock believed": Broken(
+        "after the clock was set back, events count in a closed step", "I3", _clock_believed
+    ),
+    "half lines": Broken(
+        "a line that is still being written is read",
+        "I3",
+        lambda: _patch(text, "last_newline", lambda newline: lambda path, start, end: end),
+    ),
+    "no hold": Broken(
+        "two processes may run one stream",
+        "I1",
+        lambda: _patch(
+            settings.SqliteStore, "holding", lambda holding: lambda self, stream: nullcontext()
+        ),
+    ),
+    "copied noise": Broken(
+        "forks share the state of a generator", "I7", _with(entropy, urandom=_copied())
+    ),
+    "lines unsynced": Broken(
+        "a sink's note is kept before its lines", "I4", _with(appended, fsync=lambda handle: None)
+    ),
+    "Parquet unsynced": Broken(
+        "a sink's file is replaced by one that is not on the disk",
+        "I4",
+        _with(parquet_sink, fsync=lambda handle: None),
+    ),
 }

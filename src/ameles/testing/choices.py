@@ -34,6 +34,12 @@ class Choices:
         """A number from 0 to ``most``."""
         return most * self.below(1 << 30) / (1 << 30)
 
+    def shuffle(self, things: list[T]) -> None:
+        """Puts things into some order."""
+        for last in range(len(things) - 1, 0, -1):
+            other = self.below(last + 1)
+            things[last], things[other] = things[other], things[last]
+
     def one_of(self, things: Sequence[T]) -> T:
         """One of some things."""
         return things[self.below(len(things))]

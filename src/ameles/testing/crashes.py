@@ -1,23 +1,25 @@
-"""Crashes at every change of a file, and disks that refuse one: what is left goes on.
+"""Crashes at every change of a file, power cuts, and disks that refuse: what is left goes on.
 
-A run is done once and its changes are counted; then, for each change, in a world of its own, it is
-done again up to there.
+A run is rehearsed once.  A crash leaves what its changes made by then, so the disk is laid out from
+them; a disk that was judged is not judged again.  A program that dies by itself at a change, or is
+refused one, is run up to there.
 """
 
 from __future__ import annotations
 
 import errno
-import json
-from dataclasses import dataclass, field, replace
+from collections import Counter
 from pathlib import Path
 
 from ameles.testing.choices import Choices
-from ameles.testing.kills import Outcome, must_end
-from ameles.testing.power import Change, Power, read_changes
-from ameles.testing.shim import Clock, Fault
-from ameles.testing.victims import Job
+from ameles.testing.kills import BASE, Outcome, must_end
+from ameles.testing.marked import MILLION
+from ameles.testing.power import Disk, Power, digest, lay_out
+from ameles.testing.rehearsals import ROWS, Rehearsal
+from ameles.testing.shim import Fault
+from ameles.testing.shown import Shown
 from ameles.testing.witness import Witness
-from ameles.testing.worlds import DAY, REGIONS, START, Shown, World, event, shown_by, truth_of
+from ameles.testing.worlds import REGIONS, World, truth_of
 
 MODES = ("before", "torn", "after")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
@@ -25,91 +27,116 @@ REFUSED = (1, 4)  # what a sink or the store refuses
 EPOCH = "epoch"  # a torn key slot ends it, and nothing else does
 
 
-@dataclass
-class Rehearsal:
-    """A run to its end from a fresh world, and the changes that it made."""
+class Faults:
+    """The faults of one rehearsed run."""
 
-    world: World
-    before: dict[str, bytes]
-    changes: list[Change]
-    lines: list[str] = field(repr=False)
-    job: Job
-    epochs: int = 0  # of vaults, that were ended
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self.rehearsal = rehearsal
+        self.epochs = 0  # of vaults, that were ended
+        self.missed = 0  # changes at which the program should have died, and did not come to
+        self.judged: dict[tuple[str, int], list[str]] = {}
+        self._power = Power(rehearsal.before, rehearsal.changes)
+        self._kept = rehearsal.world.stored()
 
-    @classmethod
-    def of(cls, world: World, *, follow: bool = False) -> Rehearsal:
-        """Rehearses in this world; ``follow``: step by step under a clock."""
-        lines = [
-            event(1 + n % world.horizon, n % 5, REGIONS[n % 3 % 2], n * 4001) for n in range(24)
-        ]
-        scratch = world.folder
-        log, given = scratch.with_suffix(".log"), scratch.with_suffix(".input")
-        job = world.replay()
-        if world.source == "-":
-            rows = [{"n": 4**n, "region": REGIONS[n % 2]} for n in range(6)]
-            given.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-            job = replace(job, stdin=str(given))
-        else:
-            world.append(lines)
-        before = Power.files(world.folder)
-        log.unlink(missing_ok=True)
-        if follow:
-            _step_by_step(world, Clock(scratch.with_suffix(".clock")), given, log)
-        else:
-            must_end(world.victims.run(job, Fault(log=str(log))), Outcome())
-        return cls(world, before, read_changes(log), lines, job)
+    def put(self, part: str, folder: Path, at: int, how: str) -> list[str]:
+        """One of the faults below, by the name of its part in ``./run bench faults``."""
+        match part:
+            case "crashes":
+                return self.crashed(folder, at, how)
+            case "deaths":
+                return self.died(folder, at, how)
+            case "cuts":
+                return self.cut(folder, at, int(how))
+            case "refusals":
+                return self.refused(folder, at, getattr(errno, how))
+        raise ValueError(part)
 
-    def again(self, folder: Path) -> tuple[World, Job]:
-        """The world as it was before, elsewhere, and what to do there."""
-        for path, content in self.before.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (folder / path).write_bytes(content)
-        world = self.world.at(folder)
-        return world, replace(self.job, folder=world.place, root=str(world.folder))
+    def crashed(self, folder: Path, at: int, mode: str) -> list[str]:
+        """The disk after a crash at a change: the next run loses and doubles nothing."""
+        seen = at if mode == "after" else at - 1
+        return self._judged(folder, self._power.crashed(at, mode), seen)
 
-    def verdict(self, world: World, witness: Witness) -> list[str]:
+    def cut(self, folder: Path, at: int, number: int) -> list[str]:
+        """A disk that a power cut after so many changes may leave: the same."""
+        return self._judged(folder, self._power.left(at, Choices("image", number)), at)
+
+    def died(self, folder: Path, at: int, mode: str) -> list[str]:
+        """The program itself dies at one of its own changes: the same."""
+        world = self.rehearsal.again(folder)
+        victim = self.rehearsal.live(world, Fault(at=at, mode=mode))
+        wrong = [] if victim.ended() in (-9, 0) else [f"it did not die: {victim.ended()}"]
+        self.missed += victim.ended() == 0  # followed, it may do in one step what it did in two
+        return wrong + self._verdict(world, Witness(world).look())
+
+    def refused(self, folder: Path, at: int, error: int) -> list[str]:
+        """The disk refuses from a change on; it says so, keeps the data, and goes on later."""
+        world = self.rehearsal.again(folder)
+        victim = self.rehearsal.live(world, Fault(at=at, mode="fail", error=error))
+        wrong = []
+        if victim.ended() not in (0, *REFUSED):
+            said = victim.words.strip().splitlines()[:1]
+            wrong.append(f"I13: {errno.errorcode[error]} ends it with {victim.ended()} {said}")
+        if victim.ended() and "error[" not in victim.words:
+            wrong.append("I13: it says nothing")
+        if "error[bug]" in victim.words:
+            bug = victim.words[victim.words.index("error[bug]") :].splitlines()[0]
+            wrong.append(f"I13: it did not expect {errno.errorcode[error]}: {bug}")
+        if victim.ended() == 0 and len(world.stored()) != len(self._kept):
+            wrong.append("I13: it says that all is well, and nothing is kept")
+        return wrong + self._verdict(world, Witness(world).look())
+
+    def _judged(self, folder: Path, disk: Disk, at: int) -> list[str]:
+        """What is wrong with a disk, of which the sinks had been seen up to a change."""
+        shown = self.rehearsal.shown
+        key = digest(disk), _earliest(shown, at)
+        if key not in self.judged:
+            lay_out(disk, folder)
+            world = self.rehearsal.world.at(folder)
+            witness = Witness(world)
+            witness.note("a sink", shown[at])
+            self.judged[key] = self._verdict(world, witness.look())
+        return self.judged[key]
+
+    def _verdict(self, world: World, witness: Witness) -> list[str]:
         """Runs to the end, and says what is violated."""
         done = Outcome()
+        self.rehearsal.grow(world)
         ended = world.complete()
         if world.kind == "sealed" and ended.ended() == 4 and EPOCH in ended.words:
             self.epochs += 1
             return _ended(world, witness)
         must_end(ended, done)
-        files = world.source != "-" and world.kind == "event" and world.job.noise == "marked"
-        truth = truth_of(self.lines, world.horizon) if files else None
-        return done.wrong + witness.verdict(truth)
+        truth, totals = self._truth(world)
+        return done.wrong + witness.verdict(truth, totals) + _doubled(world)
 
-    def crashed(self, folder: Path, at: int, mode: str) -> list[str]:
-        """Dies at a change; the next run comes to the end with nothing lost or doubled."""
-        world, job = self.again(folder)
-        victim = world.victims.run(job, Fault(at=at, mode=mode))
-        wrong = [] if victim.ended() == -9 else [f"it did not die: {victim.ended()}"]
-        return wrong + self.verdict(world, Witness(world).look())
+    def _truth(self, world: World) -> tuple[Shown | None, dict[str, int] | None]:
+        lines = self.rehearsal.lines
+        if world.source == "-" or world.job.noise != "marked":
+            return None, None
+        if world.kind == "user":
+            # which events of a user are kept is up to a salt, and how many is not
+            daily = {cell: value for cell, value in self._kept.items() if cell[0] != "visits"}
+            return None if self.rehearsal.follow else daily, None
+        if self.rehearsal.follow:
+            count = Counter(line.strip().rpartition(",")[2] for line in lines)
+            return None, {region: count[region] for region in REGIONS}
+        return dict(truth_of(lines, world.horizon)), None
 
-    def refused(self, folder: Path, at: int, error: int) -> list[str]:
-        """The disk refuses from a change on; it says so, keeps the data, and goes on later."""
-        world, job = self.again(folder)
-        victim = world.victims.run(job, Fault(at=at, mode="fail", error=error))
-        wrong = []
-        if victim.ended() not in (0, *REFUSED):
-            said = victim.words.strip().splitlines()[:1]
-            wrong.append(f"I13: {errno.errorcode[error]} ends it with {victim.ended()} {said}")
-        if victim.ended() and not victim.words.startswith("error["):
-            wrong.append("I13: it says nothing")
-        if victim.ended() == 0 and len(world.stored()) != len(self.world.stored()):
-            wrong.append("I13: it says that all is well, and nothing is kept")
-        return wrong + self.verdict(world, Witness(world).look())
 
-    def cut(self, folder: Path, at: int, number: int) -> tuple[list[str], str]:
-        """The power fails after so many changes: what is violated, and which disk that left."""
-        power = Power(self.before, self.changes)
-        digest = power.image(at, Choices("image", number), folder)
-        world = self.world.at(folder)
-        witness = Witness(world)
-        for sink in world.sinks:
-            text = power.seen(at, f"store/{sink}").decode("utf-8", "replace")
-            witness.note(sink, shown_by(sink, text))
-        return self.verdict(world, witness), digest
+def _earliest(shown: list[Shown], at: int) -> int:
+    """From when on the sinks had shown as much."""
+    while at and shown[at] is shown[at - 1]:
+        at -= 1
+    return at
+
+
+def _doubled(world: World) -> list[str]:
+    """Rows of standard input may be lost by a crash, and never count twice."""
+    if world.source != "-" or world.job.noise != "marked":
+        return []
+    daily = [value % MILLION for cell, value in world.stored().items() if cell[0] == "daily"]
+    twice = any(int(sum(daily)) // BASE**row % BASE > 1 for row in range(ROWS))
+    return ["I3: a row of standard input was counted twice"] if twice else []
 
 
 def _ended(world: World, witness: Witness) -> list[str]:
@@ -119,13 +146,3 @@ def _ended(world: World, witness: Witness) -> list[str]:
     return witness.wrong + (
         [f"I4: {lost[0]} was published and is not in the store"] if lost else []
     )
-
-
-def _step_by_step(world: World, clock: Clock, given: Path, log: Path) -> None:
-    clock.set(START.timestamp() + 3600)
-    job = world.follow(clock, given if world.source == "-" else None)
-    victim = world.victims.start(job, Fault(log=str(log)))
-    for day in range(1, world.horizon + 1):
-        clock.set(START.timestamp() + day * DAY + 3600)
-        world.wait_for(day)
-    must_end(victim, Outcome())

@@ -17,9 +17,10 @@ from ameles.testing.marked import MILLION
 from ameles.testing.shim import Clock
 from ameles.testing.victims import Victim, Victims
 from ameles.testing.witness import Witness
-from ameles.testing.worlds import DAY, REGIONS, START, World, event, truth_of
+from ameles.testing.worlds import DAY, FOLDER, REGIONS, SINKS, START, World, event, truth_of
 
-SPAN = 0.15  # seconds in which a run is mostly done; each life finds its own
+SPAN = 0.1  # seconds in which a run is mostly done; each life finds its own
+BUSY = 0.15  # seconds after which one that follows mostly waits
 LIMIT = 30.0
 BASE = 4  # a row weighs a power of it: one that is counted twice is a digit 2
 ROWS = 10
@@ -33,13 +34,14 @@ class Outcome:
     lives: int = 0
     wrong: list[str] = field(default_factory=list)
     span: float = SPAN
+    most: float = LIMIT
 
     def kill(self, victim: Victim, choices: Choices) -> None:
         """Kills it at some instant; counts if it was not done before."""
         time.sleep(choices.upto(self.span))
         if victim.kill() == -9:
             self.kills += 1
-            self.span = min(self.span * 1.05, LIMIT)
+            self.span = min(self.span * 1.05, self.most)
         else:
             self.span *= 0.8
 
@@ -50,20 +52,26 @@ class Outcome:
         self.wrong += other.wrong
 
 
+REPLAYED = ("replay", "parquet", "growing", "system", "user")
+FOLLOWED = ("follow", "folder")
+WAYS = (*REPLAYED, *FOLLOWED, "input", "sealed")
+
+
 def life(number: int, folder: Path, victims: Victims, kills: int, *, broken: str = "") -> Outcome:
-    """The life of this number: replay, following a file and standard input by turns, with events,
-    users, sealed state, and with the operating system's own noise."""
+    """The life of this number: replay, following a file, a folder and standard input by turns, with
+    events, users, sealed state, a Parquet sink, and with the operating system's own noise."""
     choices = Choices("life", number)
-    way = ("replay", "follow", "replay", "input", "growing", "sealed", "system", "user")[number % 8]
+    way = WAYS[number % len(WAYS)]
     clock = Clock(folder.with_name(folder.name + ".clock"))
-    if way in ("replay", "growing", "system", "user"):
+    if way in REPLAYED:
         noise = "system" if way == "system" else "marked"
         kind = "user" if way == "user" else "event"
-        world = World(folder, victims, kind=kind, noise=noise, broken=broken)
+        sinks = ("out.parquet",) if way == "parquet" else SINKS
+        world = World(folder, victims, kind=kind, noise=noise, sinks=sinks, broken=broken)
         return replayed(world, choices, kills, growing=way == "growing")
-    if way == "follow":
-        world = World(folder, victims, broken=broken)
-        return followed(world, clock, choices, kills)
+    if way in FOLLOWED:
+        source = FOLDER if way == "folder" else "events.csv"
+        return followed(World(folder, victims, source=source, broken=broken), clock, choices, kills)
     kind = "sealed" if way == "sealed" else "event"
     world = World(folder, victims, kind=kind, source="-", horizon=40, broken=broken)
     return fed(world, clock, choices, kills)
@@ -94,9 +102,9 @@ def replayed(world: World, choices: Choices, kills: int, *, growing: bool = Fals
 
 
 def followed(world: World, clock: Clock, choices: Choices, kills: int) -> Outcome:
-    """A program that follows a growing file: lines come in pieces, the clock jumps both ways, the
-    process is stopped and goes on, and is killed."""
-    witness, done = Witness(world), Outcome(lives=1)
+    """A program that follows a growing file, or new ones in a folder: lines come in pieces, the
+    clock jumps both ways, the process is stopped and goes on, and is killed."""
+    witness, done = Witness(world), Outcome(lives=1, most=BUSY)
     counted = dict.fromkeys(REGIONS, 0)
     day, victim = 1, None
     clock.set(START.timestamp() + 3600)
@@ -108,6 +116,8 @@ def followed(world: World, clock: Clock, choices: Choices, kills: int) -> Outcom
             world.append([line[:cut]])
             world.append([line[cut:]])
             counted[line.strip().rpartition(",")[2]] += 1
+        if world.source == FOLDER and choices.chance(30):
+            world.new_file()
         if day < world.horizon and choices.below(kills - turn) < world.horizon - day:
             day += 1
             clock.set(START.timestamp() + (day - 1) * DAY + choices.upto(DAY / 2))
@@ -129,7 +139,7 @@ def followed(world: World, clock: Clock, choices: Choices, kills: int) -> Outcom
 def fed(world: World, clock: Clock, choices: Choices, kills: int) -> Outcome:
     """A program that follows standard input: rows are counted once or, if it was killed before
     they were acknowledged by a release, perhaps never."""
-    witness, done = Witness(world), Outcome(lives=1)
+    witness, done = Witness(world), Outcome(lives=1, most=BUSY)
     fifo = world.folder / "input"
     os.mkfifo(fifo)
     pipe = os.open(fifo, os.O_RDWR)
@@ -169,7 +179,7 @@ def fed(world: World, clock: Clock, choices: Choices, kills: int) -> Outcome:
 def _closed(world: World, clock: Clock, pipe: int, day: int) -> int:
     """Waits until the input is read, then until two more steps are released."""
     since = time.monotonic()
-    while _unread(pipe):
+    while unread(pipe):
         if time.monotonic() - since > LIMIT:
             raise TimeoutError
         time.sleep(0.002)
@@ -184,7 +194,8 @@ def _closed(world: World, clock: Clock, pipe: int, day: int) -> int:
     return day
 
 
-def _unread(pipe: int) -> int:
+def unread(pipe: int) -> int:
+    """How many bytes nobody has read."""
     (size,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
     return int(size)
 

@@ -1,7 +1,8 @@
-"""Power cuts: the disks that may be left of a run whose changes were written down.
+"""Disks that may be left of a run whose changes were written down.
 
-A file keeps everything up to its last sync.  Of each later write the disk has all, some sectors or
-nothing, in any order; a folder's names since its last sync are there up to some moment.
+After a crash of the program there is all that it did up to then.  After a power cut a file keeps
+everything up to its last sync; of each later write the disk has all, some sectors or nothing, in
+any order; a folder's names since its last sync are there up to some moment.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import os
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from ameles.testing.choices import Choices
 
 KINDS = ("", "create", "write", "truncate", "sync", "rename", "unlink", "mkdir")
 SECTOR = 512
+Disk: TypeAlias = dict[str, bytes]  # files by their paths; a folder's ends with a stroke
 _HEAD = struct.Struct("<BHHqQ")
 
 
@@ -51,6 +54,36 @@ def read_changes(log: Path) -> list[Change]:
         )
         place = end
     return found
+
+
+def add_changes(log: Path, changes: list[Change]) -> None:
+    """What somebody else changed while a run waited, such as who writes its source."""
+    with log.open("ab") as file:
+        for change in changes:
+            path, other = change.path.encode(), change.other.encode()
+            kind, size = KINDS.index(change.kind), len(change.data)
+            head = _HEAD.pack(kind, len(path), len(other), change.offset, size)
+            file.write(head + path + other + change.data)
+
+
+def lay_out(disk: Disk, folder: Path) -> None:
+    """Makes a folder with these files in it, for nobody else to read."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for path, content in disk.items():
+        place = folder / path
+        if path.endswith("/"):
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            continue
+        place.touch(mode=0o600)
+        place.write_bytes(content)
+
+
+def digest(disk: Disk) -> str:
+    """Tells a disk from others."""
+    mark = hashlib.sha256()
+    for path, content in sorted(disk.items()):
+        mark.update(repr((path, len(content))).encode() + content)
+    return mark.hexdigest()
 
 
 def _plain(path: bytes) -> str:
@@ -164,24 +197,24 @@ class Power:
         found = folders[above].now.get(name) if above in folders else None
         return found.now() if isinstance(found, _File) else b""
 
-    def image(self, cut: int, choices: Choices, folder: Path) -> str:
-        """Puts a disk that a power cut after so many changes may leave into a folder; its digest
-        tells it from others."""
-        folders = self._run(cut)
-        mark = hashlib.sha256()
-        self._put(folders[""], folder, choices, mark)
-        return mark.hexdigest()
+    def left(self, cut: int, choices: Choices) -> Disk:
+        """A disk that a power cut after so many changes may leave."""
+        disk: Disk = {}
+        _put(disk, "", self._run(cut)[""], choices)
+        return disk
 
-    def _put(self, held: _Folder, place: Path, choices: Choices, mark: hashlib._Hash) -> None:
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for name, found in sorted(held.left(choices).items()):
-            if isinstance(found, _Folder):
-                self._put(found, place / name, choices, mark)
-            elif isinstance(found, _File):
-                content = found.left(choices)
-                mark.update(repr((str(name), len(content))).encode() + content)
-                (place / name).touch(mode=0o600)
-                (place / name).write_bytes(content)
+    def crashed(self, at: int, mode: str) -> Disk:
+        """The disk after a crash before, amid or after a change, counted from 1."""
+        folders = self._run(at if mode == "after" else at - 1)
+        change = self.changes[at - 1]
+        if mode == "torn":
+            half = change.data[: len(change.data) // 2]
+            torn = Change(change.kind, change.path, change.other, change.offset, half)
+            if half or change.kind != "write":
+                _do(folders, torn)
+        disk: Disk = {}
+        _put(disk, "", folders[""], None)
+        return disk
 
     def _run(self, cut: int) -> dict[str, _Folder]:
         folders = {"": _Folder()}
@@ -193,6 +226,17 @@ class Power:
         for change in self.changes[:cut]:
             _do(folders, change)
         return folders
+
+
+def _put(disk: Disk, path: str, held: _Folder, choices: Choices | None) -> None:
+    """Adds a folder; with choices, what a power cut leaves of it."""
+    names = held.now if choices is None else held.left(choices)
+    for name, found in sorted(names.items()):
+        if isinstance(found, _Folder):
+            disk[f"{path}{name}/"] = b""
+            _put(disk, f"{path}{name}/", found, choices)
+        elif isinstance(found, _File):
+            disk[path + name] = found.now() if choices is None else found.left(choices)
 
 
 def _make(folders: dict[str, _Folder], path: str) -> _Folder:

@@ -6,26 +6,24 @@ and one goes out: ``start`` answers with the process, ``wait`` with how it ended
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import os
+import select
 import signal
 import sys
-import time
 from functools import wraps
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from ameles.engine import arrivals
 from ameles.engine.engine import Engine
-from ameles.engine.plan import read_plan
 from ameles.noise import Zero
 from ameles.store import open_store
 from ameles.testing.broken import BROKEN
 from ameles.testing.marked import Marked
 from ameles.testing.shim import Fault, arm
+from ameles.testing.warm import Warm, program
 
 # By name: the program is above this package, which starts it and does not build on it.
 PROGRAM = "ameles.cli"
@@ -39,7 +37,6 @@ LOADED = (
     *("cryptography.hazmat.primitives.ciphers.aead", "zoneinfo", "_strptime", "duckdb"),
 )
 NOISE = {"marked": Marked, "zero": Zero}
-POLL = 0.0005
 
 
 def serve() -> None:
@@ -47,12 +44,12 @@ def serve() -> None:
     for name in LOADED:
         importlib.import_module(name)
     _build_commands()
-    warm: set[str] = set()
+    warm = Warm(program(PROGRAM))
     for line in sys.stdin:
         request = json.loads(line)
         if "argv" in request:
-            _warm_up(Path(request["folder"], request["argv"][1]), warm)
-            answer = _start(request)
+            warm.up(request)
+            answer = _start(request, warm)
         else:
             answer = _wait(request)
         sys.stdout.write(json.dumps(answer) + "\n")
@@ -66,22 +63,13 @@ def _build_commands() -> None:
     vars(commands)["app"] = build(vars(commands)["app"])
 
 
-def _warm_up(file: Path, warm: set[str]) -> None:
-    """Which mechanisms a plan takes is found out before its first victim, and remembered."""
-    text = file.read_text(encoding="utf-8")
-    if text not in warm:
-        _ = read_plan(file).recipes
-        warm.add(text)
-        gc.collect()
-        gc.freeze()
-
-
-def _start(job: dict[str, Any]) -> dict[str, Any]:
+def _start(job: dict[str, Any], warm: Warm) -> dict[str, Any]:
     process = os.fork()
     if process:
         return {"process": process}
     code = 70
     try:
+        warm.take()
         code = _live(job)
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0
@@ -106,7 +94,7 @@ def _live(job: dict[str, Any]) -> int:
         BROKEN[job["broken"]].break_it()
     fault = Fault(**job["fault"])
     arm(job["root"], fault, job["clock"])
-    importlib.import_module(PROGRAM).main()
+    program(PROGRAM)()
     return 0
 
 
@@ -129,15 +117,13 @@ def _adapt(job: dict[str, Any]) -> None:
 
 
 def _wait(request: dict[str, Any]) -> dict[str, Any]:
-    deadline = time.monotonic() + request["seconds"]
-    while time.monotonic() < deadline:
-        process, status = os.waitpid(request["wait"], os.WNOHANG)
-        if process:
-            return {"code": os.waitstatus_to_exitcode(status)}
-        time.sleep(POLL)
-    os.kill(request["wait"], signal.SIGKILL)
-    os.waitpid(request["wait"], 0)
-    return {"code": None}
+    handle = os.pidfd_open(request["wait"])
+    hung = not select.select([handle], [], [], request["seconds"])[0]
+    os.close(handle)
+    if hung:
+        os.kill(request["wait"], signal.SIGKILL)
+    _, status = os.waitpid(request["wait"], 0)
+    return {"code": None if hung else os.waitstatus_to_exitcode(status)}
 
 
 if __name__ == "__main__":

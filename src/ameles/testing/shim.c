@@ -1,7 +1,7 @@
 /* Faults for a real process: every change of a file below one folder passes here first.
  *
- * Loaded with LD_PRELOAD, and idle until armed.  Armed, it numbers the changes (create, write,
- * truncate, sync, rename, unlink, mkdir) from 1, and
+ * Loaded with LD_PRELOAD, and idle until armed.  Armed, it numbers the changes that are made (create,
+ * write, truncate, sync, rename, unlink, mkdir) from 1, and
  *   - writes each down, with its bytes, once it is done;
  *   - kills the process at one of them: before it, amid it, or after it;
  *   - or lets the system refuse them with an error from one of them on;
@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,16 +102,7 @@ static void die(void) {
     for (;;) pause();
 }
 
-static void put(const void *data, size_t size) {
-    const char *rest = data;
-    while (size) {
-        ssize_t done = syscall(SYS_write, log_handle, rest, size);
-        if (done <= 0) return;
-        rest += done;
-        size -= (size_t)done;
-    }
-}
-
+/* In one piece, because others write there too. */
 static void note(int kind, const char *path, const char *other, int64_t offset, const void *data,
                  size_t size) {
     if (log_handle < 0) return;
@@ -120,10 +112,11 @@ static void note(int kind, const char *path, const char *other, int64_t offset, 
         int64_t offset;
         uint64_t size;
     } head = {(uint8_t)kind, (uint16_t)strlen(path), (uint16_t)strlen(other), offset, size};
-    put(&head, sizeof head);
-    put(path, head.path);
-    put(other, head.other);
-    if (data) put(data, size);
+    struct iovec parts[4] = {{&head, sizeof head},
+                             {(void *)path, head.path},
+                             {(void *)other, head.other},
+                             {(void *)data, data ? size : 0}};
+    syscall(SYS_writev, log_handle, parts, 4);
 }
 
 /* What to do at this change; the caller holds the lock.  Ends the process for BEFORE. */
@@ -146,8 +139,12 @@ static int now_is(void) {
         }                                                                                          \
         int done = (call);                                                                         \
         int kept = errno;                                                                          \
-        if (done >= 0) { noting; }                                                                 \
-        if (fault == AFTER || fault == TORN) die();                                                \
+        if (done >= 0) {                                                                           \
+            noting;                                                                                \
+            if (fault == AFTER || fault == TORN) die();                                            \
+        } else if (fault != FAIL) {                                                                \
+            number--;                                                                              \
+        }                                                                                          \
         pthread_mutex_unlock(&order);                                                              \
         errno = kept;                                                                              \
         return done;                                                                               \
@@ -178,6 +175,7 @@ static ssize_t writing(int handle, const void *data, size_t size, off_t offset, 
     ssize_t done = syscall(call, handle, data, size, offset);
     int kept = errno;
     if (done > 0) note(WRITE, path, "", offset, data, (size_t)done);
+    else if (fault == NEVER) number--;
     if (fault == TORN || fault == AFTER) die();
     pthread_mutex_unlock(&order);
     errno = kept;

@@ -56,6 +56,14 @@ class Victim:
         """A signal; it may have ended by itself, and is then still there to be waited for."""
         os.kill(self.process, number)
 
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended; nobody needs to have waited for it."""
+        if self._over:
+            return False
+        status = Path(f"/proc/{self.process}/stat").read_text(encoding="utf-8")
+        return status.rpartition(")")[2].split()[0] != "Z"
+
     def ended(self, seconds: float = LIMIT) -> int | None:
         """Its exit code, or the negative number of the signal that ended it; None: it hung."""
         if not self._over:

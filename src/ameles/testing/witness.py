@@ -7,7 +7,8 @@ from typing import Any
 
 from ameles.core.exceptions import AmelesError
 from ameles.testing.marked import MILLION
-from ameles.testing.worlds import Cell, Shown, World
+from ameles.testing.shown import Cell, Shown, Unreadable
+from ameles.testing.worlds import World
 
 
 class Witness:
@@ -22,8 +23,15 @@ class Witness:
         """Everything that store and sinks show now."""
         self.note("the store", self.world.stored())
         for sink in self.world.sinks:
-            self.note(sink, self.world.sent(sink))
+            self.note(sink, self._sent(sink))
         return self
+
+    def _sent(self, sink: str) -> Shown:
+        try:
+            return self.world.sent(sink)
+        except Unreadable:
+            self._say(f"I1: {sink} cannot be read")
+            return {}
 
     def note(self, where: str, shown: Mapping[Cell, Any]) -> None:
         """What somebody saw somewhere."""
@@ -41,14 +49,13 @@ class Witness:
         """
         self.look()
         stored = self.world.stored()
-        plan = self.world.plan
-        expected = sum(release.question.width for release in plan.releases) * self.world.horizon
+        expected = self.world.widths * self.world.horizon
         if len(stored) != expected:
             self._say(f"I3: {len(stored)} of {expected} values are in the store")
         if set(self.seen) - set(stored):
             self._say("I4: something published is not in the store")
         for sink in self.world.sinks:
-            if self.world.sent(sink) != stored:
+            if self._sent(sink) != stored:
                 self._say(f"I1: {sink} is not what the store has")
         for cell, value in (truth or {}).items():
             if cell not in stored or stored[cell] % MILLION != value % MILLION:
@@ -61,7 +68,7 @@ class Witness:
             daily = sum(value % MILLION for cell, value in stored.items() if cell[0] == "daily")
             if daily != sum(totals.values()):
                 self._say("I3: the steps do not add up to the events")
-        self._ledger(len(plan.releases))
+        self._ledger(self.world.text.count("[[release]]"))
         return self.wrong
 
     def _ledger(self, entries: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import sqlite3
 import time
@@ -12,19 +10,20 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from ameles.engine.plan import Plan, read_plan
 from ameles.store import open_store
 from ameles.testing.shim import Clock
+from ameles.testing.shown import Cell as Cell
+from ameles.testing.shown import Shown as Shown
+from ameles.testing.shown import shown_by
 from ameles.testing.victims import Job, Victim, Victims
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 DAY = 86400
 HEADER = "at,who,region\n"
 REGIONS = ("north", "south")
-Cell = tuple[str, str, int]  # release, key, step
-Shown = dict[Cell, Any]
+FOLDER = "in/*.csv"  # a source: new files in a folder
 
 _COUNTED = """
 [[release]]
@@ -43,10 +42,10 @@ _FROM_INPUT = 'format = "jsonl"\nweight = "n"\ncolumns = { n = "integer", region
 _PEOPLE = '\n[[release]]\nname = "people"\nmeasure = "distinct"\n'
 UNITS = {
     "event": 'unit = "event"',
-    "user": 'unit = "user"\nuser = "who"\nmax_per_step = 2\nmax_steps = 3',
+    "user": 'unit = "user"\nuser = "who"\nmax_per_step = 2\nmax_steps = 2',
     "sealed": 'unit = "event"\nintrusions = "one"',
 }
-SINKS = '[[sink]]\ncsv = "out.csv"\n[[sink]]\njsonl = "out.jsonl"\n'
+SINKS = ("out.csv", "out.jsonl")
 
 
 def event(day: int, who: int, region: str, second: int = 43200) -> str:
@@ -73,8 +72,9 @@ def truth_of(lines: Iterable[str], horizon: int) -> dict[Cell, int]:
 class World:
     """One stream of ``horizon`` days, its source and its sinks.
 
-    ``kind`` is "event", "user" or "sealed"; a sealed stream reads standard input.  With ``sinks``
-    off the noise may be "zero".
+    ``kind`` is "event", "user" or "sealed"; a sealed stream reads standard input.  ``source`` is
+    "events.csv", that with a star, ``FOLDER`` or "-".  ``sinks`` are names of files that end in
+    csv, jsonl or parquet; without any the noise may be "zero".
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class World:
         source: str = "events.csv",
         horizon: int = 6,
         noise: str = "marked",
-        sinks: bool = True,
+        sinks: tuple[str, ...] = SINKS,
         broken: str = "",
         batch: int = 6,
         fresh: bool = True,
@@ -94,7 +94,7 @@ class World:
         self.folder = Path(os.path.realpath(folder))
         self.victims = victims
         self.horizon = horizon
-        self.sinks = ("out.csv", "out.jsonl") if sinks else ()
+        self.sinks = sinks
         self.source = "-" if kind == "sealed" else source
         self.kind = kind
         read = _FROM_INPUT if self.source == "-" else _FROM_FILE
@@ -106,9 +106,10 @@ class World:
             f'start = "{START:%Y-%m-%d}"\nevery = "1d"\nhorizon = {horizon}\n'
             f'[privacy]\npopulation = "people"\n{UNITS[kind]}\nepsilon = 1\n'
             f"{_COUNTED}{_PEOPLE if kind == 'user' else ''}"
-            f'[store]\nurl = "s.db"{vault}\n{SINKS if sinks else ""}'
-        )
-        self.events = self.place / source.rstrip("*")
+            f'[store]\nurl = "s.db"{vault}\n'
+        ) + "".join(f'[[sink]]\n{sink.partition(".")[2]} = "{sink}"\n' for sink in sinks)
+        self.events = self.place / ("in/1.csv" if source == FOLDER else source.rstrip("*"))
+        self._widths = 0
         self.job = Job(
             ["run", "plan.toml"],
             self.place,
@@ -121,6 +122,7 @@ class World:
             self.place.mkdir(parents=True, exist_ok=True)
             (self.place / "plan.toml").write_text(self.text, encoding="utf-8")
             if self.source != "-":
+                self.events.parent.mkdir(exist_ok=True)
                 self.events.write_text(HEADER, encoding="utf-8")
 
     def at(self, folder: Path) -> World:
@@ -129,7 +131,7 @@ class World:
         vars(other).update(vars(self))
         other.folder = Path(os.path.realpath(folder))
         other.place = other.folder / "store"
-        other.events = other.place / self.events.name
+        other.events = other.place / self.events.relative_to(self.place)
         other.job = replace(self.job, folder=other.place, root=str(other.folder))
         return other
 
@@ -137,10 +139,22 @@ class World:
     def plan(self) -> Plan:
         return read_plan(self.place / "plan.toml")
 
+    @property
+    def widths(self) -> int:
+        """How many values a step has."""
+        if not self._widths:
+            self._widths = sum(release.question.width for release in self.plan.releases)
+        return self._widths
+
     def append(self, lines: Iterable[str]) -> None:
-        """More events in the file."""
+        """More events in the file, or in the newest one of the folder."""
         with self.events.open("a", encoding="utf-8") as file:
             file.write("".join(lines))
+
+    def new_file(self) -> None:
+        """The next file of the folder, empty but for its header; events go there from now on."""
+        self.events = self.events.with_name(f"{int(self.events.stem) + 1}.csv")
+        self.events.write_text(HEADER, encoding="utf-8")
 
     def rotate(self) -> None:
         """The file gets another name, and a new one takes its place."""
@@ -169,14 +183,15 @@ class World:
     def wait_for(self, step: int, seconds: float = 30.0) -> None:
         """Until the sinks show a step, or the store where there are none."""
         since = time.monotonic()
-        while not all(self._shows(step)):
+        while not self.shows(step):
             if time.monotonic() - since > seconds:
                 raise TimeoutError(f"Step {step} is not released.")
             time.sleep(0.002)
 
-    def _shows(self, step: int) -> list[bool]:
-        shown = [self.sent(sink) for sink in self.sinks] or [self.stored()]
-        return [max((cell[2] for cell in each), default=0) >= step for each in shown]
+    def shows(self, step: int) -> bool:
+        """Whether all sinks show a step, or the store where there are none."""
+        shown = (self.sent(sink) for sink in self.sinks) if self.sinks else [self.stored()]
+        return all(max((cell[2] for cell in each), default=0) >= step for each in shown)
 
     def complete(self) -> Victim:
         """Runs to the end, undisturbed."""
@@ -195,10 +210,12 @@ class World:
             return {}  # its tables are still to be made, or are damaged
 
     def sent(self, sink: str) -> Shown:
-        """What a sink shows: its whole lines."""
-        file = self.place / sink
-        text = file.read_bytes().decode("utf-8", "replace") if file.exists() else ""
-        return shown_by(sink, text)
+        """What a sink shows: its whole records."""
+        try:
+            content = (self.place / sink).read_bytes()
+        except FileNotFoundError:
+            content = b""
+        return shown_by(sink, content)
 
     def spent(self) -> tuple[int, bool]:
         """How many entries the ledger has, and whether it is within its cap."""
@@ -215,19 +232,3 @@ class World:
         """The store's own look at itself."""
         with closing(open_store(str(self.place / "s.db"), create=False)) as store:
             store.check()
-
-
-def shown_by(sink: str, text: str) -> Shown:
-    """The cells in whole lines of a sink; a cell with two values has both of them."""
-    whole = text[: text.rfind("\n") + 1]
-    rows: Iterable[dict[str, Any]]
-    if sink.endswith(".csv"):
-        rows = csv.DictReader(whole.splitlines())
-    else:
-        rows = (json.loads(line) for line in whole.splitlines())
-    found: Shown = {}
-    for row in rows:
-        cell = row["release"], row["key"], int(row["step"])
-        value = float(row["value"])
-        found[cell] = value if found.get(cell, value) == value else (found[cell], value)
-    return found

@@ -68,3 +68,11 @@ def test_a_threshold_too_low_for_beta_promises_nothing() -> None:
 def test_beta_is_a_probability(beta: float) -> None:
     with pytest.raises(BadInput, match="beta"):
         SCALES.allowances(8, beta)
+
+
+def test_one_published_value_needs_the_noises_of_its_own_step_alone() -> None:
+    error = ContinualError(Exactly(), SCALES, threshold=10**6, jump=5)
+    assert error.published(8, 0.06) == 10**6 + laplace_sum.quantile(
+        1, SCALES.decision, 0.01
+    ) + laplace_sum.quantile(SCALES.levels, SCALES.threshold, 0.01)
+    assert error.published(1000, 0.06) < error.bound(1000, 0.06)

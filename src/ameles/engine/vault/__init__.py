@@ -7,8 +7,8 @@ key of its own, and all keys pass through one place of 32 bytes on the disk, the
 reads the disk at any instant finds one key at most, and so one state at most.
 """
 
-from ameles.engine.vault.problems import EpochEnded
+from ameles.engine.vault.problems import EpochEnded, VaultMissing
 from ameles.engine.vault.slot import FileSlot, MemorySlot, Slot
 from ameles.engine.vault.vault import Sealed, Vault
 
-__all__ = ["EpochEnded", "FileSlot", "MemorySlot", "Sealed", "Slot", "Vault"]
+__all__ = ["EpochEnded", "FileSlot", "MemorySlot", "Sealed", "Slot", "Vault", "VaultMissing"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.vault import cipher, disk, record
 from ameles.engine.vault.header import Header
-from ameles.engine.vault.problems import ended, told
+from ameles.engine.vault.problems import VaultMissing, ended, told
 from ameles.engine.vault.record import Holds, Record
 from ameles.engine.vault.slot import KeySlot, Slot, make_slot, open_slot
 
@@ -87,7 +87,7 @@ def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Op
             handle = _held(resources, folder, create=False)
             there = Header.read(handle, folder)
         if there is None or (there.identity == asked.identity and there.epoch < asked.epoch):
-            raise StoreRefused(
+            raise VaultMissing(
                 f"There is no vault of epoch {asked.epoch} in '{folder}'.",
                 why="it was moved or removed, or its launch was never finished",
                 tip="the folder that the store names",
@@ -117,15 +117,20 @@ def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Op
         return _kept_open(found, _recover(found))
 
 
-def is_begun(folder: Path, epoch: int) -> bool:
-    """Whether the vault of this epoch, or of a later one, was made."""
+def header_of(folder: Path) -> Header | None:
+    """What the vault in a folder says of itself; None where none was finished."""
     if not folder.is_dir():
-        return False
+        return None
     with ExitStack() as resources, told(folder, "opened"):
         handle = disk.open_folder(folder, create=False)
         resources.callback(os.close, handle)
-        there = Header.read(handle, folder)
-        return there is not None and there.epoch >= epoch
+        return Header.read(handle, folder)
+
+
+def is_begun(folder: Path, epoch: int) -> bool:
+    """Whether the vault of this epoch, or of a later one, was made."""
+    there = header_of(folder)
+    return there is not None and there.epoch >= epoch
 
 
 def _recover(found: Opened) -> Record:

@@ -16,7 +16,11 @@ class EpochEnded(StoreRefused):
     code = "epoch"
 
 
-_RESTART = "restart the stream with the next of the epochs that were reserved at its launch"
+class VaultMissing(StoreRefused):
+    """The vault of a stream, or the folder of its key, is not where it should be."""
+
+
+_RESTART = "a restart, if the plan reserved one: ameles run --restart 'what happened'"
 
 
 def ended(folder: Path, why: str) -> EpochEnded:

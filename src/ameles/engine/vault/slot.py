@@ -23,7 +23,7 @@ from uuid import UUID
 
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.engine.vault import disk
-from ameles.engine.vault.problems import told
+from ameles.engine.vault.problems import VaultMissing, told
 from ameles.engine.vault.record import SECTOR
 from ameles.engine.vault.tier import in_memory, tier
 
@@ -57,10 +57,10 @@ class FileSlot(Slot):
         return Path(os.path.realpath(self.place.parent)) / self.place.name
 
     def without_folder(self, path: Path) -> StoreRefused | None:
-        return StoreRefused(
+        return VaultMissing(
             f"There is no folder '{path.parent}' with a key slot.",
             why="its disk may not be mounted, or the path is another one",
-            tip="mount it; if it is lost, restart the stream with the next reserved epoch",
+            tip="mount it",
         )
 
 
@@ -124,10 +124,10 @@ def open_slot(slot: Slot, identity: UUID, kept: Path) -> KeySlot | None:
         return None
     with told(path, "opened"), _closing(disk.open_folder(path.parent, create=False)) as folder:
         if not _exists(folder, _TAG):
-            raise StoreRefused(
+            raise VaultMissing(
                 f"The folder '{path.parent}' is not one of key slots.",
                 why="its disk may not be mounted, or the path is another one",
-                tip="mount it; if it is lost, restart the stream with the next reserved epoch",
+                tip="mount it",
             )
         return _open(folder, path) if _exists(folder, path.name) else None
 

@@ -101,6 +101,12 @@ class Vault:
         """Whether ``create`` was finished for this epoch; if not, there is nothing to open."""
         return opening.is_begun(_real(folder), epoch)
 
+    @staticmethod
+    def size_of(folder: Path) -> int | None:
+        """How many bytes the vault in a folder is for; None where there is none."""
+        header = opening.header_of(_real(folder))
+        return None if header is None else header.size
+
     @property
     def tier(self) -> str:
         """How far overwriting erases where the slot is, as a sentence for the operator."""

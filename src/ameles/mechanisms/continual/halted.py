@@ -20,3 +20,6 @@ class Halted(Enum):
 
 
 HALTED: Final = Halted.HALTED
+
+# The same where only 64-bit numbers are kept; no value that means anything is so small.
+CODE: Final = -(1 << 63)

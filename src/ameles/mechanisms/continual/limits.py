@@ -21,6 +21,11 @@ from ameles.core.parameters import Exact, Whole, exact
 from ameles.mechanisms.counters.lower_bounds import intrusion_bound, varying_bound
 
 PAPER = "Dwork-Naor-Pitassi-Rothblum 2010"
+SEEN_TWICE = (
+    "who looks at one table twice sees whose entry changed in between: the loss is infinite; and "
+    "no count of users that may be seized after each of n steps has an error below the order of "
+    f"sqrt(n) ({PAPER}, Thm 4.3)"
+)
 
 
 def refuse_continual_modular(*, users: int, steps: int, epsilon: Exact) -> NoReturn:
@@ -78,9 +83,7 @@ class Seizures(Whole):
             raise BadInput(
                 f"The '{self.name}' parameter must be a whole number from {self.low} to "
                 f"{self.high}, of announced intrusions. Got {got!r} instead.",
-                why="who looks at one table twice sees whose entry changed in between: the loss is "
-                "infinite; and no count of users that may be seized after each of n steps has an "
-                f"error below the order of sqrt(n) ({PAPER}, Thm 4.3)",
+                why=SEEN_TWICE,
                 tip="a number: each intrusion is announced before more is added, and paid for",
             )
         return super().check(value)

@@ -48,6 +48,10 @@ class SteppedRun(ABC, Generic[Out]):
         """How many steps were taken."""
         return self._t
 
+    def check(self, x: Any) -> None:
+        """Refuses what a step would refuse; changes nothing."""
+        self._checked(x)
+
     def step(self, x: Any) -> Out:
         """One step: what is published of it."""
         given = self._checked(x)

@@ -52,6 +52,7 @@ from ameles.mechanisms.continual.estimator import (
     grid_units,
 )
 from ameles.mechanisms.continual.halted import HALTED, Halted
+from ameles.mechanisms.continual.nested import nested, unnested
 from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
 from ameles.mechanisms.continual.varying import check_varying
@@ -175,9 +176,8 @@ class ContinualRun(SteppedRun[int | Halted]):
         self._inner: EstimatorRun
         if state.parts:
             # the last value and the number of updates; the noise of the open intervals
-            self._public, self._open, length, padded = state.parts
-            inner = padded.astype("<i8").tobytes()[: int(length[0])]
-            self._inner = recipe.algorithm.resume(inner, noise)
+            self._public, self._open, *inner = state.parts
+            self._inner = recipe.algorithm.resume(unnested(tuple(inner)), noise)
         else:
             self._public = np.zeros(2, dtype=np.int64)
             self._open = np.zeros(recipe.levels, dtype=np.int64)
@@ -207,9 +207,7 @@ class ContinualRun(SteppedRun[int | Halted]):
 
     def parts(self) -> tuple[IntArray, ...]:
         """What was published last, the open intervals' noise, and the algorithm's state."""
-        inner = self._inner.snapshot()
-        padded = np.frombuffer(inner + bytes(-len(inner) % 8), "<i8").astype(np.int64)
-        return self._public, self._open, np.array([len(inner)], dtype=np.int64), padded
+        return self._public, self._open, *nested(self._inner.snapshot())
 
     def _checked(self, x: Any) -> Any:
         if not self.halted:

@@ -77,6 +77,19 @@ class ContinualError:
         """As for all steps up to ``t``: an update then, or a halt, comes from any of them."""
         return self.bound_all(t, beta)
 
+    def published(self, t: int, beta: float) -> float:
+        """One value that was published at step ``t``, and is no halt, is this close.
+
+        If the step is an update its value's noise is within A_a; if not, the comparison says that
+        the answer is within threshold + A_c + A_t.  Both hold but for the chance that this step's
+        own noises are larger: no other step's count, so this is less than ``bound``.
+        """
+        each = beta / 6
+        once = laplace_sum.quantile(1, self.scales.decision, each)
+        above = laplace_sum.quantile(self.scales.levels, self.scales.threshold, each)
+        from_answer = max(once, self.threshold + once + above)
+        return self.answers.bound(t, beta / 2) + from_answer
+
     def bound_all(self, steps: int, beta: float) -> float:
         """All of the first ``steps`` values are this close, and none is a halt."""
         allowed = self.scales.allowances(steps, beta)

@@ -1,0 +1,57 @@
+"""Bounds on the noise of the next steps, computed a block at a time and remembered.
+
+A live stream asks for one step after the other, and bounds of many steps at once cost little more
+than that of one.  They depend on the step and on public parameters alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.noise.arrays import IntArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+BLOCK = 128  # steps that are computed together
+FEW = 32  # for more steps than so many at once, blocks gain nothing
+REMEMBERED = 64  # blocks
+
+
+def ahead(
+    bounds: Callable[..., Floats], steps: IntArray, *about: Hashable, horizon: int | None
+) -> Floats:
+    """``bounds(steps, *about)``, one row a step, for steps up to the horizon.
+
+    >>> def bounds(steps: IntArray, scale: float) -> Floats:
+    ...     print(len(steps), "at once")
+    ...     return steps * scale
+    >>> ahead(bounds, np.array([3]), 0.5, horizon=100)
+    100 at once
+    array([1.5])
+    >>> ahead(bounds, np.array([4, 5]), 0.5, horizon=100)
+    array([2. , 2.5])
+    """
+    count = len(steps)
+    if not 0 < count <= FEW or steps[-1] - steps[0] != count - 1:
+        return bounds(steps, *about)
+    first, last = int(steps[0]), int(steps[-1])
+    parts = [
+        _block(bounds, number, horizon, about)
+        for number in range((first - 1) // BLOCK, (last - 1) // BLOCK + 1)
+    ]
+    start = first - 1 - (first - 1) // BLOCK * BLOCK
+    return np.concatenate(parts)[start : start + count]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _block(
+    bounds: Callable[..., Floats], number: int, horizon: int | None, about: tuple[Hashable, ...]
+) -> Floats:
+    end = (number + 1) * BLOCK
+    last = end if horizon is None else min(end, horizon)
+    return bounds(np.arange(number * BLOCK + 1, last + 1), *about)

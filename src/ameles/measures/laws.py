@@ -1,0 +1,85 @@
+"""The law of the noise of a release: that of one counter, and more after intrusions and restarts.
+
+An intrusion that was announced adds noise to all later counts.  A total after a restart is the last
+one before it, which is public, and the count of the new epoch; a window that reaches across a
+restart is the sum of what each epoch tells of it.  The noises of the parts are independent sums of
+Laplace variables, so theirs together is one too.
+
+An epoch's counter has taken as many steps as the stream, of which those before the epoch were empty
+and published nothing: its noise at step t has the law that it always has at step t.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from ameles.core.error import AdditiveError
+from ameles.mechanisms.counters.gaussian_error import GaussianSum
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.laplace_mixture import LaplaceMixture
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
+
+
+@runtime_checkable
+class Differing(Protocol):
+    """An error that knows the law of differences."""
+
+    def between(self, before: int, t: int) -> LaplaceMixture | GaussianSum:
+        """The law of the noise of a total over steps before + 1, ..., t."""
+        ...
+
+
+def error_of(recipe: CounterRecipe, announced: int) -> AdditiveError:
+    """The error of a counter whose state was seen, and announced to be, so many times."""
+    if announced and isinstance(recipe, PanPrivateCounter | PanPrivateTreeCounter):
+        return recipe.error_after(announced)
+    return recipe.error
+
+
+def law_of(
+    recipe: CounterRecipe,
+    window: int | None,
+    t: int,
+    *,
+    announced: int = 0,
+    ended: tuple[int, ...] = (),
+) -> LaplaceMixture | GaussianSum:
+    """The law of one cell's noise over the span that ends with step t.
+
+    ``ended`` has the last released step of each epoch whose state was lost.
+    """
+    error = error_of(recipe, announced)
+    if not isinstance(error, Differing):
+        raise TypeError(error)
+    laws = [error.between(before, until) for before, until in parts_of(ended, window, t)]
+    if len(laws) == 1:
+        return laws[0]
+    together: list[LaplaceMixture] = []
+    for law in laws:
+        if not isinstance(law, LaplaceMixture):  # no state with other noise may be seized
+            raise TypeError(law)
+        together.append(law)
+    return LaplaceMixture(
+        tuple(part for law in together for part in law.parts),
+        bounding=any(law.bounding for law in together),
+    )
+
+
+def parts_of(ended: tuple[int, ...], window: int | None, t: int) -> list[tuple[int, int]]:
+    """The parts of the span that ends with step t, as (before, until) in one epoch's counter each.
+
+    >>> parts_of((5, 8), None, 12)
+    [(0, 5), (0, 8), (0, 12)]
+    >>> parts_of((5, 8), 3, 12), parts_of((5, 8), 4, 12), parts_of((5, 8), 9, 12)
+    ([(9, 12)], [(0, 12)], [(3, 5), (0, 8), (0, 12)])
+    """
+    before = 0 if window is None else max(t - window, 0)
+    # an epoch that has released nothing is in no total
+    edges = [*sorted({step for step in ended if 0 < step < t}), t]
+    starts = [0, *edges[:-1]]
+    return [
+        (before if start < before else 0, edge)
+        for start, edge in zip(starts, edges, strict=True)
+        if edge > before
+    ]

@@ -1,0 +1,186 @@
+"""Distinct users from a table of noisy bits, which may be seized once: mechanism, count, interval.
+
+A user has one cell of the table, by a keyed hash; every event of the user draws the cell's bit
+anew.  The table is asked afresh at each step, or through the transformation where that has the
+smaller error.  What is asked is the number of bits that are set: its mean is half of the cells and
+gamma for each cell that was hit.
+
+Hits         D users hit cells(1 - (1 - 1/cells)^D) cells on average.  The published count is this
+             inverted at the estimated hits: what collisions hide is put back, on average
+Interval     the hits differ from their mean like a sum of independent bits or less (they are
+             negatively associated), and the bits given the hits are independent.  So the error of
+             the answer is below gamma^2 cells + cells squared ranges (Hoeffding's lemma) and the
+             answer's own noise (discrete Gaussian noise of variance v has a moment generating
+             function of at most exp(v h^2 / 2)): that of the privacy and of the hash together
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.guarantee import Neighbours
+from ameles.core.recipe import Recipe
+from ameles.measures.measure import BETA, Published
+from ameles.mechanisms.continual.afresh import Afresh
+from ameles.mechanisms.continual.distinct import NoisyDistinct
+from ameles.mechanisms.continual.halted import CODE
+from ameles.mechanisms.continual.monotone import continual_monotone
+from ameles.mechanisms.continual.renewed import Renewed
+from ameles.mechanisms.continual.transformation import PRICE, Continual
+from ameles.mechanisms.pan_private.estimate import EstimateError
+from ameles.noise.arrays import IntArray
+
+# What the state may lose, of all that is lost, is tried in so many parts.
+PARTS = 20
+# The chance, at most and on any stream, that the transformation ever halts.
+HALTS = 0.01
+
+FULL, HALTED, RESTARTED = "full", "halted", "restarted"
+
+
+@dataclass(frozen=True, slots=True)
+class HashedBits:
+    """The error of the number of bits that are set, from its mean for so many users."""
+
+    cells: int
+    gamma: float
+
+    def bound(self, t: int, beta: float) -> float:
+        """Hoeffding's, of the bits and of the hits."""
+        spread = self.cells * (1 + self.gamma**2)
+        return math.sqrt(spread * math.log(2 / beta) / 2) + self.cells % 2 / 2
+
+    def bound_all(self, steps: int, beta: float) -> float:
+        """A union over the steps."""
+        return self.bound(steps, beta / steps)
+
+
+@lru_cache(maxsize=64)
+def seized_recipe(
+    *,
+    cells: int,
+    epsilon: Fraction,
+    delta: Fraction = Fraction(0),
+    steps: int,
+    horizon: int | None,
+    windows: bool,
+) -> Recipe:
+    """The mechanism with the smallest half-width over so many steps, for users or their windows."""
+    found: list[Afresh | Continual] = []
+    for part in range(1, PARTS):
+        share = epsilon * part / PARTS
+        table = NoisyDistinct(users=cells, epsilon=share, neighbours=Neighbours.USER_PRESENCE)
+        rest = epsilon - share
+        fresh = Afresh(algorithm=table, epsilon=rest, horizon=steps, sensitivity=1)
+        found.append(fresh)
+        if delta:
+            found.append(replace(fresh, delta=delta))
+        if steps > 1:
+            found.append(
+                continual_monotone(
+                    table,
+                    highest=table.highest,
+                    horizon=steps,
+                    epsilon=rest / PRICE,
+                    sensitivity=table.sensitivity,
+                    beta=HALTS,
+                )
+            )
+    best = min(found, key=lambda recipe: reach(recipe, steps))
+    if not windows:
+        return best
+    return Renewed(inner=best, horizon=horizon)
+
+
+def reach(recipe: Recipe, t: int, beta: float = BETA) -> float:
+    """How far the estimated hits may be from their mean at a step, but for a probability beta."""
+    table = table_of(recipe)
+    inner = inner_of(recipe)
+    odd = table.users % 2 / (2 * table.gamma)
+    if isinstance(inner, Afresh) and inner.variance is not None:
+        proxy = table.users * (1 + table.gamma**2) / 4 + float(inner.variance)
+        return math.sqrt(2 * proxy * math.log(2 / beta)) / table.gamma + odd
+    if isinstance(inner, Afresh):
+        error = EstimateError(
+            unit=1 / table.gamma,
+            variance=table.users * (1 + table.gamma**2) / 4,
+            spread=table.users * (1 + table.gamma**2),
+            weights=(1.0,),
+            scale=inner.scale,
+        )
+        return max(error.margins(beta)) + odd
+    hashed = replace(inner.error, answers=HashedBits(table.users, table.gamma))
+    return hashed.published((t - 1) % inner.horizon + 1, beta) / table.gamma
+
+
+def table_of(recipe: Recipe) -> NoisyDistinct:
+    """The table that a recipe asks."""
+    table: object = inner_of(recipe).algorithm
+    if not isinstance(table, NoisyDistinct):
+        raise TypeError(recipe)
+    return table
+
+
+def inner_of(recipe: Recipe) -> Afresh | Continual:
+    """How a recipe asks its table, in a window if it begins anew with each."""
+    inner: object = recipe.inner if isinstance(recipe, Renewed) else recipe
+    if not isinstance(inner, Afresh | Continual):
+        raise TypeError(recipe)
+    return inner
+
+
+def users_hitting(hits: NDArray[np.float64], cells: int) -> NDArray[np.float64]:
+    """How many users hit so many cells, on average: the hits with their collisions put back.
+
+    Beyond all cells but one the table cannot tell; below zero there is nothing to put back.
+
+    >>> users_hitting(np.array([-5.0, 0.0, 9_516.0, 1e9]), 100_000).round().tolist()
+    [-5.0, 0.0, 10000.0, 1151287.0]
+    """
+    inside = np.clip(hits, 0, cells - 1)
+    counted: NDArray[np.float64] = np.log1p(-inside / cells) / math.log1p(-1 / cells)
+    return np.where(hits < 0, hits, counted)
+
+
+def counted(
+    recipe: Recipe, outputs: IntArray, first: int, ended: tuple[int, ...] = ()
+) -> Published:
+    """Users, from the noisy numbers of bits that are set at steps first, first + 1, ...
+
+    Tables that were full of users were lost with the steps that have ``ended``: they are not
+    counted, and those who come again are; the label says so.
+    """
+    table = table_of(recipe)
+    cells = table.users
+    halted = outputs == CODE
+    hits = (np.where(halted, 0, outputs) - cells % 2 / 2) / table.gamma
+    steps = range(first, first + len(outputs))
+    half = np.array([reach(recipe, step) for step in steps])[:, None]
+    value = np.round(users_hitting(hits, cells))
+    low = np.floor(users_hitting(hits - half, cells))
+    high = np.ceil(users_hitting(hits + half, cells))
+    since = max(ended, default=0)
+    again = np.array([since and _window_of(recipe, step) <= since for step in steps])[:, None]
+    label = np.where(hits + half > cells - 1, FULL, np.where(again, RESTARTED, ""))
+    label = np.where(halted, HALTED, label)
+    if halted.any():
+        value, low, high = (np.where(halted, np.nan, found) for found in (value, low, high))
+        return Published(value=value, low=low, high=high, label=label)
+    whole = (found.astype(np.int64) for found in (value, low, high))
+    return Published(**dict(zip(("value", "low", "high"), whole, strict=True)), label=label)
+
+
+def _window_of(recipe: Recipe, step: int) -> int:
+    """The first step of what a step counts."""
+    return step - (step - 1) % inner_of(recipe).horizon
+
+
+def users_fit(cells: int) -> int:
+    """About how many users a table can count: with these, one cell in twenty is not hit."""
+    return int(float(f"{cells * math.log(20):.2g}"))

@@ -1,0 +1,169 @@
+"""Renewed: a mechanism for users that begins anew with every window.
+
+Theorem      neighbours differ in one user's events within one window.  The runs of the other
+             windows have inputs, states and noise that do not depend on them, so everything
+             published and one seized state lose what the run of that window loses
+Neighbours   the inner mechanism's, within one window
+Noise        the inner mechanism's, fresh in every window
+Error        the inner mechanism's at the step within the window
+Memory       the inner mechanism's: the state of a window is gone with its last release
+
+The next window's run starts right after the last release, before its first event, so that no
+state says anything about two windows.
+
+>>> from ameles.mechanisms.continual.afresh import Afresh
+>>> from ameles.mechanisms.continual.distinct import ExactDistinct
+>>> from ameles.noise import Zero
+>>> inner = Afresh(algorithm=ExactDistinct(users=9), horizon=2, epsilon=1, sensitivity=1)
+>>> recipe = Renewed(inner=inner)
+>>> [recipe.start(Zero()).feed([3, 4, 3, 3, 5])]
+[[1, 2, 1, 1, 1]]
+>>> print(recipe.guarantee.unit)
+one user within 2 steps
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+from ameles.core.error import Error
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import USER, Guarantee, user_window
+from ameles.core.mechanism import Noise
+from ameles.core.parameters import OptionalHorizon, Parameter, refuse
+from ameles.core.recipe import Recipe
+from ameles.mechanisms.continual.nested import nested, unnested
+from ameles.mechanisms.continual.stepped import SteppedRun
+from ameles.mechanisms.snapshot import State, unpack
+from ameles.noise.arrays import IntArray
+
+
+class InnerRun(Protocol):
+    """A run of one window."""
+
+    def check(self, x: Any) -> None: ...
+    def add(self, x: Any) -> None: ...
+    def release(self) -> Any: ...
+    def snapshot(self) -> bytes: ...
+
+
+@runtime_checkable
+class Inner(Protocol):
+    """A mechanism for the steps of one window."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def error(self) -> Error: ...
+    def start(self, noise: Noise) -> InnerRun: ...
+    def resume(self, snapshot: bytes, noise: Noise) -> InnerRun: ...
+
+
+class Mechanism(Parameter[Inner, Inner]):
+    """The inner mechanism as a parameter: a recipe, so that the whole goes into the ledger."""
+
+    def check(self, value: Inner) -> Inner:
+        if not isinstance(value, Recipe) or not isinstance(value, Inner):
+            raise refuse(self.name, "a recipe such as Afresh", type(value).__name__)
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Renewed(Recipe):
+    """A mechanism for users, whose horizon is a window, window after window."""
+
+    inner: Mechanism = Mechanism()
+    horizon: OptionalHorizon = OptionalHorizon()
+
+    def __post_init__(self) -> None:
+        promise = self.inner.guarantee
+        if promise.unit != USER or promise.horizon is None:
+            raise BadInput(
+                "What begins anew with every window must protect users over a horizon.",
+                why=f"this one is for {promise.unit}, and the horizon is the window's length",
+                tip="Afresh or Continual of an estimator of users",
+            )
+
+    @property
+    def window(self) -> int:
+        """The steps of a window."""
+        return self.inner.guarantee.horizon or 1
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The inner promise, about one user within one window."""
+        return replace(self.inner.guarantee, unit=user_window(self.window), horizon=self.horizon)
+
+    @property
+    def error(self) -> RenewedError:
+        """The inner error, at the step within the window."""
+        return RenewedError(self.inner.error, self.window)
+
+    def start(self, noise: Noise) -> RenewedRun:
+        """A new run, with an identity of its own."""
+        return RenewedRun(self, State(os.urandom(16), 0, ()), noise)
+
+    def resume(self, snapshot: bytes, noise: Noise) -> RenewedRun:
+        """The run that this snapshot was taken of."""
+        return RenewedRun(self, unpack(snapshot, self.fingerprint), noise)
+
+
+class RenewedRun(SteppedRun[Any]):
+    """A run: ``add`` on arrival, ``release`` at the tick; ``step`` is both."""
+
+    def __init__(self, recipe: Renewed, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state)
+        self._recipe = recipe
+        self._noise = noise
+        self._inner: InnerRun
+        if state.parts:
+            self._inner = recipe.inner.resume(unnested(state.parts), noise)
+        else:
+            self._inner = recipe.inner.start(noise)
+
+    def add(self, x: Any) -> None:
+        """Takes an input into the state of the open window."""
+        self.check_room(1)
+        self._inner.add(x)
+
+    def release(self) -> Any:
+        """Closes the step: what the inner run publishes; with a window's last step, its state is
+        gone."""
+        self.check_room(1)
+        released = self._inner.release()
+        self._t += 1
+        if self._t % self._recipe.window == 0 and self._t != self._recipe.horizon:
+            self._inner = self._recipe.inner.start(self._noise)
+        return released
+
+    def parts(self) -> tuple[IntArray, ...]:
+        """The state of the open window."""
+        return nested(self._inner.snapshot())
+
+    def _checked(self, x: Any) -> Any:
+        self._inner.check(x)
+        return x
+
+    def _step(self, x: Any) -> Any:
+        self.add(x)
+        return self.release()
+
+
+@dataclass(frozen=True, slots=True)
+class RenewedError:
+    """The error of the run of each window."""
+
+    inner: Error
+    window: int
+
+    def bound(self, t: int, beta: float) -> float:
+        """That of the step within its window."""
+        return self.inner.bound((t - 1) % self.window + 1, beta)
+
+    def bound_all(self, steps: int, beta: float) -> float:
+        """That of all windows, each with its part of what may be missed."""
+        windows = math.ceil(steps / self.window)
+        return self.inner.bound_all(min(steps, self.window), beta / windows)

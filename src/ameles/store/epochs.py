@@ -1,0 +1,54 @@
+"""The epochs of pan-private streams: how often one began anew after its state was lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ameles.store.records import StreamRecord, microseconds, moment
+from ameles.store.session import Part
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """A restart; ``number`` is that of the epoch, from 2."""
+
+    number: int
+    released: int  # the last step that was released before it
+    at: datetime
+    why: str
+    base: bytes = field(repr=False)  # what its counts go on from, as it was released
+    begun: bool  # whether its first state was made
+
+
+class Epochs(Part):
+    """Restarts, counted for ever."""
+
+    def add_epoch(self, stream: StreamRecord, *, at: datetime, why: str, base: bytes) -> int:
+        """One more epoch, of which nothing is there yet; its number."""
+        number: int = self._session.one(
+            "SELECT coalesce(max(number), 1) + 1 FROM epoch WHERE stream = ?", (stream.number,)
+        )
+        self._session.write(
+            "INSERT INTO epoch (stream, number, released, at, why, base) VALUES (?, ?, ?, ?, ?, ?)",
+            (stream.number, number, stream.released, microseconds(at), why, base),
+        )
+        return number
+
+    def begin_epoch(self, stream: StreamRecord, number: int) -> None:
+        """The first state of an epoch was made."""
+        self._session.write(
+            "UPDATE epoch SET begun = 1 WHERE stream = ? AND number = ?", (stream.number, number)
+        )
+
+    def epochs(self, stream: StreamRecord) -> tuple[EpochRecord, ...]:
+        """All epochs of a stream after its first."""
+        rows = self._session.rows(
+            "SELECT number, released, at, why, base, begun FROM epoch WHERE stream = ? "
+            "ORDER BY number",
+            (stream.number,),
+        )
+        return tuple(
+            EpochRecord(number, released, moment(at), why, bytes(base), bool(begun))
+            for number, released, at, why, base, begun in rows
+        )

@@ -1,0 +1,63 @@
+"""What a sink shows to whoever looks into it: the values in its whole records."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import duckdb
+
+Cell: TypeAlias = tuple[str, str, int]  # release, key, step
+Shown: TypeAlias = dict[Cell, Any]
+
+
+class Unreadable(Exception):
+    """A file that is replaced whole, and yet is not whole."""
+
+
+def shown_by(sink: str, content: bytes) -> Shown:
+    """The cells in the whole records of a sink; a cell with two values has both of them."""
+    if sink.endswith(".parquet"):
+        return _collected(_parquet(content))
+    text = content.decode("utf-8", "replace")
+    whole = text[: text.rfind("\n") + 1]
+    rows: Iterable[dict[str, Any]]
+    if sink.endswith(".csv"):
+        rows = csv.DictReader(whole.splitlines())
+    else:
+        rows = (json.loads(line) for line in whole.splitlines())
+    return _collected((row["release"], row["key"], row["step"], row["value"]) for row in rows)
+
+
+def _collected(rows: Iterable[tuple[Any, Any, Any, Any]]) -> Shown:
+    found: Shown = {}
+    for release, key, step, shown in rows:
+        cell, value = (release, key, int(step)), float(shown)
+        found[cell] = value if found.get(cell, value) == value else (found[cell], value)
+    return found
+
+
+def _parquet(content: bytes) -> list[tuple[Any, Any, Any, Any]]:
+    if not content:
+        return []
+    handle, name = tempfile.mkstemp(suffix=".parquet")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        asked = "SELECT release, key, step, value FROM read_parquet(?)"
+        return _duck(os.getpid()).execute(asked, [name]).fetchall()
+    except duckdb.Error:
+        raise Unreadable("It is no whole Parquet file.") from None
+    finally:
+        Path(name).unlink()
+
+
+@cache  # for each process, because it does not outlive a fork
+def _duck(process: int) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(":memory:", config={"threads": 1})

@@ -1,0 +1,111 @@
+"""What a server of victims does once, so that a victim is cheap: nothing that a run may keep.
+
+The program has run once before the first fork, in a folder that is gone, so that what it computes
+when it is first used is there; and databases of DuckDB that nobody has used yet are in memory.  A
+victim makes a connection of its own to one of these, and sets and checks its limits itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import duckdb
+
+from ameles.core.exceptions import AmelesError
+from ameles.engine.plan import read_plan
+
+SPARE = 4  # databases: one for the source, and one or two for each Parquet file
+FIRST = "SELECT epoch_us(CAST('2020-01-01' AS TIMESTAMPTZ)), count(*), sum(1) FROM range(2)"
+
+
+class Warm:
+    """What is kept for the victims of one server."""
+
+    def __init__(self, program: Callable[[], None]) -> None:
+        self._program = program
+        self._known: set[str] = set()
+        self._spare: list[duckdb.DuckDBPyConnection] = []
+
+    def up(self, job: dict[str, Any]) -> None:
+        """Which mechanisms a plan takes is found out before its first victim, and remembered."""
+        file = Path(job["folder"], job["argv"][1])
+        text = file.read_text(encoding="utf-8")
+        if text in self._known:
+            return
+        self._known.add(text)
+        with suppress(AmelesError):  # what is wrong with a plan, its victim says
+            plan = read_plan(file)
+            _ = plan.recipes
+            if "://" not in plan.store.url:  # nobody but a victim changes a server
+                self._rehearse(Path(job["root"]), file)
+        self._fill()
+        gc.collect()
+        gc.freeze()
+
+    def take(self) -> None:
+        """In a victim: DuckDB gives the databases that are there."""
+        real, spare = duckdb.connect, iter(self._spare)  # which are kept: closed, one would crash
+
+        def connect(place: str, **options: Any) -> duckdb.DuckDBPyConnection:
+            found = next(spare, None) if place == ":memory:" and not options else None
+            return real(place, **options) if found is None else found.cursor()
+
+        mock.patch.object(duckdb, "connect", connect).start()
+
+    def _fill(self) -> None:
+        while len(self._spare) < SPARE:
+            duck = duckdb.connect(":memory:", config={"threads": 1})  # a fork has no other threads
+            duck.execute("SET TimeZone = 'UTC'").fetchall()
+            duck.execute(FIRST).fetchall()
+            self._spare.append(duck)
+
+    def _rehearse(self, root: Path, file: Path) -> None:
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory(prefix="ameles-warm-") as name, _unheard():
+            place = Path(name) / file.parent.relative_to(root.parent)
+            place.mkdir(parents=True)
+            shutil.copy(file, place)
+            for source in (*file.parent.glob("*.csv"), *file.parent.glob("in/*.csv")):
+                copied = place / source.relative_to(file.parent)
+                if not source.name.startswith("out."):  # which is a sink
+                    copied.parent.mkdir(exist_ok=True)
+                    shutil.copy(source, copied)
+            os.chdir(place)
+            sys.argv = ["ameles", "run", file.name, "--until", "2020-01-03"]
+            try:
+                with suppress(SystemExit):
+                    self._program()
+            finally:
+                os.chdir(here)
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Reads nothing and says nothing: the server talks to others there."""
+    kept = [os.dup(handle) for handle in range(3)]
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for handle in range(3):
+        os.dup2(nothing, handle)
+    try:
+        yield
+    finally:
+        for handle, before in enumerate(kept):
+            os.dup2(before, handle)
+            os.close(before)
+        os.close(nothing)
+
+
+def program(name: str) -> Callable[[], None]:
+    """The program, by name: it is above this package, which starts it and does not build on it."""
+    main: Callable[[], None] = importlib.import_module(name).main
+    return main

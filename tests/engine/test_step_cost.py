@@ -1,0 +1,131 @@
+"""What a live step costs: commits, syncs and statements, counted and not timed."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ameles.connectors.source import Source
+from ameles.engine.engine import Engine
+from ameles.engine.gather import Gathering
+from ameles.engine.pending import Pending
+from ameles.engine.session import Session
+from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.store.sqlite import SqliteStore
+from tests.engine.worlds import COUNT, World, row
+
+SINK = '[[sink]]\ncsv = "out.csv"\n'
+
+
+class Costs:
+    """What was done, by kind."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+        self.calls: dict[str, int] = {}
+
+    def forget(self) -> None:
+        self.statements.clear()
+        self.calls.clear()
+
+    @property
+    def commits(self) -> int:
+        """Transactions that write."""
+        return sum(text.startswith("BEGIN IMMEDIATE") for text in self.statements)
+
+    @property
+    def readings(self) -> int:
+        """Transactions that read."""
+        return sum(text == "BEGIN" for text in self.statements)
+
+    def counting(self, patch: pytest.MonkeyPatch, owner: object, name: str) -> None:
+        """Counts the calls of a function from now on."""
+        true: Callable[..., object] = getattr(owner, name)
+
+        def counted(*given: object, **named: object) -> object:
+            self.calls[name] = self.calls.get(name, 0) + 1
+            return true(*given, **named)
+
+        patch.setattr(owner, name, counted)
+
+
+@pytest.fixture
+def costs(monkeypatch: pytest.MonkeyPatch) -> Costs:
+    found = Costs()
+    connect = SqliteStore._connect
+
+    def traced(store: SqliteStore) -> sqlite3.Connection:
+        connection = connect(store)
+        connection.set_trace_callback(found.statements.append)
+        return connection
+
+    monkeypatch.setattr(SqliteStore, "_connect", traced)
+    found.counting(monkeypatch, os, "fsync")
+    found.counting(monkeypatch, Gathering, "gather")
+    found.counting(monkeypatch, Pending, "to_bytes")
+    found.counting(monkeypatch, LaplaceError, "bounds")
+    return found
+
+
+def steps(world: World, costs: Costs, *, rows: bool = False) -> Iterator[int]:
+    """Steps one by one; what comes before the first and with it is not counted."""
+    with SqliteStore(world.folder / "s.db") as store:
+        engine = Engine(world.plan, store)
+        source = engine.source()
+        with engine.session() as session:
+            taken(session, source, 1)
+            for step in range(2, 40):
+                if rows:
+                    world.append([row(step, hour=1)])
+                costs.forget()
+                taken(session, source, step)
+                yield step
+
+
+def taken(session: Session, source: Source, step: int) -> None:
+    session.take(source.reading(session.position, source.ends()), step)
+    session.publish()
+
+
+def test_a_step_is_one_commit(tmp_path: Path, costs: Costs) -> None:
+    world = World(tmp_path, horizon=1000).write([])
+    bounds = 0
+    for _ in steps(world, costs):
+        assert (costs.commits, costs.readings) == (1, 0)
+        assert len(costs.statements) <= 15, costs.statements
+        bounds += costs.calls.pop("bounds", 0)
+        assert costs.calls == {}, "nothing came: nothing to ask, to keep or to sync"
+    assert bounds == 0, "those of the first step are of many"
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_sink_costs_one_sync_and_one_reading(kind: str, tmp_path: Path, costs: Costs) -> None:
+    sink = SINK.replace("csv", kind)
+    world = World(tmp_path, horizon=1000, rest=sink).write([])
+    for _ in steps(world, costs):
+        assert (costs.commits, costs.readings) == (1, 1)
+        assert len(costs.statements) <= 21
+        assert costs.calls == {"fsync": 1}
+
+
+def test_the_cost_does_not_grow_with_releases(tmp_path: Path, costs: Costs) -> None:
+    releases = COUNT + COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
+    one, two = tmp_path / "one", tmp_path / "two"
+    counts = []
+    for folder, text in ((one, COUNT), (two, releases)):
+        world = World(folder, text, horizon=1000, rest=SINK).write([])
+        counts.append([len(costs.statements) for _ in steps(world, costs)][-1])
+        assert costs.commits == 1
+    more = counts[1] - counts[0]
+    assert 0 < more <= 7, "the values and the state of the other release, and checks of them"
+
+
+def test_rows_are_asked_for_once(tmp_path: Path, costs: Costs) -> None:
+    world = World(tmp_path, horizon=1000, rest=SINK).write([])
+    for _ in steps(world, costs, rows=True):
+        assert (costs.commits, costs.readings) == (1, 1)
+        assert costs.calls == {"fsync": 1, "gather": 1}

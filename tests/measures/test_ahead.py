@@ -1,0 +1,77 @@
+"""Bounds that are computed ahead are those that were asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ameles.measures.ahead import BLOCK, FEW, Floats, ahead
+from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.noise.arrays import IntArray
+
+asked: list[tuple[int, int]] = []
+
+
+def squares(steps: IntArray, offset: int) -> Floats:
+    asked.append((int(steps[0]), int(steps[-1])))
+    return np.stack([steps**2 + offset, -steps], axis=1).astype(np.float64)
+
+
+def bounds(steps: IntArray, recipe: CounterRecipe) -> Floats:
+    return recipe.error.bounds(steps, 0.05)
+
+
+@pytest.mark.parametrize("horizon", [None, 3 * BLOCK - 5])
+def test_every_step_has_its_own_row(horizon: int | None) -> None:
+    asked.clear()
+    last = horizon or 3 * BLOCK
+    for first in range(1, last + 1):
+        for count in {1, min(3, last + 1 - first)}:
+            steps = np.arange(first, first + count)
+            found = ahead(squares, steps, 10 + (horizon or 0), horizon=horizon)
+            assert found[:, 0].tolist() == (steps**2 + 10 + (horizon or 0)).tolist()
+            assert found[:, 1].tolist() == (-steps).tolist()
+    assert asked == [(1, BLOCK), (BLOCK + 1, 2 * BLOCK), (2 * BLOCK + 1, last)]
+
+
+def test_nothing_beyond_the_horizon_is_asked_for() -> None:
+    def bounded(steps: IntArray) -> Floats:
+        assert steps[-1] <= 7
+        return steps.astype(np.float64)
+
+    assert ahead(bounded, np.array([7]), horizon=7).tolist() == [7.0]
+
+
+@pytest.mark.parametrize(
+    "steps", [[], [5, 9], [9, 5], list(range(1, FEW + 2))], ids=["none", "apart", "back", "many"]
+)
+def test_other_steps_are_computed_as_they_are(steps: list[int]) -> None:
+    given = np.array(steps, dtype=np.int64)
+    seen = []
+
+    def noted(each: IntArray) -> Floats:
+        seen.append(each.tolist())
+        return each.astype(np.float64)
+
+    assert ahead(noted, given, horizon=None).tolist() == steps
+    assert seen == [steps]
+
+
+def test_different_parameters_have_different_blocks() -> None:
+    step = np.array([4])
+    assert ahead(squares, step, 1, horizon=9)[0, 0] == 17
+    assert ahead(squares, step, 2, horizon=9)[0, 0] == 18
+    assert ahead(squares, step, 1, horizon=8)[0, 0] == 17
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [SiblingsCounter(epsilon=1, horizon=1000), BinaryCounter(epsilon="1/3", horizon=1000)],
+    ids=lambda recipe: type(recipe).__name__,
+)
+def test_they_are_the_same_as_one_by_one(recipe: CounterRecipe) -> None:
+    for step in (1, 2, 3, 127, 128, 129, 500, 999, 1000):
+        one = np.array([step])
+        assert ahead(bounds, one, recipe, horizon=1000).tolist() == bounds(one, recipe).tolist()

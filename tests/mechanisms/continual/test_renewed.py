@@ -1,0 +1,118 @@
+"""Windows that begin anew: what they count, and that nothing of one is seen in another."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from ameles.core.exceptions import BadInput, HorizonReached
+from ameles.core.guarantee import user_window
+from ameles.core.loss import Pure
+from ameles.core.mechanism import Noise
+from ameles.mechanisms.continual.afresh import Afresh
+from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.halted import HALTED
+from ameles.mechanisms.continual.renewed import Renewed, RenewedRun
+from ameles.mechanisms.continual.transformation import Continual
+from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.snapshot import State, unpack
+from ameles.noise import Zero
+from tests.mechanisms.continual.seizing import worst
+
+TABLE = NoisyDistinct(users=1, epsilon=1, neighbours="user-presence")
+# Noise of scale 1 on each answer, in windows of one step; a user's window loses 2.
+SMALL = Renewed(inner=Afresh(algorithm=TABLE, epsilon=1, horizon=1, sensitivity=1), horizon=3)
+CLAIM, MODULUS = 2, 5
+PAIR: tuple[Any, Any] = ([[[]], [[0, 0]], [[]]], [[[]], [[]], [[]]])
+
+
+def exact(window: int, horizon: int | None = None) -> Renewed:
+    inner = Afresh(algorithm=ExactDistinct(users=9), epsilon=1, horizon=window, sensitivity=1)
+    return Renewed(inner=inner, horizon=horizon)
+
+
+def test_every_window_counts_anew() -> None:
+    run = exact(3, 7).start(Zero())
+    assert run.feed([1, 2, 2, 2, 2, 3, 1]) == [1, 2, 2, 1, 1, 2, 1]
+    with pytest.raises(HorizonReached):
+        run.release()
+
+
+def test_after_a_halt_the_next_window_counts() -> None:
+    inner = Continual(
+        algorithm=ExactDistinct(users=9),
+        epsilon=1,
+        horizon=2,
+        changes=0,
+        jump=0,
+        sensitivity=1,
+        threshold=0,
+    )
+    assert Renewed(inner=inner).start(Zero()).feed([1, None, None]) == [HALTED, HALTED, 0]
+
+
+def test_the_promise_is_per_window() -> None:
+    promise = exact(3, 7).guarantee
+    assert (promise.unit, promise.horizon, promise.loss) == (user_window(3), 7, Pure(1))
+    assert exact(3).guarantee.horizon is None
+    assert exact(3).error.bound(4, 0.1) == exact(3).inner.error.bound(1, 0.1)
+    assert exact(3).error.bound_all(7, 0.3) == exact(3).inner.error.bound_all(3, 0.1)
+
+
+def test_what_is_not_for_users_is_refused() -> None:
+    for inner in (BinaryCounter(epsilon=1, horizon=4), 3, TABLE):
+        given: Any = inner
+        with pytest.raises(BadInput):
+            Renewed(inner=given)
+
+
+def test_a_user_in_one_window_loses_that_window_alone() -> None:
+    assert 1 <= worst(SMALL, [PAIR], modulus=MODULUS) <= CLAIM
+
+
+class _Lasting(RenewedRun):
+    """Goes on with the table of the window before."""
+
+    def release(self) -> Any:
+        kept = self._inner.snapshot()
+        released = super().release()
+        inner = self._recipe.inner
+        if isinstance(inner, Afresh):
+            self._inner = _reopened(inner, kept, self._noise)
+        return released
+
+
+def _reopened(inner: Afresh, kept: bytes, noise: Noise) -> Any:
+    run = inner.resume(kept, noise)
+    run._t = 0
+    return run
+
+
+class _Lasts(Renewed):
+    def start(self, noise: Noise) -> RenewedRun:
+        return _Lasting(self, State(bytes(16), 0, ()), noise)
+
+    def resume(self, snapshot: bytes, noise: Noise) -> RenewedRun:
+        return _Lasting(self, unpack(snapshot, self.fingerprint), noise)
+
+
+def test_a_table_that_goes_on_is_caught() -> None:
+    later: tuple[Any, Any] = ([[[0]], [[]], [[]], [[]]], [[[]], [[]], [[]], [[]]])
+    inner = Afresh(algorithm=TABLE, epsilon=2, horizon=1, sensitivity=1)
+    assert worst(Renewed(inner=inner), [later], modulus=MODULUS) <= 3
+    # its bit is seen by every release that follows
+    assert worst(_Lasts(inner=inner), [later], modulus=MODULUS) > 3
+
+
+def test_the_state_of_a_window_is_gone_with_its_last_release(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "urandom", lambda count: bytes(count))
+    run, other = SMALL.start(Zero()), SMALL.start(Zero())
+    run.add([0])
+    assert run.snapshot() != other.snapshot()
+    run.release()
+    other.release()
+    assert run.snapshot() == other.snapshot()
