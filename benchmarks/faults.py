@@ -214,10 +214,10 @@ class Run:
 
 
 def code() -> str:
-    """Tells the program that is tested from any other."""
+    """Tells the program that is tested from any other; what tests it is no part of it."""
     mark = hashlib.sha256()
     for path in sorted(Path(ameles.__file__).parent.rglob("*")):
-        if path.suffix in (".py", ".sql", ".c"):
+        if path.suffix in (".py", ".sql") and path.parent.name != "testing":
             mark.update(path.name.encode() + path.read_bytes())
     return mark.hexdigest()[:16]
 

@@ -54,11 +54,12 @@ class Faults:
     def crashed(self, folder: Path, at: int, mode: str) -> list[str]:
         """The disk after a crash at a change: the next run loses and doubles nothing."""
         seen = at if mode == "after" else at - 1
-        return self._judged(folder, self._power.crashed(at, mode), seen)
+        return self._judged(folder, self._power.crashed(at, mode), seen, torn=False)
 
     def cut(self, folder: Path, at: int, number: int) -> list[str]:
         """A disk that a power cut after so many changes may leave: the same."""
-        return self._judged(folder, self._power.left(at, Choices("image", number)), at)
+        disk = self._power.left(at, Choices("image", number))
+        return self._judged(folder, disk, at, torn=True)
 
     def died(self, folder: Path, at: int, mode: str) -> list[str]:
         """The program itself dies at one of its own changes: the same."""
@@ -85,7 +86,7 @@ class Faults:
             wrong.append("I13: it says that all is well, and nothing is kept")
         return wrong + self._verdict(world, Witness(world).look())
 
-    def _judged(self, folder: Path, disk: Disk, at: int) -> list[str]:
+    def _judged(self, folder: Path, disk: Disk, at: int, *, torn: bool) -> list[str]:
         """What is wrong with a disk, of which the sinks had been seen up to a change."""
         shown = self.rehearsal.shown
         key = digest(disk), _earliest(shown, at)
@@ -94,7 +95,7 @@ class Faults:
             world = self.rehearsal.world.at(folder)
             witness = Witness(world)
             witness.note("a sink", shown[at])
-            self.judged[key] = self._verdict(world, witness.look())
+            self.judged[key] = self._verdict(world, witness.look(torn=torn))
         return self.judged[key]
 
     def _verdict(self, world: World, witness: Witness) -> list[str]:

@@ -18,21 +18,29 @@ Shown: TypeAlias = dict[Cell, Any]
 
 
 class Unreadable(Exception):
-    """A file that is replaced whole, and yet is not whole."""
+    """A file with something in it that is no record."""
 
 
-def shown_by(sink: str, content: bytes) -> Shown:
-    """The cells in the whole records of a sink; a cell with two values has both of them."""
+def shown_by(sink: str, content: bytes, *, torn: bool = False) -> Shown:
+    """The cells in the whole records of a sink; a cell with two values has both of them.
+
+    ``torn``: the power has failed, and of what was not synced sectors may be missing, which then
+    are zeros.  Nobody can read a value from such a line, and the next run is to replace it.
+    """
     if sink.endswith(".parquet"):
         return _collected(_parquet(content))
     text = content.decode("utf-8", "replace")
-    whole = text[: text.rfind("\n") + 1]
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    lines = [line for line in lines if not (torn and "\0" in line)]
     rows: Iterable[dict[str, Any]]
-    if sink.endswith(".csv"):
-        rows = csv.DictReader(whole.splitlines())
-    else:
-        rows = (json.loads(line) for line in whole.splitlines())
-    return _collected((row["release"], row["key"], row["step"], row["value"]) for row in rows)
+    try:
+        if sink.endswith(".csv"):
+            rows = csv.DictReader(lines)
+        else:
+            rows = (json.loads(line) for line in lines)
+        return _collected((row["release"], row["key"], row["step"], row["value"]) for row in rows)
+    except (csv.Error, KeyError, TypeError, ValueError):
+        raise Unreadable("A line is no record.") from None
 
 
 def _collected(rows: Iterable[tuple[Any, Any, Any, Any]]) -> Shown:

@@ -19,16 +19,16 @@ class Witness:
         self.seen: Shown = {}
         self.wrong: list[str] = []
 
-    def look(self) -> Witness:
-        """Everything that store and sinks show now."""
+    def look(self, *, torn: bool = False) -> Witness:
+        """Everything that store and sinks show now, which a power cut may have ``torn``."""
         self.note("the store", self.world.stored())
         for sink in self.world.sinks:
-            self.note(sink, self._sent(sink))
+            self.note(sink, self._sent(sink, torn=torn))
         return self
 
-    def _sent(self, sink: str) -> Shown:
+    def _sent(self, sink: str, *, torn: bool = False) -> Shown:
         try:
-            return self.world.sent(sink)
+            return self.world.sent(sink, torn=torn)
         except Unreadable:
             self._say(f"I1: {sink} cannot be read")
             return {}

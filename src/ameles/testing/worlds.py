@@ -209,13 +209,13 @@ class World:
         except sqlite3.DatabaseError:
             return {}  # its tables are still to be made, or are damaged
 
-    def sent(self, sink: str) -> Shown:
-        """What a sink shows: its whole records."""
+    def sent(self, sink: str, *, torn: bool = False) -> Shown:
+        """What a sink shows: its whole records; ``torn`` by a power cut."""
         try:
             content = (self.place / sink).read_bytes()
         except FileNotFoundError:
             content = b""
-        return shown_by(sink, content)
+        return shown_by(sink, content, torn=torn)
 
     def spent(self) -> tuple[int, bool]:
         """How many entries the ledger has, and whether it is within its cap."""
