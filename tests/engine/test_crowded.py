@@ -1,0 +1,49 @@
+"""Counting crowds first keeps exactly what putting everybody in order keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+from ameles.engine import crowded
+from ameles.engine.crowded import foremost, without_crowds
+
+# 500 events of 30 users in 4 steps; most have more than the smaller bounds allow
+EVENTS = (
+    "SELECT n % 4 + 1 AS step, 'u' || (n * n % 30) AS who, hash(n, 'place') AS place, n AS cell "
+    "FROM range(500) AS events(n)"
+)
+COLUMNS = "step, who, place, cell"
+
+
+@pytest.fixture
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        yield connection
+
+
+def kept(duck: duckdb.DuckDBPyConnection, per_step: int) -> list[tuple[int, ...]]:
+    return sorted(duck.execute(without_crowds(duck, EVENTS, COLUMNS, per_step)).fetchall())
+
+
+@pytest.mark.parametrize("hashes", [1, 7, 1 << 32])  # one crowd, several, hardly any
+@pytest.mark.parametrize("per_step", [1, 3, 20, 1000])
+def test_as_if_all_were_put_in_order(
+    duck: duckdb.DuckDBPyConnection,
+    hashes: int,
+    per_step: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(crowded, "_HASHES", hashes)
+    plain = f"SELECT {COLUMNS} FROM ({EVENTS}) {foremost('who', per_step)}"
+    assert kept(duck, per_step) == sorted(duck.execute(plain).fetchall())
+
+
+def test_a_crowd_that_is_not_put_in_order_is_seen(
+    duck: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = kept(duck, 3)
+    monkeypatch.setattr(crowded, "foremost", lambda user, per_step: "")
+    assert len(kept(duck, 3)) == 500 > len(sound)
