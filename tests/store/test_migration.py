@@ -12,6 +12,7 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.core.loss import Pure
+from ameles.core.rules import FIRST
 from ameles.store import Store, open_store
 from ameles.store.migration import migrate, scripts, statements, version_of
 from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, visitors
@@ -51,6 +52,7 @@ def holds_what_was_written(store: Store) -> None:
         assert stream is not None
         assert (stream.identity, stream.salt, stream.launched) == (IDENTITY, SALT, MARCH)
         assert (stream.released, stream.scheduled) == (2, 3)
+        assert stream.rules == FIRST  # it was launched before there were others
         assert transaction.position(stream) == "row 12"
         assert transaction.pending(stream) == b"waiting"
         assert transaction.sent(stream, "a.csv") == 1

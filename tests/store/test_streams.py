@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.rules import CURRENT, FIRST
 from tests.store.places import Place
 from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, open_visitors
 
@@ -24,6 +25,30 @@ def test_a_stream_is_kept_as_it_was_launched(place: Place) -> None:
         assert (stream.number, stream.population, stream.plan) == (1, "visitors", "{}")
         assert (stream.identity, stream.salt, stream.launched) == (IDENTITY, SALT, MARCH)
         assert (stream.released, stream.scheduled) == (0, 0)
+
+
+def test_a_stream_keeps_its_rules_and_newer_ones_are_refused(place: Place) -> None:
+    with new_store(place) as store:
+        with store.writing() as transaction:
+            assert launch(transaction).rules == CURRENT
+            older = transaction.add_stream(
+                "cold",
+                population="visitors",
+                plan="{}",
+                identity=uuid4(),
+                salt=SALT,
+                launched=MARCH,
+                rules=FIRST,
+            )
+        with store.reading() as transaction:
+            assert transaction.stream("cold") == older
+            assert older.rules == FIRST
+        for unknown in (CURRENT + 1, 0):
+            with store.writing() as transaction:
+                transaction._session.write("UPDATE stream SET rules = ?", (unknown,))
+            refused = pytest.raises(StoreRefused, match=f"rules of version {unknown}")
+            with refused, store.reading() as transaction:
+                transaction.stream("flu")
 
 
 def test_a_stream_is_launched_once_and_for_an_open_population(place: Place) -> None:

@@ -21,7 +21,7 @@ from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError
 from ameles.core.mechanism import Noise
 from ameles.engine.clock import microseconds
-from ameles.engine.launching import check_unchanged, launch
+from ameles.engine.launching import check_unchanged, launch, under_its_rules
 from ameles.engine.line import lines_of
 from ameles.engine.outlets import Outlets
 from ameles.engine.plan import Plan
@@ -55,7 +55,7 @@ class Engine:
         memory: int = MEMORY,
         batch: int = BATCH,
     ) -> None:
-        self.plan = plan
+        self.plan = under_its_rules(plan, store)
         self.store = store
         self._noise = noise
         self._restart = restart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -16,7 +17,7 @@ from ameles.core.recipe import Recipe
 from ameles.engine.difference import difference
 from ameles.engine.plan import Plan
 from ameles.ledger.ledger import Recipe as Buyable
-from ameles.store import ReleaseState, StreamRecord, Transaction
+from ameles.store import ReleaseState, Store, StreamRecord, Transaction
 
 
 def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
@@ -30,6 +31,13 @@ def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
             why="its noise was calibrated and paid for as it was",
             tip="the plan as it was, or another name for a new stream with a budget of its own",
         )
+
+
+def under_its_rules(plan: Plan, store: Store) -> Plan:
+    """The plan with the rules of its stream, if that was launched before."""
+    with store.reading() as transaction:
+        stream = transaction.stream(plan.stream.name)
+    return plan if stream is None else replace(plan, rules=stream.rules)
 
 
 def launch(
@@ -62,6 +70,7 @@ def launch(
         identity=identity,
         salt=os.urandom(32),
         launched=datetime.now(UTC),
+        rules=plan.rules,
     )
     snapshots = {key: runs[key].snapshot() for key in plan.recipes}
     if seal is not None:

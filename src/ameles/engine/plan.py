@@ -39,6 +39,7 @@ from ameles.core.exceptions import PlanError
 from ameles.core.guarantee import Unit
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.recipe import Recipe
+from ameles.core.rules import CURRENT
 from ameles.engine.checking import Checking
 from ameles.engine.clock import Clock
 from ameles.engine.problems import BadPlan
@@ -60,6 +61,7 @@ class Plan:
     store: StoreSection
     sinks: tuple[SinkSection, ...]
     base: Path  # what relative paths are relative to
+    rules: int = CURRENT  # by which its source is read; of a launched stream, its own
 
     @cached_property
     def clock(self) -> Clock:

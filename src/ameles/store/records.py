@@ -42,6 +42,7 @@ class StreamRecord:
     launched: datetime
     released: int  # the last released step, 0 before the first
     scheduled: int  # the last step that is committed to close
+    rules: int  # by which its source is read (core/rules.py)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

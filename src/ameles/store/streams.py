@@ -7,13 +7,15 @@ from datetime import datetime
 from uuid import UUID
 
 from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.rules import CURRENT, FIRST
 from ameles.store.records import StreamRecord, microseconds, moment
 from ameles.store.session import Part, Row
 
 SALT = 32
 _STREAM = (
     "SELECT stream.number, stream.name, population.name, plan, identity, salt, launched, "
-    "released, scheduled FROM stream JOIN population ON population.number = stream.population"
+    "released, scheduled, rules "
+    "FROM stream JOIN population ON population.number = stream.population"
 )
 
 
@@ -29,6 +31,7 @@ class Streams(Part):
         identity: UUID,
         salt: bytes,
         launched: datetime,
+        rules: int = CURRENT,
     ) -> StreamRecord:
         """A new stream, of which nothing is released."""
         if not name:
@@ -44,9 +47,12 @@ class Streams(Part):
             )
         number = self._session.one("SELECT coalesce(max(number), 0) + 1 FROM stream")
         self._session.write(
-            "INSERT INTO stream (number, name, population, plan, identity, salt, launched) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (number, name, whose[0], plan, str(identity), bytes(salt), microseconds(launched)),
+            "INSERT INTO stream (number, name, population, plan, identity, salt, launched, rules) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(number, name, whose[0], plan, str(identity), bytes(salt)),
+                *(microseconds(launched), rules),
+            ),
             double=f"The stream '{name}' was launched before.",
         )
         return StreamRecord(
@@ -59,6 +65,7 @@ class Streams(Part):
             launched=launched,
             released=0,
             scheduled=0,
+            rules=rules,
         )
 
     def stream(self, name: str) -> StreamRecord | None:
@@ -122,7 +129,7 @@ class Streams(Part):
 
 
 def _record(row: Row) -> StreamRecord:
-    number, name, population, plan, identity, salt, launched, released, scheduled = row
+    number, name, population, plan, identity, salt, launched, released, scheduled, rules = row
     return StreamRecord(
         number=number,
         name=name,
@@ -133,4 +140,16 @@ def _record(row: Row) -> StreamRecord:
         launched=moment(launched),
         released=released,
         scheduled=scheduled,
+        rules=_known(name, rules),
     )
+
+
+def _known(name: str, rules: int) -> int:
+    if not FIRST <= rules <= CURRENT:
+        raise StoreRefused(
+            f"The stream '{name}' reads its source by rules of version {rules}; this program knows "
+            f"up to version {CURRENT}.",
+            why="a newer program launched it",
+            tip="update ameles",
+        )
+    return rules

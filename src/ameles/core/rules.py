@@ -1,0 +1,14 @@
+"""Rules of reading, in versions: a stream keeps those that it was launched with.
+
+Rules say which events and users the bytes of a source are.  Under other rules a user who was seen
+before could be taken for a new one, and an event could count that did not count before.  So new
+rules are for new streams, and a stream that was launched goes on under its own.
+
+    1   as in stores of the versions 1 and 2
+    2   ids of users have one canonical form; weights are clamped; times are read as ISO 8601 says
+"""
+
+from __future__ import annotations
+
+FIRST = 1
+CURRENT = 2
