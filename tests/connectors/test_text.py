@@ -256,3 +256,23 @@ def test_memory_is_bounded_whatever_the_size_of_a_file_or_a_line(tmp_path: Path)
     # Blocks of 8 MB, however many; the allocator's own slack is allowed for.
     assert large < small + (40 << 20)
     assert long < small + (40 << 20)
+
+
+@pytest.mark.parametrize("pattern", ["a.csv", "*.csv"])
+def test_rows_that_come_after_a_step_has_ended_are_left_for_the_next(
+    pattern: str, tmp_path: Path
+) -> None:
+    """The ends are noted at the instant, and the reading may come much later."""
+    file = tmp_path / "a.csv"
+    file.write_bytes(HEADER + b"x,1\ny,2\n")
+    here = source(tmp_path, pattern)
+    ends = here.ends()
+    with file.open("ab") as more:
+        more.write(b"z,3\n")
+    if pattern == "*.csv":
+        (tmp_path / "b.csv").write_bytes(HEADER + b"new,4\n")
+    reading = here.reading(None, ends)
+    assert rows_of(here, reading, COLUMNS) == [("x", 1), ("y", 2)]
+    later = here.reading(reading.position, here.ends())
+    new = [("new", 4)] if pattern == "*.csv" else []
+    assert rows_of(here, later, COLUMNS) == [*new, ("z", 3)]
