@@ -145,7 +145,8 @@ def _counted() -> Iterator[tuple[int, int, int, int]]:
 def test_events_without_a_user_count_nowhere(sites: Sites, unit: str) -> None:
     site, base = sites.get(unit, "next")
     first, second = with_line(line(who=""), 1)
-    other = site.view("nobody", first, [line(2, who=""), *second])
+    broken = [line(who="zoe").replace(b"zoe", name) for name in (b"zo\xff", b"\xff\xff", b"\xc3")]
+    other = site.view("nobody", [*first, *broken], [line(2, who=""), *second])
     assert violations(site, base, other, keys=frozenset(), step=1) == []
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ameles.connectors.identity import json_id
 from ameles.connectors.text import LINES, Dialect
-from ameles.connectors.typed import Typed, typed
+from ameles.connectors.typed import IDS, Typed, typed
 from ameles.measures.fields import literal
 
 
@@ -22,19 +23,21 @@ class JsonLines(Dialect):
         return chunk, False
 
     def relation(self, names: tuple[str, ...], *, slower: bool) -> str:
-        # A JSON pointer, in which a name may have any character.
-        paths = ", ".join(
-            literal("/" + name.replace("~", "~0").replace("/", "~1")) for name in self.columns
-        )
+        paths = ", ".join(_pointer(name) for name in self.columns)
         # The extraction fails on a line that is no JSON, and that line alone is then NULL.
         fields = f"TRY(json_extract_string(line, [{paths}]))"
         event = "starts_with(ltrim(line, ' ' || chr(9) || chr(13)), '{')"
-        split = f"SELECT {fields} AS fields FROM {LINES} WHERE {event}"
-        events = f"(SELECT fields FROM ({split}) WHERE fields IS NOT NULL)"
-        return typed(
-            [
-                Typed(name, kind, f"fields[{place}]")
-                for place, (name, kind) in enumerate(self.columns.items(), 1)
-            ],
-            events,
-        )
+        wanted, columns = [f"{fields} AS fields"], []
+        for place, (name, kind) in enumerate(self.columns.items(), 1):
+            field = f"fields[{place}]"
+            if kind in IDS.values():  # the text alone does not tell 7 from "7" or true
+                wanted.append(f"TRY(json_type(line, {_pointer(name)})) AS type_{place}")
+                field = json_id(f"type_{place}", field)
+            columns.append(Typed(name, kind, field))
+        split = f"SELECT {', '.join(wanted)} FROM {LINES} WHERE {event}"
+        return typed(columns, f"(SELECT * FROM ({split}) WHERE fields IS NOT NULL)")
+
+
+def _pointer(name: str) -> str:
+    """A JSON pointer in SQL, in which a name may have any character."""
+    return literal("/" + name.replace("~", "~0").replace("/", "~1"))

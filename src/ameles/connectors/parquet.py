@@ -12,9 +12,10 @@ import duckdb
 
 from ameles.connectors import marks
 from ameles.connectors.duck import connect
+from ameles.connectors.identity import WHOLE_TYPES, parquet_id
 from ameles.connectors.marks import Mark
 from ameles.connectors.source import Found, Reading, Source, find_files, sizes, unreadable
-from ameles.connectors.typed import Typed, typed
+from ameles.connectors.typed import IDS, Typed, typed
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.measures.fields import identifier, literal
 
@@ -81,9 +82,12 @@ class ParquetSource(Source):
         return [self._relation(files, dict(types)) for types, files in alike.items()]
 
     def _relation(self, files: list[Found], types: Mapping[str, str]) -> str:
-        columns = [
-            Typed(name, kind, identifier(name), types[name]) for name, kind in self._columns.items()
-        ]
+        columns = []
+        for name, kind in self._columns.items():
+            given, held = identifier(name), types[name]
+            if kind in IDS.values() and not (kind == IDS["integer"] and held in WHOLE_TYPES):
+                given, held = parquet_id(given, held, files[0].name, name), "VARCHAR"
+            columns.append(Typed(name, kind, given, held))
         return typed(columns, _scan(files))
 
 

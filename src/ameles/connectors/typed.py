@@ -7,21 +7,30 @@ A cast is a function of one value: no detection, no error, no rounding.
     number      DOUBLE: NaN and the infinities are no numbers
     boolean     BOOLEAN: true, false, t, f, yes, no, 1, 0
     timestamp   TIMESTAMPTZ: ISO 8601; without an offset, a time in the session's zone
+
+Two columns have kinds that no plan names, but their place in it:
+
+    text id, integer id   the column that tells users apart, in one canonical form (identity.py)
+    weight                an integer, clamped to what a line may stand for, however large it is
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ameles.connectors.identity import WHOLE_TYPES, sound_id
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import identifier
 
 KINDS = ("text", "integer", "number", "boolean", "timestamp")
+IDS = {"text": "text id", "integer": "integer id"}
+WEIGHT = "weight"
+# A line stands for up to so many events; one that claims more counts as so many.
+HEAVIEST = 1 << 40
 
 _WHOLE = "'[ \\t]*[+-]?[0-9]+(\\.0*)?[ \\t]*'"
-_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-_WHOLE_TYPES = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS)}
+_EXPONENTS = 1 << 53  # from here on, a float is an integer however it is written
 _FRACTIONAL = ("FLOAT", "DOUBLE", "DECIMAL")
 _TIMES = ("TIMESTAMP", "DATE")
 _WALL_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
@@ -30,7 +39,7 @@ _WALL_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 def check_kinds(columns: Mapping[str, str]) -> None:
     """Refuse columns that are of no known kind, or that SQL could not tell apart."""
     for name, kind in columns.items():
-        if kind not in KINDS:
+        if kind not in (*KINDS, *IDS.values(), WEIGHT):
             raise PlanError(
                 f"The column {name!r} is declared as {kind!r}.", tip=f"one of {', '.join(KINDS)}"
             )
@@ -59,7 +68,10 @@ def typed(columns: Iterable[Typed], relation: str) -> str:
     """SQL: a relation with these columns, in their kinds."""
     # In three layers, because DuckDB evaluates what is written twice in a CASE twice.
     given, cast, finished = [], [], []
-    for place, column in enumerate(columns):
+    for place, declared in enumerate(columns):
+        column = declared
+        if column.kind == IDS["integer"]:
+            column = replace(column, kind="integer")
         was, value = f"given_{place}", f"value_{place}"
         given.append(f"{column.given} AS {was}")
         cast += [was, f"{_cast(column, was)} AS {value}"]
@@ -71,9 +83,9 @@ def typed(columns: Iterable[Typed], relation: str) -> str:
 
 def _cast(column: Typed, given: str) -> str:
     text = f"TRY_CAST({given} AS VARCHAR)"
-    if column.kind == "text":
+    if column.kind in ("text", IDS["text"]):
         return text
-    target = {"integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN"}
+    target = {"integer": "BIGINT", WEIGHT: "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN"}
     goal = target.get(column.kind, "TIMESTAMPTZ")
     if column.kind == "timestamp" and column.type_name in _WALL_TIMES:
         # In UTC a wall clock shows the instant, and needs no calendar; DuckDB picks the branch
@@ -91,23 +103,49 @@ def _cast(column: Typed, given: str) -> str:
 def _finished(column: Typed, given: str, value: str) -> str:
     if column.kind in ("number", "timestamp"):
         return f"CASE WHEN isfinite({value}) THEN {value} END"
-    if column.kind == "integer" and column.type_name not in _WHOLE_TYPES:
-        whole = f"{given} = trunc({given})"
-        if not _direct(column):
-            text = f"TRY_CAST({given} AS VARCHAR)"
-            # Integers as programs write them are seen without the regular expression.
-            plain = f"CAST({value} AS VARCHAR) = {text}"
-            whole = f"({plain} OR regexp_full_match({text}, {_WHOLE}))"
-        return f"CASE WHEN {whole} THEN {value} END"
+    if column.kind == IDS["text"]:
+        return sound_id(value)
+    if column.kind == WEIGHT:
+        return _clamped(column, given, value)
+    if column.kind == "integer" and column.type_name not in WHOLE_TYPES:
+        return f"CASE WHEN {_whole(column, given, value)} THEN {value} END"
     return value
+
+
+def _whole(column: Typed, given: str, value: str) -> str:
+    """SQL: whether what there is, is an integer; ``value`` is it as BIGINT, if it has room."""
+    if column.type_name in WHOLE_TYPES:
+        return "true"
+    if _direct(column):
+        return f"{given} = trunc({given})"
+    text = f"TRY_CAST({given} AS VARCHAR)"
+    # Integers as programs write them are seen without the regular expression.
+    plain = f"CAST({value} AS VARCHAR) = {text}"
+    return f"({plain} OR regexp_full_match({text}, {_WHOLE}))"
+
+
+def _clamped(column: Typed, given: str, value: str) -> str:
+    """SQL: a weight within its bounds; one too large for its type is clamped like any other.
+
+    Were it missing instead, adding one event to the line before it would remove all others.
+    """
+    near = f"TRY_CAST({given} AS DOUBLE)"  # exact where it decides
+    large = f"WHEN {near} > {HEAVIEST} THEN {HEAVIEST} WHEN {near} < -{HEAVIEST} THEN -{HEAVIEST}"
+    whole = _whole(column, given, value)
+    if not _direct(column):
+        # Programs write large floats with an exponent: 1e+17.
+        whole = f"({whole} OR (isfinite({near}) AND abs({near}) >= {_EXPONENTS}))"
+    elif column.type_name.startswith(_FRACTIONAL):
+        whole = f"isfinite({near}) AND {whole}"
+    return f"CASE WHEN {whole} THEN CASE {large} ELSE {value} END END"
 
 
 def _direct(column: Typed) -> bool:
     """Whether its type is cast to its kind as it is, and not as text."""
     fractional = column.type_name.startswith(_FRACTIONAL)
     match column.kind:
-        case "integer" | "number":
-            return fractional or column.type_name in _WHOLE_TYPES
+        case "integer" | "number" | "weight":
+            return fractional or column.type_name in WHOLE_TYPES
         case "boolean":
             return column.type_name == "BOOLEAN"
         case _:

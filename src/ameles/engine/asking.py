@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ameles.connectors.typed import HEAVIEST
 from ameles.engine.condition import check_condition
 from ameles.engine.plan import Plan
 from ameles.measures.fields import identifier
 from ameles.measures.measure import Measure
 
-# A row may stand for up to so many events; one that claims more counts nowhere.
-HEAVIEST = 1 << 40
 # The amount of an event that is just counted.
 ONE = "one"
 
@@ -89,6 +88,7 @@ class Asking:
         if stream.weight is not None:
             weight = identifier(stream.weight)
             answers.append(f"{weight} AS weight")
+            # Under the first rules, one that claims more counts nowhere; today they are clamped.
             kept += f" AND {weight} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
         return f"SELECT {', '.join(answers)} FROM {relation} WHERE {kept}"
 

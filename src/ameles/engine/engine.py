@@ -137,7 +137,7 @@ class Engine:
     def source(self, *, waiting: bool = False) -> Source:
         """The files that the plan names, with its columns in them; they may be still to come."""
         stream = self.plan.stream
-        source = open_source(stream.source, stream.columns, self.plan.base, waiting=waiting)
+        source = open_source(stream.source, self.plan.kinds, self.plan.base, waiting=waiting)
         names = source.names() or tuple(stream.columns)  # none: no file is there yet
         missing = [name for name in stream.columns if name not in names]
         if missing:
@@ -151,7 +151,7 @@ class Engine:
     def standard_input(self) -> StandardInput:
         """Lines as they come."""
         stream = self.plan.stream
-        return StandardInput(stream.format, stream.columns, STANDARD_INPUT)
+        return StandardInput(stream.format, self.plan.kinds, STANDARD_INPUT)
 
     def _outlets(self, identity: UUID) -> Outlets:
         genuine = self._noise is None or self._noise.genuine

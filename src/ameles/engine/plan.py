@@ -35,11 +35,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ameles.connectors.typed import IDS, WEIGHT
 from ameles.core.exceptions import PlanError
 from ameles.core.guarantee import Unit
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.recipe import Recipe
-from ameles.core.rules import CURRENT
+from ameles.core.rules import CURRENT, FIRST
 from ameles.engine.checking import Checking
 from ameles.engine.clock import Clock
 from ameles.engine.problems import BadPlan
@@ -79,6 +80,17 @@ class Plan:
         if self.privacy.delta:
             return Approx(self.privacy.epsilon, self.privacy.delta)
         return Pure(self.privacy.epsilon)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The columns as their source is to read them, under the rules of the stream."""
+        kinds: dict[str, str] = dict(self.stream.columns)
+        if self.rules > FIRST:
+            if self.privacy.user is not None:
+                kinds[self.privacy.user] = IDS.get(kinds[self.privacy.user], IDS["text"])
+            if self.stream.weight is not None:
+                kinds[self.stream.weight] = WEIGHT
+        return kinds
 
     def window(self, release: Measure) -> int | None:
         """The steps that a release is about; None: all so far."""

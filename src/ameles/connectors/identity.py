@@ -1,0 +1,54 @@
+"""Ids of users in one canonical form, as SQL: the same user is the same text in every format.
+
+An id is text or an integer.  The number 7 is the user "7", whether it is written 7, 7.0 or "7", in
+CSV, JSON or Parquet.  What has no such form is no id, and an event without one is dropped: an
+empty text, a fraction, a boolean, an object, a text with broken characters, which would all look
+alike once they are replaced, and a floating-point number so large that it stands for several
+integers.
+"""
+
+from __future__ import annotations
+
+from ameles.core.exceptions import PlanError
+
+# Below these a float is one integer; the first one that is several is this one itself.
+_EXACT = {"FLOAT": 1 << 24, "DOUBLE": 1 << 53}
+_REPLACED = 0xFFFD  # what a broken character is read as
+_TEXTS = ("VARCHAR", "UUID", "ENUM", "BLOB")
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+WHOLE_TYPES = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS)}
+
+
+def sound_id(text: str) -> str:
+    """SQL: a text if it can be an id."""
+    return f"CASE WHEN {text} <> '' AND NOT contains({text}, chr({_REPLACED})) THEN {text} END"
+
+
+def json_id(kind: str, text: str) -> str:
+    """SQL: the id in a JSON value, from its type and its text as DuckDB extracts them."""
+    # Integers of more than 64 bits keep their digits and are called DOUBLE.
+    digits = f"regexp_full_match({text}, '-?[0-9]+')"
+    exact = f"abs(TRY_CAST({text} AS DOUBLE)) < {_EXACT['DOUBLE']}"
+    whole = f"regexp_full_match({text}, '-?[0-9]+\\.0') AND {exact}"
+    return (
+        f"CASE WHEN {kind} IN ('VARCHAR', 'UBIGINT', 'BIGINT') THEN {text} "
+        f"WHEN {kind} = 'DOUBLE' THEN CASE WHEN {digits} THEN {text} "
+        f"WHEN {whole} THEN CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) END END"
+    )
+
+
+def parquet_id(given: str, type_name: str, file: str, column: str) -> str:
+    """SQL: the id in a value of a Parquet column; refuses a type that has no ids."""
+    if type_name in WHOLE_TYPES or type_name.startswith(_TEXTS):
+        return f"TRY_CAST({given} AS VARCHAR)"
+    if type_name in _EXACT:
+        exact = f"{given} = trunc({given}) AND abs({given}) < {_EXACT[type_name]}"
+        return f"CASE WHEN {exact} THEN CAST(TRY_CAST({given} AS BIGINT) AS VARCHAR) END"
+    if type_name.startswith("DECIMAL"):
+        whole = f"{given} = trunc({given})"
+        return f"CASE WHEN {whole} THEN CAST(TRY_CAST({given} AS HUGEINT) AS VARCHAR) END"
+    raise PlanError(
+        f"The column {column!r} of the file '{file}' is {type_name}, and cannot tell users apart.",
+        why="an id of a user is text or an integer",
+        tip="another column for user in [privacy], or a file with such ids",
+    )
