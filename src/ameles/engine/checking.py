@@ -14,6 +14,7 @@ from ameles.engine.problems import Problem, problems_of
 from ameles.engine.sections import PrivacySection, SinkSection, StoreSection, StreamSection
 from ameles.engine.seized_users import seized_users
 from ameles.engine.terms import terms_of
+from ameles.engine.weight_column import weight_elsewhere
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure
 
@@ -121,6 +122,7 @@ class Checking:
             )
         for release in releases:
             self._release_across(release, stream, privacy, unit)
+        self.problems += weight_elsewhere(stream, releases)
         self._shares(releases)
 
     def _names(self, releases: list[Measure]) -> None:

@@ -51,11 +51,23 @@ def check_condition(text: str, columns: Mapping[str, str]) -> str:
 
 def check_expression(text: str, columns: Mapping[str, str]) -> tuple[str, str]:
     """The SQL of a row-wise expression and its kind; else a PlanError."""
-    return _checked(text, tuple(columns.items()))
+    sql, kind, _ = _checked(text, tuple(columns.items()))
+    return sql, kind
+
+
+def used_columns(text: str, columns: Mapping[str, str]) -> frozenset[str]:
+    """The columns that a condition reads, as the plan declares them; else a PlanError.
+
+    >>> sorted(used_columns('"Age" >= 18 AND NOT fever', {"fever": "boolean", "age": "integer"}))
+    ['age', 'fever']
+    """
+    return _checked(text, tuple(columns.items()))[2]
 
 
 @lru_cache(maxsize=256)
-def _checked(text: str, columns: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+def _checked(
+    text: str, columns: tuple[tuple[str, str], ...]
+) -> tuple[str, str, frozenset[str]]:
     if len(text) > LONGEST or text.count("(") > NESTED or "\0" in text:
         raise wrong(
             f"It has more than {LONGEST} characters or {NESTED} parentheses, or a NUL.",
@@ -64,9 +76,10 @@ def _checked(text: str, columns: tuple[tuple[str, str], ...]) -> tuple[str, str]
     if not text.strip():
         raise wrong("It is empty.", tip=_EXAMPLE)
     with closing(connect(zone="UTC", memory=MEMORY)) as duck:
-        part = Walk(dict(columns)).part(_parsed(duck, text), 0)
+        walk = Walk(dict(columns))
+        part = walk.part(_parsed(duck, text), 0)
         _evaluated(duck, part.sql, columns)
-    return part.sql, part.kind
+    return part.sql, part.kind, frozenset(walk.used)
 
 
 def _parsed(duck: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:

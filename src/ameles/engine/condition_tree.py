@@ -66,6 +66,7 @@ class Walk:
     def __init__(self, columns: Mapping[str, str]) -> None:
         self._columns = columns
         self._folded = {name.casefold(): name for name in columns}
+        self.used: set[str] = set()  # the columns that were met so far
 
     def part(self, node: dict[str, Any], depth: int) -> Part:
         """What a node of the tree means."""
@@ -86,6 +87,7 @@ class Walk:
         names = node["column_names"]
         name = self._folded.get(names[0].casefold()) if len(names) == 1 else None
         if name is not None:
+            self.used.add(name)
             return Part(identifier(name), self._columns[name])
         shown = ".".join(names)[:80]
         if shown.lower() in _CLOCKS:
