@@ -63,7 +63,7 @@ class Clock:
         return ZoneInfo(self.zone)
 
     @cached_property
-    def _wall(self) -> datetime:
+    def wall(self) -> datetime:
         """The start on a wall clock of the zone."""
         if self.start.tzinfo is None:
             return self.start
@@ -72,7 +72,7 @@ class Clock:
     @cached_property
     def first(self) -> int:
         """When the first step begins."""
-        return microseconds(self._wall.replace(tzinfo=self._zone))
+        return microseconds(self.wall.replace(tzinfo=self._zone))
 
     @cached_property
     def latest(self) -> int:
@@ -84,7 +84,7 @@ class Clock:
         if not self.every.calendar or step == 1:
             return self.first + (step - 1) * self.every.microseconds
         # wall time of the zone: what lies between two of them is the zone's affair
-        wall = self._wall + timedelta(days=(step - 1) * self.every.days)
+        wall = self.wall + timedelta(days=(step - 1) * self.every.days)
         return microseconds(wall.replace(tzinfo=self._zone))
 
     def end_of(self, step: int) -> int:

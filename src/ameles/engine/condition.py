@@ -65,9 +65,7 @@ def used_columns(text: str, columns: Mapping[str, str]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _checked(
-    text: str, columns: tuple[tuple[str, str], ...]
-) -> tuple[str, str, frozenset[str]]:
+def _checked(text: str, columns: tuple[tuple[str, str], ...]) -> tuple[str, str, frozenset[str]]:
     if len(text) > LONGEST or text.count("(") > NESTED or "\0" in text:
         raise wrong(
             f"It has more than {LONGEST} characters or {NESTED} parentheses, or a NUL.",

@@ -16,6 +16,7 @@ from ameles.core.mechanism import Noise, Run
 from ameles.core.recipe import Recipe
 from ameles.engine.difference import difference
 from ameles.engine.plan import Plan
+from ameles.engine.window_phase import check_window
 from ameles.ledger.ledger import Recipe as Buyable
 from ameles.store import ReleaseState, Store, StreamRecord, Transaction
 
@@ -54,9 +55,11 @@ def launch(
     name, population = plan.stream.name, plan.privacy.population
     if transaction.stream(name) is not None:
         raise StoreRefused(f"Stream '{name}' was launched by another process just now.")
+    phase = check_window(transaction, plan)
     if transaction.population(population) is None:
         _open_population(transaction, plan)
-    _check_window(transaction, plan)
+    if phase is not None:
+        transaction.set_phase(population, phase)
     ledger = transaction.ledger(population, noise=noise, unit=plan.unit)
     if ledger is None:
         raise StoreRefused(f"Population '{population}' cannot be found after it was opened.")
@@ -117,16 +120,3 @@ def _open_population(transaction: Transaction, plan: Plan) -> None:
         neighbours=Neighbours.USER_PRESENCE if users else Neighbours.ADD_REMOVE,
         window=None if privacy.window is None else str(privacy.window),
     )
-
-
-def _check_window(transaction: Transaction, plan: Plan) -> None:
-    """A window is so much time, not so many steps: those of two streams may differ."""
-    here = None if plan.privacy.window is None else str(plan.privacy.window)
-    population = transaction.population(plan.privacy.population)
-    if population is not None and population.window != here:
-        raise PlanError(
-            f"Population '{population.name}' is protected per {population.window or 'life'}, "
-            f"and this plan per {here or 'life'}.",
-            why="losses add up only if they are about the same time",
-            tip="a population of its own for this plan",
-        )

@@ -1,8 +1,8 @@
 """A weight column is a weight and nothing else.
 
-A line of weight n stands for n events, and the guarantee is about one of them: the neighbour of n is
-n - 1 or n + 1.  A condition such as ``n >= 1000`` would count all of a line's events or none, so one
-event would move a number by a thousand.
+A line of weight n stands for n events, and the guarantee is about one of them: the neighbour of n
+is n - 1 or n + 1.  A condition such as ``n >= 1000`` would count all of a line's events or none, so
+one event would move a number by a thousand.
 """
 
 from __future__ import annotations

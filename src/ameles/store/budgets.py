@@ -25,7 +25,7 @@ from ameles.store.session import Part, Row, Session
 
 _HEADER = 128  # bytes that surely have the head of a snapshot: whose it is and at which step
 _ENTRY = 'number, at, "on", why, "by", asked, paid, recipe, guarantee, run'
-_POPULATION = 'number, name, cap, unit, neighbours, "window", contributions, opened'
+_POPULATION = 'number, name, cap, unit, neighbours, "window", contributions, opened, phase'
 
 
 def _now() -> datetime:
@@ -116,7 +116,7 @@ class Budgets(Part):
         number = self._session.one("SELECT coalesce(max(number), 0) + 1 FROM population")
         at = _now() if opened is None else opened
         self._session.write(
-            f"INSERT INTO population ({_POPULATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO population ({_POPULATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 number,
                 name,
@@ -126,6 +126,7 @@ class Budgets(Part):
                 window,
                 contributions,
                 microseconds(at),
+                None,
             ),
             double=f"The population '{name}' was opened before.",
         )
@@ -138,6 +139,19 @@ class Budgets(Part):
             contributions=contributions,
             opened=at,
         )
+
+    def set_phase(self, population: str, phase: str) -> None:
+        """Where the windows of a population's users begin; once known, it stays."""
+        found = self.population(population)
+        if found is None or found.window is None or found.phase not in (None, phase):
+            raise StoreRefused(
+                f"Population '{population}' has no windows that could begin then.",
+                why="they begin where those of its first stream do, for ever",
+            )
+        if found.phase is None:
+            self._session.write(
+                "UPDATE population SET phase = ? WHERE name = ?", (phase, population)
+            )
 
     def population(self, name: str) -> PopulationRecord | None:
         """The population of this name, if it was opened."""
@@ -235,7 +249,7 @@ def _guarantee(text: str) -> Guarantee:
 
 
 def _population(row: Row) -> PopulationRecord:
-    _, name, cap, unit, neighbours, window, contributions, opened = row
+    _, name, cap, unit, neighbours, window, contributions, opened, phase = row
     try:
         return PopulationRecord(
             name=name,
@@ -245,6 +259,7 @@ def _population(row: Row) -> PopulationRecord:
             window=window,
             contributions=contributions,
             opened=moment(opened),
+            phase=phase,
         )
     except ValueError:
         raise StoreRefused(

@@ -25,6 +25,7 @@ class PopulationRecord:
     unit: Unit
     neighbours: Neighbours
     window: str | None  # of a unit user-window: its length in time, such as "30d"
+    phase: str | None = None  # of such a window: where one begins, and in which zone
     contributions: int | None
     opened: datetime
 
