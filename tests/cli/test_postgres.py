@@ -139,6 +139,7 @@ def test_two_followers_of_one_stream(place: PostgresPlace, ameles: Program) -> N
     program = [sys.executable, "-m", "ameles", "run", "--follow"]
     with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as first:
         assert first.stderr is not None
+        assert first.stderr.readline().startswith("This plan was never checked")
         assert first.stderr.readline().startswith("Launched stream 'flu'")
         assert first.stderr.readline().startswith("Following events.csv from step 1 on")
         second = ameles("run")

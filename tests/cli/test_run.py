@@ -134,7 +134,7 @@ def test_no_budget_left_exits_with_3(ameles: Program) -> None:
     change("releases.csv", "second.csv")
     ended = ameles("run")
     assert ended.code == 3
-    assert ended.err.startswith("error[budget]: this plan needs epsilon 1; population 'visitors'")
+    assert "\nerror[budget]: this plan needs epsilon 1; population 'visitors'" in ended.err
     assert "'flu" in ended.err
     assert not Path("second.csv").exists()
 

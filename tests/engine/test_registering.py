@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ameles.core.exceptions import StoreRefused
+from ameles.engine.plan_checks import checked_at, mark_checked
 from ameles.engine.registering import deployment, registered
 from ameles.store import open_store
 from tests.engine.worlds import USER, WINDOW, World, row
@@ -68,3 +69,44 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
                 deployment(replace(stream, plan=plan))
         with pytest.raises(StoreRefused, match="no population 'nobody'"):
             registered(transaction, "nobody", implementation="9.9")
+
+
+def look(world: World, at: datetime) -> None:
+    with closing(open_store(str(world.folder / "s.db"))) as store, store.writing() as transaction:
+        mark_checked(transaction, world.plan, at)
+
+
+def test_who_looked_before_the_launch_is_told_with_the_time(tmp_path: Path) -> None:
+    world = World(tmp_path).write([])
+    now = datetime.now(UTC)
+    look(world, now - timedelta(days=2))
+    look(world, now - timedelta(days=1))  # the first look stays
+    world.earnest(1)
+    (told,) = record(world)["deployments"]
+    assert told["bounds"] == "after looking"
+    assert told["looked"][:10] == f"{now - timedelta(days=2):%Y-%m-%d}"
+    assert "looked" in record(world)["flags"]
+
+
+def test_a_plan_that_was_changed_after_the_look_was_chosen_after_looking_too(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path, unit=USER).write([])
+    look(world, datetime.now(UTC))
+    world.text = world.text.replace("max_steps = 3", "max_steps = 2")
+    with closing(open_store(str(tmp_path / "s.db"))) as store, store.reading() as transaction:
+        assert checked_at(transaction, world.plan) is None, "this one was not checked"
+    world.earnest(1)
+    (told,) = record(world)["deployments"]
+    assert told["bounds"] == "after looking"
+
+
+def test_a_look_after_the_launch_or_at_others_changed_nothing(tmp_path: Path) -> None:
+    world, others = World(tmp_path).write([]), World(tmp_path).write([])
+    others.text = others.text.replace('"people"', '"others"')
+    look(others, datetime.now(UTC) - timedelta(days=1))
+    world.earnest(1)
+    look(world, datetime.now(UTC))
+    (told,) = record(world)["deployments"]
+    assert (told["bounds"], told["looked"]) == ("declared", None)
+    assert "looked" not in record(world)["flags"]

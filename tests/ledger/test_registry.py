@@ -62,6 +62,8 @@ def test_the_fields_that_public_registries_ask_for() -> None:
         "cadence": "1d",
         "late_data": "next",
         "keys": "declared in the plan",
+        "bounds": "declared",
+        "looked": None,
         "intrusions": ["none"],
         "start": "2026-03-01T00:00:00Z",
         "end": "2027-03-01T00:00:00Z",

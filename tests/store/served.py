@@ -100,7 +100,9 @@ class Tally:
             (0, -9) if deed == "kill" else (0, 4, -15)
         ):  # -15: asked to stop at its start
             self.wrong.append(f"I13: after '{deed}' it ended with {code}: {words[:300]}")
-        if code == 4 and not words.lstrip().startswith(("error[store]", "Launched", "Following")):
+        if code == 4 and not words.lstrip().startswith(
+            ("error[store]", "This plan was never", "Launched", "Following")
+        ):
             self.wrong.append(f"I13: it ended without a sentence: {words[:300]}")
         if "Traceback" in words or SIGN_IN in words or "w%25rd" in words:
             self.wrong.append("I10: it said what it must not say")

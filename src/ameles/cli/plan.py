@@ -11,11 +11,13 @@ from typing import Any
 
 import typer
 
+from ameles.cli.launch_question import check_note
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, store_path, table
 from ameles.core.exceptions import AmelesError
 from ameles.core.loss import Pure, loss_to_dict, shown
 from ameles.engine.forecast import Forecast, forecasts, in_words
 from ameles.engine.plan import Plan, read_plan
+from ameles.engine.plan_checks import checked_at
 from ameles.ledger.budget import added
 from ameles.measures.measure import Measure
 from ameles.store import exists, open_store, public_address
@@ -44,7 +46,9 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     for forecast in found:
         if forecast.of != Measure.forecast:
             typer.echo(f"± of {forecast.release} is of {forecast.of}.", err=True)
-    typer.echo(budget(checked), err=True)
+    for line in (budget(checked), check_line(checked)):
+        if line:
+            typer.echo(line, err=True)
 
 
 def show(found: list[Forecast]) -> None:
@@ -89,6 +93,19 @@ def budget(checked: Plan) -> str:
         return _stored_budget(checked, path) if exists(path) else _new(checked, name)
     except AmelesError as refusal:  # a dry run says so, and leaves the refusing to the run
         return f"The store '{public_address(checked.store.url)}' cannot be used: {refusal.what}"
+
+
+def check_line(checked: Plan) -> str:
+    """Whether the plan was checked against its source; nothing to say once it is launched."""
+    path = store_path(checked)
+    try:
+        if not exists(path):
+            return check_note(None)
+        with closing(open_store(path, create=False)) as store, store.reading() as transaction:
+            running = transaction.stream(checked.stream.name) is not None
+            return "" if running else check_note(checked_at(transaction, checked))
+    except AmelesError:  # that the store cannot be used was said
+        return ""
 
 
 def _stored_budget(checked: Plan, path: str) -> str:

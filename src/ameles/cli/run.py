@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from ameles.cli.launch_question import confirm_launch
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.cli.stopping import stopping
 from ameles.core.exceptions import BadInput
@@ -57,6 +58,9 @@ def run(
             metavar="TEXT",
         ),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Launch without asking; only a terminal is asked.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Release every step that has ended, and send it to the sinks.
@@ -85,6 +89,7 @@ def run(
     cut = cut_off(until, checked, now=datetime.now(UTC))
     _ = checked.recipes  # what they refuse, they refuse before there is a store
     with closing(open_store(store_path(checked))) as store:
+        confirm_launch(checked, store, yes=yes, quiet=as_json)
         if following:
             report: Report = _follow(Engine(checked, store, restart=restart), quiet=as_json)
         else:

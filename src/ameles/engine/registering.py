@@ -11,8 +11,9 @@ from typing import Any
 
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.clock import instant
+from ameles.engine.plan_checks import looked_at
 from ameles.engine.sections import StreamSection
-from ameles.ledger.registry import Deployment, registry
+from ameles.ledger.registry import AFTER_LOOKING, DECLARED, Deployment, registry
 from ameles.store import StreamRecord, Transaction
 
 
@@ -32,7 +33,7 @@ def registered(
         ledger,
         implementation=implementation,
         now=now or datetime.now(UTC),
-        deployments=[deployment(stream) for stream in mine],
+        deployments=[deployment(stream, looked_at(transaction, stream)) for stream in mine],
         genuine=transaction.genuine,
         unit_window=record.window,
     )
@@ -43,8 +44,9 @@ def registered(
     return found
 
 
-def deployment(stream: StreamRecord) -> Deployment:
-    """What the plan of a launched stream says in public."""
+def deployment(stream: StreamRecord, looked: datetime | None = None) -> Deployment:
+    """What the plan of a launched stream says in public; ``looked``: when its owner first looked at
+    the data before the launch."""
     section = _section(stream)
     clock = section.clock
     ends = None if section.horizon is None else instant(clock.end_of(section.horizon))
@@ -56,6 +58,8 @@ def deployment(stream: StreamRecord) -> Deployment:
         late=section.late,
         end=ends,
         launched=stream.launched,
+        bounds=DECLARED if looked is None else AFTER_LOOKING,
+        looked=looked,
     )
 
 

@@ -36,6 +36,10 @@ VERSION = 1
 # The delta at which a loss in rho is also told as (epsilon, delta).
 DELTA = Fraction(1, 10**6)
 
+# How bounds, keys and epsilon came about: declared without the data, by a private mechanism that is
+# an entry of its own, or after somebody had looked at exact numbers of this population's data.
+DECLARED, PRIVATELY, AFTER_LOOKING = "declared", "chosen privately", "after looking"
+
 _FLAVOURS = {
     "pure": "pure differential privacy",
     "approx": "approximate differential privacy",
@@ -55,6 +59,8 @@ class Deployment:
     keys: str = "declared in the plan"
     end: datetime | None = None
     launched: datetime | None = None
+    bounds: str = DECLARED
+    looked: datetime | None = None  # when its data was first looked at, before the launch
 
 
 def registry(
@@ -141,6 +147,8 @@ def _deployment(name: str, plan: Deployment | None, entries: list[Entry]) -> dic
             "launched": plan.launched and written(plan.launched),
             "late_data": plan.late,
             "keys": plan.keys,
+            "bounds": plan.bounds,
+            "looked": plan.looked and written(plan.looked),
         }
     return record
 
@@ -208,6 +216,11 @@ def _flags(
         flags["renewed"] = "the cap was raised after the opening; the cumulative loss has it all"
     if unit.window is not None:
         flags["per window"] = "the loss is for each window of a user, and adds up over windows"
+    if any(each.get("bounds") == AFTER_LOOKING for each in deployments):
+        flags["looked"] = (
+            "exact numbers of the data were looked at before the launch: what was then chosen by "
+            "them tells something that the loss does not count"
+        )
     if any(each["entries"] and each["horizon"] is None for each in deployments):
         flags["endless"] = "a stream has no horizon: it may publish for ever at this loss"
     return flags

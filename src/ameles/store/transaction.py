@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ameles.store.budgets import Budgets
+from ameles.store.checked import Checked
 from ameles.store.epochs import Epochs
 from ameles.store.intrusions import Intrusions
 from ameles.store.releases import Releases
@@ -11,7 +12,7 @@ from ameles.store.states import States
 from ameles.store.streams import Streams
 
 
-class Transaction(Budgets, Streams, SeenUsers, Releases, States, Intrusions, Epochs):
+class Transaction(Budgets, Streams, SeenUsers, Releases, States, Intrusions, Epochs, Checked):
     """What ``store.writing()`` and ``store.reading()`` give, until their end."""
 
     def __repr__(self) -> str:

@@ -1,0 +1,126 @@
+"""A launch is confirmed on a terminal, and nowhere else; what was never checked is said."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from ameles.engine.plan import read_plan
+from ameles.engine.plan_checks import mark_checked
+from ameles.store import open_store
+from tests.cli.conftest import Program
+from tests.cli.test_run import change
+
+UNTIL = "--until", "2025-10-04"
+NEVER = "This plan was never checked against its source"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TypeIn(Protocol):
+    def __call__(self, text: str) -> None: ...
+
+
+@pytest.fixture
+def type_in(monkeypatch: pytest.MonkeyPatch) -> TypeIn:
+    """A person at a terminal, who types this."""
+
+    def typed(text: str) -> None:
+        monkeypatch.setattr(sys, "stdin", Terminal(text))
+        # within the test: what stands there while it is prepared is not what it runs with
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    return typed
+
+
+def check() -> None:
+    with closing(open_store("flu.db")) as store, store.writing() as transaction:
+        mark_checked(transaction, read_plan(Path("ameles.toml")), datetime.now(UTC))
+
+
+@pytest.mark.parametrize("answer", ["", "n\n", "\n", "no\n", "yesterday\n"])
+def test_who_does_not_agree_spends_nothing(
+    fresh: Path, ameles: Program, type_in: TypeIn, answer: str
+) -> None:
+    type_in(answer)
+    ended = ameles("run", *UNTIL)
+    assert ended.code == 1
+    assert "spends epsilon 1 of population 'visitors', for ever" in ended.err
+    assert "was not launched, and nothing was spent." in ended.err
+    assert not (fresh / "releases.csv").exists()
+    with closing(open_store("flu.db")) as store, store.reading() as transaction:
+        assert transaction.stream("flu") is None
+        assert transaction.population("visitors") is None
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("answer", ["y\n", "Yes\n"])
+def test_who_agrees_launches_and_is_not_asked_again(
+    ameles: Program, type_in: TypeIn, answer: str
+) -> None:
+    type_in(answer)
+    first = ameles("run", *UNTIL)
+    assert first.code == 0
+    assert "Launched stream 'flu'" in first.err
+    again = ameles("run", *UNTIL)  # nothing more is typed
+    assert again.code == 0
+    assert "[y/N]" not in again.err
+    assert NEVER not in again.err
+
+
+@pytest.mark.usefixtures("fresh")
+def test_yes_is_an_answer(ameles: Program, type_in: TypeIn) -> None:
+    type_in("")
+    ended = ameles("run", *UNTIL, "--yes")
+    assert ended.code == 0
+    assert "[y/N]" not in ended.err
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("watched", [(False, False), (True, False), (False, True)])
+def test_off_a_terminal_nothing_is_asked(
+    ameles: Program, monkeypatch: pytest.MonkeyPatch, watched: tuple[bool, bool]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal() if watched[0] else io.StringIO())
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched[1])
+    ended = ameles("run", *UNTIL)
+    assert ended.code == 0
+    assert "[y/N]" not in ended.err
+
+
+@pytest.mark.usefixtures("fresh")
+def test_plan_and_a_launch_say_whether_the_plan_was_checked(ameles: Program) -> None:
+    assert NEVER in ameles("plan").err
+    assert not Path("flu.db").exists()
+    check()
+    assert "This plan was checked against its source on 20" in ameles("plan").err
+    change("max_steps = 6", "max_steps = 5")
+    assert NEVER in ameles("plan").err, "it is another plan now"
+    change("max_steps = 5", "max_steps = 6")
+    launched = ameles("run", *UNTIL)
+    assert "checked" not in launched.err
+    assert "checked" not in ameles("plan").err, "too late to matter"
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_launch_says_that_its_plan_was_never_checked(ameles: Program) -> None:
+    assert NEVER in ameles("run", *UNTIL).err
+    assert NEVER not in ameles("run", *UNTIL).err
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_store_that_cannot_be_used_is_said_once(ameles: Program) -> None:
+    Path("flu.db").write_text("this is no database", encoding="utf-8")
+    ended = ameles("plan")
+    assert ended.code == 0
+    assert "cannot be used" in ended.err
+    assert NEVER not in ended.err
