@@ -77,9 +77,12 @@ def test_what_a_program_writes_is_read_as_it_was(
     rows: list[list[str]], delimiter: str, ends: str
 ) -> None:
     written = io.StringIO(newline="")
-    # With a bare newline Python leaves a carriage return without quotes, unless all have them.
-    quoting = csv.QUOTE_ALL if ends == "\n" else csv.QUOTE_MINIMAL
-    csv.writer(written, delimiter=delimiter, lineterminator=ends, quoting=quoting).writerows(rows)
+    writer = csv.writer(written, delimiter=delimiter, lineterminator=ends)
+    if ends == "\n":  # else Python would leave a carriage return without quotes
+        writer = csv.writer(
+            written, delimiter=delimiter, lineterminator=ends, quoting=csv.QUOTE_ALL
+        )
+    writer.writerows(rows)
     text, lines, line = written.getvalue(), [], 1
     for row in rows:
         lines.append((line, row))

@@ -1,4 +1,4 @@
-"""Where a command writes what is exact: the owner's terminal, or a new file that is the owner's alone.
+"""Where a command writes what is exact: the owner's terminal, or a new file for the owner alone.
 
 What is shown on a terminal is gone with it.  A pipe or a file of the shell could end in a log, on a
 page or in a backup, so it is refused; a file must be asked for by its name.
