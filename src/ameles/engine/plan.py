@@ -27,29 +27,25 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ameles.connectors.typed import IDS, WEIGHT
-from ameles.core.exceptions import PlanError
 from ameles.core.guarantee import Unit
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.recipe import Recipe
 from ameles.core.rules import CURRENT, FIRST
 from ameles.engine.checking import Checking
 from ameles.engine.clock import Clock
+from ameles.engine.plan_file import read_text, read_toml
 from ameles.engine.problems import BadPlan
 from ameles.engine.sections import PrivacySection, SinkSection, StoreSection, StreamSection
 from ameles.engine.terms import terms_of, window_of
 from ameles.measures.measure import Measure, Terms
 from ameles.measures.shares import default_shares
-
-LARGEST_FILE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -142,30 +138,12 @@ class Plan:
 
 def read_plan(file: Path) -> Plan:
     """The plan in a file; relative paths in it are relative to its folder."""
-    try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise PlanError(f"'{file}' is too large for a plan.", tip="a TOML file below 1 MiB")
-        text = file.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise PlanError(
-            f"The plan '{file}' cannot be read: {problem.strerror or problem}.",
-            tip="ameles init FILE.csv writes a plan for a file",
-        ) from None
-    except UnicodeDecodeError:
-        raise PlanError(f"'{file}' is not a text in UTF-8.") from None
-    return read_plan_text(text, base=file.parent)
+    return read_plan_text(read_text(file), base=file.parent)
 
 
 def read_plan_text(text: str, base: Path = Path()) -> Plan:
     """The plan in a TOML text."""
-    try:
-        document = tomllib.loads(text, parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
-        raise PlanError(
-            f"The plan is not TOML: {problem}.",
-            tip="a text in quotes, a table in square brackets",
-        ) from None
-    return check_plan(document, base=base)
+    return check_plan(read_toml(text), base=base)
 
 
 def check_plan(document: Mapping[str, Any], base: Path = Path()) -> Plan:
