@@ -1,0 +1,113 @@
+"""The changes are those that are meant, each is one, and they are known again later."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from itertools import chain
+
+import pytest
+
+from tests.mutation.changes import Change, changes
+from tests.mutation.packages import PACKAGES, modules
+from tests.mutation.reached import block_of, blocks, names, noting
+
+TEXT = '''
+"""A docstring with 7 in it."""
+
+LIMIT: int = 3
+
+
+class Purse:
+    def take(self, amount: int, *, sure: bool = False) -> None:
+        """Also 8."""
+        if amount < 0 or self.left is None:
+            raise ValueError(f"{amount < 0}")
+        elif amount in (1, 2):
+            self.note(amount)
+        else:
+            self.left -= amount
+        zip([], [], strict=True)
+'''
+
+
+def made(text: str = TEXT) -> list[tuple[str, str, str]]:
+    return [(change.kind, change.before, change.after) for change in changes("m", text)]
+
+
+def test_what_is_changed_and_what_is_not() -> None:
+    condition = "amount < 0 or self.left is None"
+    assert made() == [
+        ("constant", "3", "4"),
+        ("constant", "False", "True"),
+        ("check", condition, f"({condition}) and False"),
+        ("check", condition, f"not ({condition})"),
+        ("comparison", "<", "<="),
+        ("constant", "0", "1"),
+        ("comparison", "is", "is not"),
+        ("comparison", "in", "not in"),
+        ("constant", "1", "2"),
+        ("constant", "2", "3"),
+        ("call", "self.note(amount)", "pass"),
+        ("call", "zip([], [], strict=True)", "pass"),
+    ]
+
+
+def test_a_call_of_several_lines_leaves_the_others_where_they_are() -> None:
+    text = "f(\n    1,\n)\ng()\n"
+    (call, *_) = changes("m", text)
+    assert call.apply(text).splitlines()[3] == "g()"
+    ast.parse(call.apply(text))
+
+
+def keys(text: str) -> dict[str, Change]:
+    return {change.key: change for change in changes("m", text)}
+
+
+def test_a_change_is_known_again_when_its_file_grows() -> None:
+    grown = TEXT.replace("LIMIT", "OTHER = 5\nLIMIT")
+    assert keys(TEXT).keys() < keys(grown).keys()
+    assert len(keys(TEXT)) == len(changes("m", TEXT)), "no two have the same key"
+
+
+def test_its_function_is_known_to_have_changed() -> None:
+    other = TEXT.replace("self.left -= amount", "self.left -= 2 * amount")
+    before, after = keys(TEXT), keys(other)
+    same = [before[key].code == after[key].code for key in before.keys() & after.keys()]
+    assert not any(same)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_change_of_a_package_is_a_program(package: str) -> None:
+    """And none is the one that is there; one in eleven, since there are thousands."""
+    found = list(
+        chain.from_iterable(
+            ((change, text) for change in changes(module, text))
+            for module, file in modules(package).items()
+            for text in [file.read_text(encoding="utf-8")]
+        )
+    )
+    assert len({change.key for change, _ in found}) == len(found) > 50
+    for change, text in found[::11]:
+        changed = change.apply(text)
+        assert changed != text
+        assert changed.count("\n") == text.count("\n")
+        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text))
+
+
+def test_blocks_are_those_of_functions() -> None:
+    text = textwrap.dedent(TEXT)
+    found = [block.name for block in blocks("m", ast.parse(text))]
+    assert found == [f"m:Purse.take#{number}" for number in range(5)]
+    line = text.splitlines().index("            self.note(amount)") + 1
+    assert block_of("m", text, line) == "m:Purse.take#3"
+    assert block_of("m", text, 1) == ""
+
+
+def test_a_module_notes_what_is_entered() -> None:
+    before = len(names)
+    found = noting("m", TEXT)
+    assert names[before:] == [block.name for block in blocks("m", ast.parse(TEXT))]
+    assert "Also 8." in ast.unparse(found).replace("\n", " ")
+    assert ast.unparse(found).count("__reached__[") == 5
+    del names[before:]

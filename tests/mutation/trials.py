@@ -1,0 +1,202 @@
+"""One change at a time under the tests that reach it, the quickest first, until one fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mutation.changes import Change
+from tests.mutation.children import HUNG, Task, in_parallel, tested
+from tests.mutation.hook import MUTANT, first
+from tests.mutation.measured import Reach, digest
+from tests.mutation.packages import TREE, mirrors
+from tests.mutation.reached import COMPILED, block_of
+
+FIRST = 4.0  # seconds of tests that are tried before the others are even loaded
+MANY = 20  # tests that must pass before anything is changed
+PATIENCE = 60.0  # seconds that anything may take, beside its tests
+SLOWER = 20.0  # times that tests may take longer than when they were measured
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a change: whether a test failed, and after how many."""
+
+    key: str
+    code: str  # the function as it was
+    tests: str  # the files with its tests, as they were
+    killed: bool
+    how: str
+
+
+class Chosen:
+    """A plugin of pytest: some tests, in this order."""
+
+    def __init__(self, tests: list[str]) -> None:
+        self._order = {test: place for place, test in enumerate(tests)}
+
+    def pytest_sessionstart(self) -> None:
+        first()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        others = [item for item in items if item.nodeid not in self._order]
+        mine = [item for item in items if item.nodeid in self._order]
+        items[:] = sorted(mine, key=lambda item: self._order[item.nodeid])
+        config.hook.pytest_deselected(items=others)
+
+
+class Trials:
+    """The tests of some packages, and what is known of changes that were tried before."""
+
+    def __init__(self, kept: Path, reach: Reach, *, seconds: float) -> None:
+        self._kept = kept
+        self._reach = reach
+        self._seconds = seconds
+        self._known = self._read()
+
+    def known(self, change: Change) -> Outcome | None:
+        """What became of a change, if neither it nor its tests have changed since."""
+        found = self._known.get(change.key)
+        if found is None or found.code != change.code:
+            return None
+        if not found.killed and found.tests != self._digest(self.tests(change)):
+            return None
+        return found
+
+    def tests(self, change: Change) -> list[str]:
+        """The tests that reach a change, the most promising first, as many as there is time for."""
+        found = self._reaching(change)
+        seconds = self._reach.seconds
+        order = sorted(
+            found, key=lambda test: seconds[test] * (1 if mirrors(test, change.module) else 3)
+        )
+        chosen: list[str] = []
+        sum_of_seconds = 0.0
+        for test in order:
+            sum_of_seconds += seconds[test]
+            if chosen and sum_of_seconds > self._seconds:
+                break
+            chosen.append(test)
+        return chosen
+
+    def _reaching(self, change: Change) -> set[str]:
+        reach, module = self._reach, change.module
+        text = _file_of(module).read_text(encoding="utf-8")
+        block = block_of(module, text, change.line)
+        if module in COMPILED:
+            return {test for test in reach.seconds if mirrors(test, module)}
+        if not change.place or not block:
+            return reach.by_module.get(module, set())
+        return (
+            reach.by_block.get(block)
+            or reach.by_place.get(block.partition("#")[0])
+            or reach.by_module.get(module, set())
+        )
+
+    def run(
+        self, changes: list[Change], count: int, told: Callable[[Change, Outcome], None]
+    ) -> None:
+        """Tries all of them, so many at a time: the first tests of each and, if they pass, the
+        others."""
+        tasks: deque[Task] = deque()
+
+        def settle(change: Change, how: str, *, killed: bool) -> None:
+            tests = self._digest(self.tests(change))
+            outcome = Outcome(change.key, change.code, tests, killed, how)
+            self._keep(outcome)
+            told(change, outcome)
+
+        def done(change: Change, rest: list[str], many: int, code: int) -> None:
+            if code == HUNG:
+                settle(change, "hung", killed=True)
+            elif code not in (0, 5):
+                how = "a test failed" if code == 1 else f"ended with {code}"
+                settle(change, how, killed=True)
+            elif rest:
+                then = partial(done, change, [], many)
+                tasks.appendleft(self._task(change, rest, place, then))
+            else:
+                settle(change, f"passed {many} tests", killed=False)
+
+        with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+            place = Path(scratch)
+            for change in changes:
+                first, rest = self._divided(self.tests(change))
+                if first:
+                    then = partial(done, change, rest, len(first) + len(rest))
+                    tasks.append(self._task(change, first, place, then))
+                else:
+                    settle(change, "no test reaches it", killed=False)
+            in_parallel(tasks, count)
+
+    def sound(self, change: Change) -> bool:
+        """Whether the first tests that reach a change pass without it, as they must."""
+        same, codes = replace(change, after=change.before), list[int]()
+        with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+            tests = self.tests(same)[:MANY]
+            in_parallel(deque([self._task(same, tests, Path(scratch), codes.append)]), 1)
+        return codes == [0]
+
+    def _divided(self, tests: list[str]) -> tuple[list[str], list[str]]:
+        cut, spent = 0, 0.0
+        while cut < len(tests) and spent < FIRST:
+            spent += self._reach.seconds[tests[cut]]
+            cut += 1
+        return tests[:cut], tests[cut:]
+
+    def _task(
+        self, change: Change, tests: list[str], scratch: Path, done: Callable[[int], Any]
+    ) -> Task:
+        limit = PATIENCE + SLOWER * sum(self._reach.seconds[test] for test in tests)
+        return Task(partial(_try, change, tests, scratch), limit, done)
+
+    def _digest(self, tests: list[str]) -> str:
+        files = sorted({test.partition("::")[0] for test in tests})
+        return " ".join(digest(file)[:6] for file in files)
+
+    def _read(self) -> dict[str, Outcome]:
+        if not self._kept.exists():
+            return {}
+        lines = self._kept.read_text(encoding="utf-8").splitlines()
+        found = [Outcome(**json.loads(line)) for line in lines]
+        return {outcome.key: outcome for outcome in found}
+
+    def _keep(self, outcome: Outcome) -> None:
+        self._known[outcome.key] = outcome
+        with self._kept.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(outcome)) + "\n")
+
+
+def _try(change: Change, tests: list[str], scratch: Path) -> int:
+    mine = scratch / str(os.getpid())
+    mine.mkdir()
+    changed = mine / "changed.py"
+    changed.write_text(
+        change.apply(_file_of(change.module).read_text(encoding="utf-8")), encoding="utf-8"
+    )
+    environment = {
+        MUTANT: f"{change.module}={changed}",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(mine / "hypothesis"),
+    }
+    if change.module in COMPILED:  # what numba keeps is known by the file, and that is the same
+        environment["NUMBA_CACHE_DIR"] = str(mine / "numba")
+    files = sorted({test.partition("::")[0] for test in tests})
+    arguments = ["-x", "--basetemp", str(mine / "tests"), *files]
+    return tested(arguments, Chosen(tests), mine / "words", environment)
+
+
+def _file_of(module: str) -> Path:
+    place = (TREE / "src").joinpath(*module.split("."))
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
