@@ -112,3 +112,18 @@ def test_its_keys_are_those_of_the_site(file: Path) -> None:
     for release in plan(file)["release"]:
         regions = release.get("by", {}).get("region") or release.get("categories")
         assert regions in (None, list(REGIONS))
+
+
+SEIZED = [
+    file
+    for file in sorted((Path(__file__).parents[1] / "examples").rglob("*.toml"))
+    if "intrusions" in plan(file)["privacy"]
+]
+
+
+@pytest.mark.parametrize("file", SEIZED, ids=lambda file: file.stem)
+def test_what_it_says_of_intrusions_is_what_it_has(file: Path) -> None:
+    said = file.read_text(encoding="utf-8").partition("[stream]")[0]
+    words = {"one": "seized once", "announced": "announced", "every": "at every step"}
+    kind = plan(file)["privacy"]["intrusions"]
+    assert [other for other, word in words.items() if word in said] == [kind]

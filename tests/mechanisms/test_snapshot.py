@@ -65,7 +65,7 @@ def test_another_recipe_is_refused() -> None:
 
 def test_a_newer_version_is_refused_with_the_way_out() -> None:
     newer = bytearray(pack(a_state([1]), FINGERPRINT))
-    struct.pack_into("<H", newer, 8, 2)
+    struct.pack_into("<H", newer, 8, 3)
     with pytest.raises(StoreRefused, match="update ameles"):
         unpack(bytes(newer), FINGERPRINT)
 

@@ -31,6 +31,7 @@ from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.store import EpochRecord, StreamRecord
 
 SHOWN = 10
@@ -195,6 +196,8 @@ def _deviation(
     """How far all the noise in a number goes, where the number is a sum."""
     if not isinstance(recipe, CounterRecipe) or measure.measure in ("mean", "quantile"):
         return ""
+    if isinstance(recipe, SimpleTwoCounter) and checked.privacy.intrusions != "none":
+        return "; each batch of events adds one, and the interval is for as many as there were"
     unit = float(measure.grid.granularity) if isinstance(measure, BoundedMeasure) else 1.0
     ended = tuple(epoch.released for epoch in anew)
     together = unit * law_of(recipe, checked.window(measure), step, ended=ended).std

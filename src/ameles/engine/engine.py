@@ -116,7 +116,14 @@ class Engine:
         self._restart, vault = None, opened.vault
         try:
             with self.store.reading() as transaction:
-                lines = lines_of(transaction, self.plan, stream, self._noise, opened.snapshots)
+                lines = lines_of(
+                    transaction,
+                    self.plan,
+                    stream,
+                    self._noise,
+                    opened.snapshots,
+                    opened.vault.generation + sum(opened.ended),
+                )
             for line in lines:
                 line.terms = replace(line.terms, ended=opened.ended)
             given = self.plan, self.store, stream, lines, outlets

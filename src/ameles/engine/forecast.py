@@ -98,6 +98,8 @@ def in_words(plan: Plan) -> list[str]:
         sentences.append(_learned(plan))
     if privacy.intrusions != "none":
         sentences.append(_seized(plan))
+        if privacy.intrusions == "every":
+            sentences.append(_batches())
         if privacy.unit != "event":
             sentences += shared_cells(plan)
         if privacy.restarts:
@@ -145,6 +147,16 @@ def _seized(plan: Plan) -> str:
     return (
         f"What it keeps may be seized {often}: together with everything published it tells no "
         f"more than this about {what}; {arrived}, and when, it may tell."
+    )
+
+
+def _batches() -> str:
+    """What is known of the noise only when the events have come."""
+    return (
+        "The noise that is forecast is that of one batch of events a step. Events are counted in "
+        "batches, about one in each second in which some arrive, and each further batch adds a "
+        "noise: n batches make the noise about the square root of n times as large. Every number "
+        "is published with the interval for the batches that there were."
     )
 
 

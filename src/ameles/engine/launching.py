@@ -15,9 +15,11 @@ from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.mechanism import Noise, Run
 from ameles.core.recipe import Recipe
 from ameles.engine.difference import difference
+from ameles.engine.noise_tally import CountsNoises, NoiseTally
 from ameles.engine.plan import Plan
 from ameles.engine.window_phase import check_window
 from ameles.ledger.ledger import Recipe as Buyable
+from ameles.measures.measure import Measure
 from ameles.store import ReleaseState, Store, StreamRecord, Transaction
 
 
@@ -80,12 +82,21 @@ def launch(
         seal(snapshots)
         snapshots = dict.fromkeys(snapshots, b"")
     for release in plan.releases:
-        recipe, entry = plan.recipes[release.name], entries[runs[release.name].id]
+        recipe, run = plan.recipes[release.name], runs[release.name]
+        entry = entries[run.id]
+        counted = seal is not None and isinstance(run, CountsNoises)
+        history = _nothing_yet(plan, release) if counted else b""
         transaction.add_series(stream, release.name, release.keys, type(recipe).__name__, entry)
         transaction.set_state(
-            stream, release.name, state_of(recipe, snapshots[release.name], entry, b"")
+            stream, release.name, state_of(recipe, snapshots[release.name], entry, history)
         )
     return stream
+
+
+def _nothing_yet(plan: Plan, release: Measure) -> bytes:
+    """The tally and the outputs before the first step, of a run that counts its noises."""
+    steps = max(plan.terms(release).window or 0, 1)
+    return NoiseTally.blank(steps).to_bytes() + bytes(8 * steps * release.question.width)
 
 
 def bought(recipe: Recipe) -> Buyable[Run[Any, Any]]:

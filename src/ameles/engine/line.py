@@ -12,6 +12,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.core.mechanism import Noise
 from ameles.core.recipe import Recipe
 from ameles.engine.launching import bought, state_of
+from ameles.engine.noise_tally import CountsNoises, NoiseTally
 from ameles.engine.pending import Pending, Totals
 from ameles.engine.plan import Plan
 from ameles.measures.measure import Measure, Terms
@@ -31,6 +32,7 @@ class Line:
     state: ReleaseState  # as it was last kept
     series: int
     history: IntArray  # the public outputs of the last window
+    tally: NoiseTally | None = None  # and how many noises they have, where those are counted
 
     @property
     def width(self) -> int:
@@ -73,8 +75,9 @@ class Line:
             published.high,
             published.label,
         )
+        tally = b"" if self.tally is None else self.tally.to_bytes()
         history = self.history.astype("<i8").tobytes()
-        self.state = replace(self.state, snapshot=snapshot, history=history)
+        self.state = replace(self.state, snapshot=snapshot, history=tally + history)
         transaction.set_state(stream, self.measure.name, self.state)
 
 
@@ -84,10 +87,12 @@ def lines_of(
     stream: StreamRecord,
     noise: Noise | None,
     sealed: Mapping[str, bytes] | None = None,
+    saves: int = 0,
 ) -> list[Line]:
     """The lines of a stream where they stand; their runs go on, once.
 
-    ``sealed`` has the snapshots of a stream whose state is not in the store.
+    ``sealed`` has the snapshots of a stream whose state is not in the store, and ``saves`` says how
+    many of its states were saved so far, at least.
     """
     ledger = transaction.ledger(stream.population, noise=noise, unit=plan.unit)
     if ledger is None:
@@ -104,23 +109,36 @@ def lines_of(
         recipe = recipe_from_json(state.recipe)
         terms = replace(plan.terms(release), announced=announced)
         snapshot = state.snapshot if sealed is None else sealed[release.name]
+        run = ledger.resume(bought(recipe), snapshot)
+        # of a state that may be lost the last outputs at least: a restart goes on there
+        steps = max(terms.window or 0, 0 if sealed is None else 1)
+        width = release.question.width
+        tally, outputs = None, state.history
+        if sealed is not None and isinstance(run, CountsNoises):
+            counted, outputs = _split(state.history, NoiseTally.size(steps), 8 * steps * width)
+            if counted:
+                tally = NoiseTally.read(counted, steps)
+            else:
+                tally = NoiseTally.unknown(steps, released=stream.released, most=saves)
         lines.append(
             Line(
                 measure=release,
                 terms=terms,
                 recipe=recipe,
-                run=ledger.resume(bought(recipe), snapshot),
+                run=run,
                 state=state_of(recipe, b"", state.entry, b""),  # in the words of this version
                 series=series[release.name],
-                # of a state that may be lost the last outputs at least: a restart goes on there
-                history=_history(
-                    state.history,
-                    max(terms.window or 0, 0 if sealed is None else 1),
-                    release.question.width,
-                ),
+                history=_history(outputs, steps, width),
+                tally=tally,
             )
         )
     return lines
+
+
+def _split(stored: bytes, tally: int, outputs: int) -> tuple[bytes, bytes]:
+    """The tally, if there is one, and the outputs; a tally comes with as many as it is about."""
+    there = tally if len(stored) == tally + outputs else 0
+    return stored[:there], stored[there:]
 
 
 def _history(stored: bytes, window: int, width: int) -> IntArray:

@@ -165,6 +165,9 @@ class SealedSession(Session):
         # what was released before the last restart, and goes on
         none = bytes(8 * sum(line.measure.question.width for line in self._lines))
         self._bases = self._outputs_from(base or none)
+        for line in self._lines:
+            if line.tally is not None and self.stream.released in line.terms.ended:
+                line.tally.begin()
 
     def finish(self) -> None:
         """Publishes the step that was sealed and, after a crash, not yet stored."""
@@ -269,6 +272,11 @@ class SealedSession(Session):
             edges = [(step, clock.start_of(step), clock.end_of(step))]
             transaction.add_steps(stream, edges)
             for line, output, base in zip(self._lines, outputs, self._bases, strict=True):
+                if line.tally is not None:
+                    noises = line.tally.count(
+                        run=line.run.noises, step=step, window=line.terms.window
+                    )
+                    line.terms = replace(line.terms, noises=noises)
                 # the store has no snapshot: what is secret is in the vault alone
                 line.publish(transaction, stream, (output + base).reshape(1, -1), step, b"")
             known = transaction.advance(stream, released=step, scheduled=step)

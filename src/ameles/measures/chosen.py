@@ -9,6 +9,9 @@ parameters enters.
 ('SimpleTwoCounter', 1.357)
 >>> type(chosen(Span(window=None, horizon=365), epsilon=Fraction(1), width=2)).__name__
 'SiblingsCounter'
+>>> seized = chosen(Span(window=1, horizon=365), epsilon=1, width=2, intrusions=Intrusions.ONE)
+>>> type(seized).__name__, round(seized.error.std(1), 3)
+('PanPrivateTreeCounter', 1.92)
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from ameles.mechanisms.counters.choose import REFERENCE, compare, points
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.pan_private.tree_counter import LARGEST_ARITY, PanPrivateTreeCounter
 
 # Windows are compared at this many steps, spread evenly.
 PLACES = 128
@@ -88,13 +92,29 @@ def _best(
     **shared: Any,
 ) -> CounterRecipe:
     """Takes seconds for long streams, so it is remembered."""
+    found: list[CounterRecipe]
     given = {"epsilon": epsilon, "contributions": contributions, **shared}
     wanted = {"delta": delta, "horizon": span.horizon, "intrusions": intrusions, **given}
+    if intrusions in (Intrusions.ONE, Intrusions.ANNOUNCED):
+        others = (row.recipe for row in compare(**wanted))
+        # with which every batch of events draws a noise, and a step may have many
+        found = [recipe for recipe in others if not isinstance(recipe, SimpleTwoCounter)]
+        found.append(_single_level(span, intrusions, **given))
+        return min(found, key=lambda recipe: mean_variance(recipe, span))
     if span.window is None:
         return compare(**wanted)[0].recipe
-    found: list[CounterRecipe] = [SimpleTwoCounter(horizon=span.horizon, **given)]
+    found = [SimpleTwoCounter(horizon=span.horizon, **given)]
     if span.window > 1:  # a single step's noise cannot be less than that on the step itself
         found += [row.recipe for row in compare(**wanted)]
     if delta and intrusions is Intrusions.NONE:
         found.append(GaussianStepsCounter(delta=delta, horizon=span.horizon, **given))
     return min(found, key=lambda recipe: mean_variance(recipe, span))
+
+
+def _single_level(span: Span, intrusions: Intrusions, **given: Any) -> PanPrivateTreeCounter:
+    """Two noises a step, when it opens and when it is published, whatever its number of batches.
+
+    One noise would not do: who looks into the open step would see the rest of it in its release.
+    """
+    arity = LARGEST_ARITY if span.horizon is None else max(2, span.horizon)
+    return PanPrivateTreeCounter(horizon=span.horizon, arity=arity, intrusions=intrusions, **given)

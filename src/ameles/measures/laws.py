@@ -5,6 +5,8 @@ one before it, which is public, and the count of the new epoch; a window that re
 restart is the sum of what each epoch tells of it.  The noises of the parts are independent sums of
 Laplace variables, so theirs together is one too.
 
+A counter that draws with every batch of events counts its noises; its law is then that of so many.
+
 An epoch's counter has taken as many steps as the stream, of which those before the epoch were empty
 and published nothing: its noise at step t has the law that it always has at step t.
 """
@@ -16,7 +18,8 @@ from typing import Protocol, runtime_checkable
 from ameles.core.error import AdditiveError
 from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.laplace_mixture import LaplaceMixture
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
@@ -44,11 +47,17 @@ def law_of(
     *,
     announced: int = 0,
     ended: tuple[int, ...] = (),
+    noises: int | None = None,
 ) -> LaplaceMixture | GaussianSum:
     """The law of one cell's noise over the span that ends with step t.
 
-    ``ended`` has the last released step of each epoch whose state was lost.
+    ``ended`` has the last released step of each epoch whose state was lost.  ``noises`` is how
+    many noises the span has, where they were counted.
     """
+    if noises is not None:
+        if not isinstance(recipe, SimpleTwoCounter):
+            raise TypeError(recipe)
+        return LaplaceMixture((Part(recipe.scale, 1.0, noises),))
     error = error_of(recipe, announced)
     if not isinstance(error, Differing):
         raise TypeError(error)

@@ -74,6 +74,8 @@ class LinearMeasure(Measure):
         self, recipe: Recipe, terms: Terms, steps: IntArray, beta: float = BETA
     ) -> NDArray[np.float64]:
         """What the noise of one cell's span does not exceed, but with probability beta."""
+        if terms.noises is not None:  # of this step alone
+            return _noise(steps, recipe, terms, beta)
         return ahead(_noise, steps, recipe, terms, beta, horizon=terms.horizon)
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
@@ -90,9 +92,16 @@ class LinearMeasure(Measure):
 
 def _noise(steps: IntArray, recipe: Recipe, terms: Terms, beta: float) -> NDArray[np.float64]:
     counter = counter_of(recipe)
-    if terms.ended:
+    if terms.ended or terms.noises is not None:
         found = [
-            law_of(counter, terms.window, t, announced=terms.announced, ended=terms.ended)
+            law_of(
+                counter,
+                terms.window,
+                t,
+                announced=terms.announced,
+                ended=terms.ended,
+                noises=terms.noises,
+            )
             for t in steps.tolist()
         ]
         # a state that may be lost has Laplace noise

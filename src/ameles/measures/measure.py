@@ -46,6 +46,7 @@ class Terms:
     intrusions: Intrusions = Intrusions.NONE  # how often the state may be seized
     announced: int = 0  # how often it was, and was announced
     ended: tuple[int, ...] = ()  # the last released step of each epoch whose state was lost
+    noises: int | None = None  # that the release has, where each batch of events draws one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,6 +117,8 @@ class Quantile(LinearMeasure):
 
     def _bounds(self, recipe: Recipe, terms: Terms, steps: IntArray) -> Floats:
         about = counter_of(recipe), terms, self.bins.size, float(self.q)
+        if terms.noises is not None:  # of this step alone
+            return _bounds(steps, *about)
         return ahead(_bounds, steps, *about, horizon=terms.horizon)
 
 
@@ -132,6 +134,7 @@ def _bounds(
         beta=BETA,
         announced=terms.announced,
         ended=terms.ended,
+        noises=terms.noises,
     )
 
 

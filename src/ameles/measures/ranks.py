@@ -36,11 +36,12 @@ def excess_bounds(
     beta: float,
     announced: int = 0,
     ended: tuple[int, ...] = (),
+    noises: int | None = None,
 ) -> NDArray[np.float64]:
     """What the noise of the excess at each inner edge does not exceed, but with probability beta.
 
-    One row a step, one column an edge: with 1, 2, ..., bins - 1 bins below it.  ``announced`` and
-    ``ended`` are the intrusions and the epochs of the law.
+    One row a step, one column an edge: with 1, 2, ..., bins - 1 bins below it.  ``announced``,
+    ``ended`` and ``noises`` are those of the law.
     """
     edges = np.arange(1, bins)
     if not len(edges):
@@ -50,7 +51,9 @@ def excess_bounds(
         nearest = np.searchsorted(places, edges, side="left")
     else:
         nearest = np.searchsorted(places, edges, side="right") - 1
-    laws = [law_of(recipe, window, t, announced=announced, ended=ended) for t in steps]
+    laws = [
+        law_of(recipe, window, t, announced=announced, ended=ended, noises=noises) for t in steps
+    ]
     different = {law: row for row, law in enumerate(dict.fromkeys(laws))}
     found = _bounds(list(different), places, bins, share, beta)
     rows = [different[law] for law in laws]

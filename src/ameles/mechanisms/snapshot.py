@@ -23,6 +23,8 @@ from ameles.noise.arrays import IntArray
 
 MAGIC = b"AMELES\x00S"
 VERSION = 1
+# Written by runs that count their noises in the state; its parts are those of version 1.
+COUNTED = 2
 _HEAD = struct.Struct("<8sH32s16sQI")
 _LENGTH = struct.Struct("<Q")
 _CHECK = 32
@@ -40,9 +42,9 @@ class State:
         return f"State(run={self.run.hex()}, step={self.step})"
 
 
-def pack(state: State, fingerprint: bytes) -> bytes:
+def pack(state: State, fingerprint: bytes, version: int = VERSION) -> bytes:
     """The bytes of a state under a recipe."""
-    pieces = [_HEAD.pack(MAGIC, VERSION, fingerprint, state.run, state.step, len(state.parts))]
+    pieces = [_HEAD.pack(MAGIC, version, fingerprint, state.run, state.step, len(state.parts))]
     for part in state.parts:
         pieces += [_LENGTH.pack(part.size), part.astype("<i8").tobytes()]
     body = b"".join(pieces)
@@ -57,9 +59,9 @@ def unpack(snapshot: bytes, fingerprint: bytes) -> State:
         raise _damaged() from problem
     if magic != MAGIC:
         raise _damaged()
-    if version > VERSION:
+    if version > COUNTED:
         raise StoreRefused(
-            f"This snapshot has version {version}; this program reads up to {VERSION}.",
+            f"This snapshot has version {version}; this program reads up to {COUNTED}.",
             why="a newer program wrote it",
             tip="update ameles",
         )

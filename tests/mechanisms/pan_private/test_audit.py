@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 
 from ameles.audit import Instant, Verdict, enumerated_loss, exact_loss
 from ameles.audit.observation import Auditable
+from ameles.core.guarantee import Intrusions
 from ameles.core.mechanism import Noise
+from ameles.measures.chosen import Span, chosen
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
@@ -194,6 +197,27 @@ def test_the_summed_tree_has_exact_sums() -> None:
 def test_with_publication_noise_it_is_exactly_epsilon(horizon: int, arity: int | None) -> None:
     recipe = PanPrivateTreeCounter(epsilon=1, horizon=horizon, arity=arity)
     assert loss(recipe) == 1
+
+
+@pytest.mark.parametrize("intrusions", ["one", "announced"])
+@pytest.mark.parametrize("horizon", [1, 2, 5, 9, None])
+def test_a_single_level_loses_epsilon_however_many_batches_a_step_has(
+    horizon: int | None, intrusions: str
+) -> None:
+    # what plans use for single steps: a noise when the step opens, and one when it is published;
+    # the guarantee's views look before, between and after two events of each step
+    span = Span(window=1, horizon=horizon)
+    kind = Intrusions(intrusions)
+    recipe = chosen(span, epsilon=Fraction(1), width=1, intrusions=kind)
+    assert isinstance(recipe, PanPrivateTreeCounter)
+    assert recipe.levels == 1
+    assert loss(replace(recipe, width=None), steps=horizon or 6) == 1
+
+
+@pytest.mark.parametrize("twin", [PublishesItsState, OpensTooLate])
+def test_a_single_level_with_one_noise_a_step_gives_events_away(twin: Any) -> None:
+    recipe = twin(epsilon=1, horizon=4, arity=4)
+    assert loss(recipe, [*between_events(4), *within_steps(4)]) == math.inf
 
 
 def test_blocks_that_open_too_late_give_their_first_event_away() -> None:

@@ -23,7 +23,7 @@ PAGE = (DOCS / "pan_privacy.md").read_text(encoding="utf-8")
 
 def test_the_code_of_the_page_gives_what_it_says() -> None:
     blocks = re.findall(r"^```pycon\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     test = doctest.DocTestParser().get_doctest("\n\n".join(blocks), {}, "pan_privacy", None, 0)
     said: list[str] = []
     ended = doctest.DocTestRunner().run(test, out=said.append)

@@ -117,6 +117,11 @@ class Vault:
         """The step of the state, which is public; None before the first is saved."""
         return self._now.step if self._now.holds is Holds.KEY else None
 
+    @property
+    def generation(self) -> int:
+        """How many states were saved so far, which is public."""
+        return self._now.generation
+
     def save(self, state: bytes, releases: bytes = b"", *, step: int) -> None:
         """Makes this the state, and the state before it unreadable; durable when it returns."""
         self._check()

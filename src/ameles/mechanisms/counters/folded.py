@@ -10,12 +10,14 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.snapshot import State, pack
+from ameles.mechanisms.snapshot import VERSION, State, pack
 from ameles.noise.arrays import IntArray
 
 
 class FoldedRun(ABC):
     """A run of a folded counter: ``add`` on arrival, ``release`` at the tick."""
+
+    _version = VERSION  # of its snapshots
 
     def __init__(self, recipe: CounterRecipe, state: State) -> None:
         self._recipe = recipe
@@ -63,7 +65,9 @@ class FoldedRun(ABC):
 
     def snapshot(self) -> bytes:
         """The complete state, which the guarantee covers."""
-        return pack(State(self._id, self._t, self._parts()), self._recipe.fingerprint)
+        return pack(
+            State(self._id, self._t, self._parts()), self._recipe.fingerprint, self._version
+        )
 
     def _given(self, row: IntArray) -> Any:
         return int(row[0]) if self._recipe.width is None else row

@@ -11,13 +11,19 @@ It needs no horizon, and its state is a noisy sum: all that an intruder finds, h
 often, is what noisy increments would have told.  With that many unannounced intrusions
 the square root cannot be avoided (Dwork-Naor-Pitassi-Rothblum 2010, Thm 4.3).
 
-Each call of ``add`` draws noise of its own, so that no exact value is ever in the state;
-the stated error is for one call a step.  A step without any is folded as a zero.
+Each call of ``add`` draws noise of its own.  One noise for the whole step would not do: who looks
+at the state twice within a step, or once and then at the release, would see what was added in
+between without any noise.  A step without any call is folded as a zero.  The stated error is for
+one call a step; a run counts its ``noises``, and after n of them the error is that of step n.
 
 >>> from ameles.noise import Zero
 >>> run = SimpleTwoCounter(epsilon=1).start(Zero())
 >>> [run.step(x) for x in [1, 0, 1, 1]]
 [1, 1, 2, 3]
+>>> for _ in range(5):
+...     run.add(1)
+>>> run.release(), run.noises
+(8, 9)
 """
 
 from __future__ import annotations
@@ -36,7 +42,7 @@ from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.counters.folded import FoldedRun
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
-from ameles.mechanisms.snapshot import State
+from ameles.mechanisms.snapshot import COUNTED, State
 from ameles.noise.arrays import IntArray
 
 
@@ -74,30 +80,46 @@ class SimpleTwoCounter(CounterRecipe):
 
     @property
     def memory(self) -> int:
-        """The noisy sums, and whether the open step has had an input."""
+        """The noisy sums; how many noises they have, and whether the open step has had an input."""
         return self.columns + 1
 
     def _run(self, state: State, noise: Noise) -> CounterRun:
-        return _SimpleTwoRun(self, state, noise)
+        return SimpleTwoRun(self, state, noise)
 
 
-class _SimpleTwoRun(FoldedRun):
+class SimpleTwoRun(FoldedRun):
+    """A run of a simple counter II, which knows how many noises it has drawn."""
+
+    _version = COUNTED
+
     def __init__(self, recipe: SimpleTwoCounter, state: State, noise: Noise) -> None:
         super().__init__(recipe, state)
         self._noise = noise
         self._scale = recipe.scale
         self._columns = recipe.columns
         if state.parts:
-            self._sums, added = state.parts
-            self._added = bool(added[0])
+            # version 1 has 0 or 1 here, so that its noises are counted from zero
+            self._sums, counted = state.parts
+            self._noises, added = divmod(int(counted[0]), 2)
+            self._added = bool(added)
         else:
             self._sums = np.zeros(self._columns, dtype=np.int64)
+            self._noises = 0
             self._added = False
+
+    @property
+    def noises(self) -> int:
+        """How many noises are in the sum: public, since how many events came, and when, is.
+
+        In a run that was resumed from a snapshot of version 1, those that came after it.
+        """
+        return self._noises
 
     def _fold(self, row: IntArray) -> None:
         noisy = self._noise.laplace(self._scale, (1, self._columns))[0]
         noisy += row
         self._sums += noisy
+        self._noises += 1
         self._added = True
 
     def _close(self) -> IntArray:
@@ -113,11 +135,12 @@ class _SimpleTwoRun(FoldedRun):
         releases += self._sums
         if len(releases):
             self._sums[:] = releases[-1]
+            self._noises += len(releases)
             self._added = False
         return releases
 
     def _parts(self) -> tuple[IntArray, ...]:
-        return self._sums, np.array([self._added], dtype=np.int64)
+        return self._sums, np.array([2 * self._noises + self._added], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

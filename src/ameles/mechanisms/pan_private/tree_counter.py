@@ -59,7 +59,8 @@ from ameles.mechanisms.pan_private.tree_error import PublishedError, published_c
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import BoolArray, IntArray
 
-LARGEST_ARITY = 1 << 16
+# With this arity the tree has one level for ever: a noise when a step opens, one when it closes.
+LARGEST_ARITY = 1 << 40
 # Without a horizon: the best for the mean over 2^16 and over 2^20 steps.
 ENDLESS_ARITY = 16
 # The deepest tree of a stream without end begins before this step.

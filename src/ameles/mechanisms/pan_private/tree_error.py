@@ -36,8 +36,9 @@ class PublishedError(LaplaceError):
             end = t if depth == last else self.epochs.end(depth)
             arities = self.epochs.arities(depth)
             counts[depth] = 2 * sum(unshared_blocks(max(before - start, 0), end - start, arities))
-        # a difference of two counts may have a noise of the same announcement from both
-        counts[last] += self.announcements * (2 if before else 1)
+        # A difference of two counts may have a noise of the same announcement from both; with one
+        # level it has that of one step.
+        counts[last] += self.announcements * (2 if before and last > 1 else 1)
         return self._mixture(counts)
 
     def worst_law(self, steps: int) -> LaplaceMixture:
