@@ -39,4 +39,5 @@ def rows_in(
 ) -> list[tuple[Any, ...]]:
     """The rows of a file with this content."""
     file.write_bytes(content)
-    return rows(open_source(file.name, columns, file.parent), columns, zone=zone)
+    source = open_source(file.name, columns, file.parent, take_last=True)
+    return rows(source, columns, zone=zone)

@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Protocol
 from zoneinfo import ZoneInfo
 
@@ -14,6 +15,7 @@ import typer
 from ameles.cli.launch_question import confirm_launch
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.cli.stopping import stopping
+from ameles.connectors.declarations import Declarations
 from ameles.core.exceptions import BadInput
 from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
@@ -61,6 +63,21 @@ def run(
     yes: Annotated[
         bool, typer.Option("--yes", help="Launch without asking; only a terminal is asked.")
     ] = False,
+    same_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A file, or a pattern, that was copied or restored: go on where it was read "
+            "before.",
+            metavar="FILE",
+        ),
+    ] = None,
+    new_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A file, or a pattern, that has the name of another one: count all of it.",
+            metavar="FILE",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Release every step that has ended, and send it to the sinks.
@@ -88,13 +105,15 @@ def run(
         )
     cut = cut_off(until, checked, now=datetime.now(UTC))
     _ = checked.recipes  # what they refuse, they refuse before there is a store
+    declarations = Declarations(same=tuple(same_file or ()), new=tuple(new_file or ()))
+    engine = partial(Engine, checked, restart=restart, declarations=declarations)
     with closing(open_store(store_path(checked))) as store:
         confirm_launch(checked, store, yes=yes, quiet=as_json)
         if following:
-            report: Report = _follow(Engine(checked, store, restart=restart), quiet=as_json)
+            report: Report = _follow(engine(store), quiet=as_json)
         else:
             with progress() as tell:
-                report = Engine(checked, store, restart=restart, progress=tell).run(cut)
+                report = engine(store, progress=tell).run(cut)
     if as_json:
         typer.echo(json.dumps(_plain(report, checked)))
         return

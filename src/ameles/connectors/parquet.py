@@ -10,13 +10,15 @@ from pathlib import Path
 
 import duckdb
 
-from ameles.connectors import marks
+from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
+from ameles.connectors.file_identity import Present, present
 from ameles.connectors.identity import WHOLE_TYPES, parquet_id
 from ameles.connectors.marks import Mark
-from ameles.connectors.source import Found, Reading, Source, find_files, sizes, unreadable
+from ameles.connectors.same_files import SameFiles, opened, readable, replaced, settled
+from ameles.connectors.source import Found, Reading, Source, find_files
 from ameles.connectors.typed import IDS, Typed, typed
-from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
+from ameles.core.exceptions import PlanError
 from ameles.measures.fields import identifier, literal
 
 _MEMORY = 256 << 20  # to look into a footer
@@ -26,45 +28,60 @@ _MAGIC = b"PAR1"  # the last bytes of every whole file
 class ParquetSource(Source):
     """A Parquet file or files; a new file brings new events."""
 
-    def __init__(self, pattern: str, base: Path, columns: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        pattern: str,
+        base: Path,
+        columns: Mapping[str, str],
+        declarations: Declarations = NOTHING,
+    ) -> None:
         self._pattern = pattern
         self._base = base
         self._columns = columns
+        self._same = SameFiles("parquet", declarations, fits=Mark.fits_parquet)
 
     def names(self) -> tuple[str, ...]:
-        found = [[*_types(file)] for file in self._files()]
+        return settled(self._files, self._common_names)
+
+    def _common_names(self, files: list[Present]) -> tuple[str, ...]:
+        found = [[*_types(file.file)] for file in files]
         if not found:
             return ()
         everywhere = set(found[0]).intersection(*found[1:])
         return tuple(name for name in found[0] if name in everywhere)
 
     def paths(self) -> tuple[str, ...]:
-        return tuple(_opened(file) for file in self._files())
+        return tuple(_opened(file.file) for file in self._files())
 
     def ends(self) -> dict[str, int]:
-        return sizes(self._files())
+        """By what a file is and not by its name."""
+        return {_key(file): file.status.st_size for file in self._files()}
 
     def reading(
         self, position: str | None, ends: Mapping[str, int] | None = None
     ) -> ParquetReading:
-        taken = marks.from_json("parquet", position)
-        fresh = []
-        for file in self._files():
-            if ends is not None and file.name not in taken and not _finished(file, ends):
-                continue
-            try:
-                known = taken.get(file.name)
-                if known is None:
-                    fresh.append((file, Mark.of_parquet(file.path, file.name)))
-                elif not known.fits_parquet(file.path):
-                    raise _changed(file.name)
-            except OSError:
-                raise unreadable(file.name) from None
-        every = [*taken.values(), *(mark for _, mark in fresh)]
-        return ParquetReading(fresh, self._alike(fresh), marks.to_json("parquet", every))
+        return settled(self._files, lambda files: self._reading(files, position, ends))
 
-    def _files(self) -> tuple[Found, ...]:
-        return find_files(self._pattern, self._base)
+    def _reading(
+        self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
+    ) -> ParquetReading:
+        matched = self._same.match(files, self._same.taken(position))
+        fresh, taken = [], []
+        for place, (file, known) in enumerate(matched.files):
+            if known is not None:
+                taken.append(known)
+                continue
+            with opened(file) as handle:
+                if ends is not None and not _finished(handle, ends.get(_key(file))):
+                    continue
+                mark = Mark.of_parquet(handle, file.file.name, matched.declared(place))
+            fresh.append((file.file, mark))
+            taken.append(mark)
+        taken += matched.gone
+        return ParquetReading(fresh, self._alike(fresh), self._same.position(taken))
+
+    def _files(self) -> list[Present]:
+        return present(find_files(self._pattern, self._base))
 
     def _alike(self, fresh: list[tuple[Found, Mark]]) -> list[str]:
         """Relations: files that have the same columns, in the same order, are one."""
@@ -119,19 +136,19 @@ class ParquetReading(Reading):
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
         yield from self._relations
         for file, mark in self._fresh:
-            if not mark.fits_parquet(file.path):
-                raise _changed(file.name)
+            with readable(file), file.path.open("rb", buffering=0) as raw:
+                if not mark.fits_parquet(raw.fileno()):
+                    raise replaced(file.name)
 
 
-def _finished(file: Found, ends: Mapping[str, int]) -> bool:
-    """Whether a file was there and has its end: one that is still being written waits."""
-    try:
-        with file.path.open("rb") as opened:
-            end = opened.seek(0, os.SEEK_END)
-            opened.seek(max(0, end - len(_MAGIC)))
-            return ends.get(file.name) == end and opened.read() == _MAGIC
-    except OSError:
-        raise unreadable(file.name) from None
+def _finished(handle: int, end: int | None) -> bool:
+    """Whether an open file was there and has its end: one that is still being written waits."""
+    size = os.fstat(handle).st_size
+    return size == end and os.pread(handle, len(_MAGIC), max(0, size - len(_MAGIC))) == _MAGIC
+
+
+def _key(file: Present) -> str:
+    return f"{file.status.st_dev}:{file.status.st_ino}"
 
 
 def _opened(file: Found) -> str:
@@ -167,11 +184,3 @@ def _types(file: Found) -> dict[str, str]:
             tip="a file that ends in .parquet only when it is complete",
         )
     return {name: kind for name, kind, *_ in rows}
-
-
-def _changed(name: str) -> AmelesError:
-    return StoreRefused(
-        f"The Parquet file '{name}' was changed since it was read.",
-        why="a Parquet file is taken whole, and its events were counted",
-        tip="put the file back as it was, and give new events in a new file",
-    )

@@ -10,14 +10,14 @@ from __future__ import annotations
 import glob
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import duckdb
 
+from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.typed import check_kinds
 from ameles.core.exceptions import PlanError
 
@@ -96,21 +96,19 @@ def _found(name: str, base: Path) -> Found:
     return Found(name, base / name)
 
 
-def sizes(files: Iterable[Found]) -> dict[str, int]:
-    """The bytes of each file that is there."""
-    found = {}
-    for file in files:
-        with suppress(OSError):  # gone since it was listed
-            found[file.name] = file.path.stat().st_size
-    return found
-
-
 def open_source(
-    text: str, columns: Mapping[str, str], base: Path, *, waiting: bool = False
+    text: str,
+    columns: Mapping[str, str],
+    base: Path,
+    *,
+    waiting: bool = False,
+    take_last: bool = False,
+    declarations: Declarations = NOTHING,
 ) -> Source:
     """The source that a plan names; ``columns`` are its columns with their kinds.
 
-    ``waiting`` says that its files may still be to come.
+    ``waiting`` says that its files may still be to come, ``take_last`` that a last line counts
+    without its newline, and ``declarations`` what files are that cannot be told.
     """
     # Here, because the files of this package that implement a source import this one.
     from ameles.connectors.csv_lines import CsvLines
@@ -124,11 +122,11 @@ def open_source(
     source: Source
     match ending:
         case ".csv":
-            source = TextSource(text, base, CsvLines(columns))
+            source = TextSource(text, base, CsvLines(columns), declarations, take_last=take_last)
         case ".jsonl" | ".ndjson":
-            source = TextSource(text, base, JsonLines(columns))
+            source = TextSource(text, base, JsonLines(columns), declarations, take_last=take_last)
         case ".parquet":
-            source = ParquetSource(text, base, columns)
+            source = ParquetSource(text, base, columns, declarations)
         case _:
             raise PlanError(
                 f"The source {text!r} is of no kind that Ameles can read.",

@@ -7,17 +7,27 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 
 import duckdb
 import numpy as np
 
+from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.duck import quiet
-from ameles.connectors.known import Known, readable
+from ameles.connectors.durable import SPAN
+from ameles.connectors.file_identity import Present, born, present
 from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, blocks, chunks, text
-from ameles.connectors.marks import Mark, last_newline, replaced
-from ameles.connectors.source import Found, Reading, Source, find_files
+from ameles.connectors.marks import Mark, last_newline
+from ameles.connectors.same_files import (
+    LOOKS,
+    SameFiles,
+    opened,
+    replaced,
+    settled,
+    vanished,
+)
+from ameles.connectors.source import Reading, Source, find_files
+from ameles.core.exceptions import AmelesError
 
 _VIEW = "ameles_text"
 LINES = f"(SELECT unnest(string_split(chunk, chr(10))) AS line FROM {_VIEW})"
@@ -52,7 +62,7 @@ class Dialect(ABC):
 class Segment:
     """Bytes of a file that are read now."""
 
-    file: Found
+    file: Present
     start: int
     mark: Mark  # how far, and what the file looks like there
     names: tuple[str, ...]
@@ -62,20 +72,37 @@ class Segment:
 class TextSource(Source):
     """A file or files of lines, which may grow."""
 
-    def __init__(self, pattern: str, base: Path, dialect: Dialect) -> None:
+    def __init__(
+        self,
+        pattern: str,
+        base: Path,
+        dialect: Dialect,
+        declarations: Declarations = NOTHING,
+        *,
+        take_last: bool = False,
+    ) -> None:
+        """``take_last`` takes a last line without its newline too, unless files are followed."""
         self._pattern = pattern
         self._base = base
         self._dialect = dialect
-        self._known = Known(base)
+        self._take_last = take_last
+        self._same = SameFiles(
+            "text", declarations, fits=Mark.fits, start=lambda handle: self._header(handle)[1]
+        )
 
     def names(self) -> tuple[str, ...]:
         if not self._dialect.header:
             return tuple(self._dialect.columns)
+        return settled(self._files, self._common_names)
+
+    def _common_names(self, files: list[Present]) -> tuple[str, ...]:
         found = []
-        for file in self._files():
-            names, body = self._header(file)
-            if body:  # else the file is still empty
-                self._dialect.check(names, file.name)
+        for file in files:
+            with opened(file) as handle:
+                names, body = self._header(handle)
+                whole = os.pread(handle, 1, max(0, body - 1)) == b"\n" or body > LONGEST
+            if whole or (body and self._take_last):  # else it is still to be written
+                self._dialect.check(names, file.file.name)
                 found.append(names)
         if not found:
             return tuple(self._dialect.columns)
@@ -87,52 +114,62 @@ class TextSource(Source):
 
     def ends(self) -> dict[str, int]:
         """By what a file is and not by its name, which it may lose before it is read."""
-        found = {}
-        for file in self._files():
-            with contextlib.suppress(OSError):  # gone since it was listed
-                status = os.stat(file.path)
-                found[_identity(status)] = status.st_size
-        return found
+        return {_key(file.status): file.status.st_size for file in self._files()}
 
     def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> TextReading:
-        taken = self._known.taken(position)
-        files = self._files()
-        status = self._known.follow(files, taken)
-        segments = []
-        for file in files:
-            end, live = status[file.name].st_size, ends is not None
+        return settled(self._files, lambda files: self._reading(files, position, ends))
+
+    def _reading(
+        self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
+    ) -> TextReading:
+        matched = self._same.match(files, self._same.taken(position))
+        whole = ends is not None or not self._take_last
+        segments, taken = [], []
+        for place, (file, known) in enumerate(matched.files):
+            end = file.status.st_size
             if ends is not None:
-                end = min(end, ends.get(_identity(status[file.name]), 0))
-            segment = self._segment(file, taken.get(file.name), end, whole=live)
+                end = min(end, ends.get(_key(file.status), 0))
+            declared = matched.declared(place)
+            segment = self._segment(file, known, end, declared, whole=whole)
             if segment is not None:
                 segments.append(segment)
-                taken[file.name] = segment.mark
-        return TextReading(self._dialect, segments, self._known.position(taken))
+                taken.append(segment.mark)
+            elif known is not None:
+                taken.append(known)
+        taken += matched.gone
+        return TextReading(self._dialect, segments, self._same.position(taken), self._files)
 
-    def _files(self) -> tuple[Found, ...]:
-        return find_files(self._pattern, self._base)
+    def _files(self) -> list[Present]:
+        return present(find_files(self._pattern, self._base))
 
-    def _segment(self, file: Found, known: Mark | None, end: int, *, whole: bool) -> Segment | None:
+    def _segment(
+        self, file: Present, known: Mark | None, end: int, declared: Declared, *, whole: bool
+    ) -> Segment | None:
         """What to read of a file, in whole lines if so; None if it has nothing new."""
         start = known.offset if known else 0
         if end <= start:
             return None
-        with readable(file):
+        with opened(file) as handle:
             if whole:
-                end = last_newline(file.path, start, end)
+                end = last_newline(handle, start, end)
             if end <= start:
                 return None
-            names, body = self._header(file)
-            self._dialect.check(names, file.name)
-            mark = Mark.of(file.path, file.name, end)
+            names, body = self._header(handle)
+            self._dialect.check(names, file.file.name)
+            if end <= body:
+                return None  # no event was taken: whatever becomes of the file, it is new
+            name = known.name if known else file.file.name
+            mark = Mark.of(handle, name, end, declared)
         if known is None:
             return Segment(file, body, mark, names, within=False)
-        return Segment(file, known.offset, mark, names, within=known.within)
+        return Segment(file, max(start, body), mark, names, within=known.within and start > body)
 
-    def _header(self, file: Found) -> tuple[tuple[str, ...], int]:
-        """A file's columns, and where its events begin."""
-        with readable(file), file.path.open("rb") as opened:
-            first = opened.readline(LONGEST + 1)
+    def _header(self, handle: int) -> tuple[tuple[str, ...], int]:
+        """An open file's columns, and where its events begin."""
+        head = os.pread(handle, SPAN, 0)
+        if len(head) == SPAN and b"\n" not in head:
+            head = os.pread(handle, LONGEST + 1, 0)
+        first = head[: head.find(b"\n") + 1] or head
         mark = len(BYTE_ORDER_MARK) if first.startswith(BYTE_ORDER_MARK) else 0
         if not self._dialect.header:
             return tuple(self._dialect.columns), mark
@@ -144,10 +181,17 @@ class TextSource(Source):
 class TextReading(Reading):
     """Segments of files, from where they were last taken to where they end now."""
 
-    def __init__(self, dialect: Dialect, segments: list[Segment], position: str) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        segments: list[Segment],
+        position: str,
+        files: Callable[[], list[Present]],
+    ) -> None:
         self._dialect = dialect
         self._segments = segments
         self._position = position
+        self._files = files
 
     @property
     def size(self) -> int:
@@ -161,13 +205,29 @@ class TextReading(Reading):
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
         for segment in self._segments:
-            with readable(segment.file), FileIO(segment.file.path) as opened:
-                opened.seek(segment.start)
-                read = _up_to(opened, segment)
-                lines = blocks(read, within=segment.within)
+            with self._opened(segment) as handle:
+                lines = blocks(_up_to(handle, segment), within=segment.within)
                 yield from handed_over(duck, self._dialect, segment.names, lines)
-                if not segment.mark.fits(segment.file.path):
-                    raise replaced(segment.file.name)
+                if not segment.mark.fits(handle):
+                    raise replaced(segment.file.file.name)
+
+    @contextlib.contextmanager
+    def _opened(self, segment: Segment) -> Iterator[int]:
+        """The file of a segment, under another name if it was renamed since it was listed."""
+        with contextlib.ExitStack() as stack:
+            yield self._found(segment, stack)
+
+    def _found(self, segment: Segment, stack: contextlib.ExitStack) -> int:
+        wanted, files = _key(segment.file.status), [segment.file]
+        for _ in range(LOOKS):
+            for file in files:
+                if _key(file.status) == wanted:
+                    with contextlib.suppress(AmelesError):  # renamed just now
+                        handle = stack.enter_context(opened(file))
+                        if born(handle) == segment.mark.born:
+                            return handle
+            files = self._files()
+        raise vanished(segment.file.file.name)
 
 
 def handed_over(
@@ -193,22 +253,23 @@ def handed_over(
             duck.unregister(_VIEW)
 
 
-def _up_to(opened: FileIO, segment: Segment) -> Callable[[int], bytes]:
-    left = segment.mark.offset - segment.start
+def _up_to(handle: int, segment: Segment) -> Callable[[int], bytes]:
+    place = segment.start
 
     def read(size: int) -> bytes:
-        nonlocal left
+        nonlocal place
+        left = segment.mark.offset - place
         if not left:
             return b""
-        piece = opened.read(min(size, left))
+        piece = os.pread(handle, min(size, left), place)
         if not piece:
-            raise replaced(segment.file.name)
-        left -= len(piece)
+            raise replaced(segment.file.file.name)
+        place += len(piece)
         return piece
 
     return read
 
 
-def _identity(status: os.stat_result) -> str:
-    """What a file is, whatever its name."""
+def _key(status: os.stat_result) -> str:
+    """What a file is, whatever its name, while a program runs."""
     return f"{status.st_dev}:{status.st_ino}"

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.source import Source, open_source
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError
@@ -42,6 +43,7 @@ class Engine:
 
     ``noise`` replaces the operating system's in tests; the store is then marked for ever.
     ``restart`` says what happened to the state of a pan-private stream, which then begins anew.
+    ``declarations`` say what files are that cannot be told.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Engine:
         *,
         noise: Noise | None = None,
         restart: str | None = None,
+        declarations: Declarations = NOTHING,
         progress: Callable[[int, int], None] = lambda done, of: None,
         memory: int = MEMORY,
         batch: int = BATCH,
@@ -59,6 +62,7 @@ class Engine:
         self.store = store
         self._noise = noise
         self._restart = restart
+        self._declarations = declarations
         self._progress = progress
         self._memory = memory
         self._batch = batch
@@ -144,7 +148,14 @@ class Engine:
     def source(self, *, waiting: bool = False) -> Source:
         """The files that the plan names, with its columns in them; they may be still to come."""
         stream = self.plan.stream
-        source = open_source(stream.source, self.plan.kinds, self.plan.base, waiting=waiting)
+        source = open_source(
+            stream.source,
+            self.plan.kinds,
+            self.plan.base,
+            waiting=waiting,
+            take_last=stream.last_line == "take",
+            declarations=self._declarations,
+        )
         names = source.names() or tuple(stream.columns)  # none: no file is there yet
         missing = [name for name in stream.columns if name not in names]
         if missing:

@@ -53,6 +53,7 @@ class StreamSection(Section):
     name: Name
     source: str = Field(min_length=1)
     format: Literal["csv", "jsonl"] = "csv"  # of standard input
+    last_line: Literal["wait", "take"] = "wait"
     time: Column | None = None
     columns: dict[Column, Kind] = Field(min_length=1)
     weight: Column | None = None

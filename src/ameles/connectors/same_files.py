@@ -1,0 +1,377 @@
+"""Which of the files that are there now were taken before, and how far.
+
+A file is what it is by device, inode and birth, whatever its names; links to one file are one.  Its
+content can cause a refusal, and never that an event is skipped: ``docs/decisions/files.md`` has all
+cases in a table.
+
+A file whose status is as it was when its content was last compared has the same content, and is
+not opened again: so a folder of many files costs a look at each.  The status tells every change
+but one within a tick of the file system's clock, so only that of a file that had been left alone
+for a while is relied on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar
+
+from ameles.connectors import marks
+from ameles.connectors.declarations import Declarations, Declared
+from ameles.connectors.file_identity import Present, Signature, born
+from ameles.connectors.marks import Mark
+from ameles.connectors.source import Found, unreadable
+from ameles.core.exceptions import AmelesError, StoreRefused
+
+ALONE = 2 * 10**9  # nanoseconds: the coarsest tick of a file system that is in use
+LOOKS = 10  # how often files are listed that are being renamed meanwhile
+
+Fits: TypeAlias = Callable[[Mark, int], bool]
+Outcome = TypeVar("Outcome")
+
+# What a rotation adds to a name: a number or a date
+_ROTATED = re.compile(r"([-._]?\d[-\d_T:.]*)+$")
+
+
+@dataclass(slots=True)
+class Matched:
+    """Every file with its mark, and the marks whose files are not there."""
+
+    files: list[tuple[Present, Mark | None]]
+    gone: list[Mark]
+    declared_new: set[int] = field(default_factory=set)  # places in files
+
+    def declared(self, place: int) -> Declared:
+        """What the owner said about a file, to be kept in its mark."""
+        mark = self.files[place][1]
+        if mark is not None:
+            return mark.declared
+        return "new" if place in self.declared_new else None
+
+
+class SameFiles:
+    """What a source knows of its files between two readings.
+
+    ``kind`` is that of its positions, ``fits`` compares an open file with a mark, and ``start``
+    gives where the events of an open file begin.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        declarations: Declarations,
+        *,
+        fits: Fits,
+        start: Callable[[int], int] = lambda handle: 0,
+    ) -> None:
+        self._kind = kind
+        self._fits = fits
+        self._start = start
+        self._declarations = declarations
+        self._position: str | None = None
+        self._taken: list[Mark] = []
+        self._compared: dict[tuple[int, int], tuple[Mark, Signature]] = {}
+
+    def taken(self, position: str | None) -> list[Mark]:
+        """The marks in a position."""
+        if position is None or position != self._position:
+            self._taken = marks.from_json(self._kind, position)
+            self._position = position
+        return self._taken
+
+    def position(self, taken: list[Mark]) -> str:
+        """The position of these marks."""
+        self._taken = taken
+        self._position = marks.to_json(self._kind, taken)
+        return self._position
+
+    def match(self, files: Sequence[Present], taken: Sequence[Mark]) -> Matched:
+        """Gives each file its mark; refuses what cannot be told."""
+        return _Matching(self, files, taken).matched()
+
+    def unchanged(self, file: Present, mark: Mark) -> bool:
+        """Whether a file is as it was when it was last compared with this mark."""
+        before = self._compared.get((mark.device, mark.inode))
+        if before is None or before[0] is not mark or before[1] != file.signature:
+            return False
+        return mark.name in file.names
+
+    def compared(self, file: Present, mark: Mark) -> None:
+        """Remembers that a file fits its mark."""
+        status = file.status
+        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > ALONE:
+            self._compared[mark.device, mark.inode] = mark, file.signature
+
+    def fits(self, mark: Mark, handle: int) -> bool:
+        """Whether an open file has what was taken."""
+        return self._fits(mark, handle)
+
+    def start(self, handle: int) -> int:
+        """Where the events of an open file begin."""
+        return self._start(handle)
+
+    def declared(self, names: set[str]) -> Declared:
+        """What the owner says about a file."""
+        return self._declarations.about(names)
+
+
+class _Matching:
+    """One look at all files."""
+
+    def __init__(self, known: SameFiles, files: Sequence[Present], taken: Sequence[Mark]) -> None:
+        self._known = known
+        self._files = files
+        self._taken = taken
+        self._found: dict[int, Mark] = {}  # by the place of a file
+        self._left = {id(mark): mark for mark in taken}
+        self._births: dict[int, int | None] = {}
+        self._altered: dict[int, list[Mark]] = defaultdict(list)
+        self._rotated: set[str] = set()  # families of names in which files were renamed
+        self._declared_new: set[int] = set()
+        self._inodes: dict[int, list[Mark]] = defaultdict(list)
+        self._names: dict[str, list[Mark]] = defaultdict(list)
+        for mark in taken:
+            self._inodes[mark.inode].append(mark)
+            self._names[mark.name].append(mark)
+
+    def matched(self) -> Matched:
+        """Every file with its mark."""
+        self._recognise()
+        for place in range(len(self._files)):
+            if place not in self._found:
+                self._judge(place)
+        files = [(file, self._found.get(place)) for place, file in enumerate(self._files)]
+        return Matched(files, self._gone(), self._declared_new)
+
+    def _recognise(self) -> None:
+        """Files that are certainly those of their marks."""
+        claims: list[tuple[int, int, Mark]] = []
+        for place, file in enumerate(self._files):
+            inode = file.status.st_ino
+            some = self._inodes.get(inode, [])
+            named = self._named(file)
+            some = some + [mark for mark in named if mark.first and mark.inode != inode]
+            quick = next((mark for mark in some if self._known.unchanged(file, mark)), None)
+            if quick is not None:
+                self._give(place, quick)
+            elif some:
+                claims += self._claims(place, some)
+        for _, place, mark in sorted(claims, key=lambda claim: claim[:2]):
+            if place not in self._found and id(mark) in self._left:
+                self._give(place, mark)
+
+    def _named(self, file: Present) -> list[Mark]:
+        """The marks that have a name of a file."""
+        return [mark for link in file.links for mark in self._names.get(link.name, ())]
+
+    def _claims(self, place: int, some: list[Mark]) -> Iterator[tuple[int, int, Mark]]:
+        file = self._files[place]
+        with opened(file) as handle:
+            birth = self._births[place] = born(handle)
+            for mark in some:
+                rank = _rank(file, birth, mark)
+                if rank is None:
+                    continue
+                if self._known.fits(mark, handle):
+                    yield rank, place, mark
+                elif mark.device == file.status.st_dev and mark.inode == file.status.st_ino:
+                    self._altered[place].append(mark)
+
+    def _give(self, place: int, mark: Mark, declared: Declared = None) -> None:
+        """This file is that of this mark."""
+        file = self._files[place]
+        del self._left[id(mark)]
+        if not self._known.unchanged(file, mark):
+            if mark.name not in file.names:
+                self._rotated.add(_family(mark.name))
+            mark = self._brought_up(place, mark, declared)
+            self._known.compared(file, mark)
+        self._found[place] = mark
+
+    def _brought_up(self, place: int, mark: Mark, declared: Declared) -> Mark:
+        """The mark with what its file is called and known by now."""
+        file, birth = self._files[place], self._births.get(place)
+        now = replace(
+            mark,
+            name=mark.name if mark.name in file.names else file.file.name,
+            device=file.status.st_dev,
+            inode=file.status.st_ino,
+            born=mark.born if birth is None and declared is None else birth,
+            declared=declared or mark.declared,
+            first=False,
+        )
+        return mark if now == mark else now
+
+    def _judge(self, place: int) -> None:
+        """A file that no mark is certainly about is new, or it is refused."""
+        file = self._files[place]
+        some = self._possible(place)
+        if not some:
+            return
+        with opened(file) as handle:
+            birth = self._births[place] = born(handle)
+            fitting = [mark for mark in some if self._known.fits(mark, handle)]
+            unsure = [
+                mark
+                for mark in some
+                if self._in_question(place, mark, birth, handle, fits=mark in fitting)
+            ]
+        if not unsure:
+            return
+        said = self._known.declared(file.names)
+        if said == "new":
+            self._declared_new.add(place)
+            self._let_go(unsure, file)
+            return
+        known = [mark for mark in unsure if mark in fitting]
+        if said == "same" and known:
+            self._give(place, max(known, key=lambda mark: mark.offset), "same")
+            return
+        name = file.file.name
+        raise copied(name) if known else replaced(name)
+
+    def _let_go(self, some: list[Mark], file: Present) -> None:
+        """These marks are not about this file: what was its inode is gone, and the name its own."""
+        for mark in some:
+            del self._left[id(mark)]
+            if (mark.device, mark.inode) != (file.status.st_dev, file.status.st_ino):
+                nameless = replace(mark, name="")
+                self._left[id(nameless)] = nameless
+
+    def _possible(self, place: int) -> list[Mark]:
+        """The marks of missing files that this one could be."""
+        file = self._files[place]
+        some = {id(mark): mark for mark in self._inodes.get(file.status.st_ino, ())}
+        some |= {id(mark): mark for mark in self._named(file)}
+        some |= {key: mark for key, mark in self._left.items() if mark.first}
+        return [mark for key, mark in some.items() if key in self._left]
+
+    def _in_question(
+        self, place: int, mark: Mark, birth: int | None, handle: int, *, fits: bool
+    ) -> bool:
+        """Whether a file may be that of a mark, though this is not certain."""
+        file = self._files[place]
+        told = birth is not None and mark.born is not None  # by their births
+        if mark in self._altered[place]:  # and they are the same, or one is unknown
+            return told or mark.name in file.names or mark.begins(handle)
+        if mark.name in file.names:
+            return fits or _family(mark.name) not in self._rotated
+        if mark.first:
+            return fits and mark.offset > self._known.start(handle)
+        return fits and not told and mark.device != file.status.st_dev
+
+    def _gone(self) -> list[Mark]:
+        """The marks to keep of files that are not there.
+
+        One can go if its inode is another file's and its name too: nothing brings it back.
+        """
+        if not self._left:
+            return []
+        inodes = {(file.status.st_dev, file.status.st_ino) for file in self._files}
+        names = {link.name for file in self._files for link in file.links} | {""}
+        return [
+            replace(mark, first=False) if mark.first else mark
+            for mark in self._left.values()
+            if (mark.device, mark.inode) not in inodes or mark.name not in names
+        ]
+
+
+def _rank(file: Present, birth: int | None, mark: Mark) -> int | None:
+    """How sure it is that a file is that of a mark, if its content fits; 0 is surest."""
+    named, here = mark.name in file.names, mark.device == file.status.st_dev
+    if mark.inode != file.status.st_ino:
+        return 4 if named and mark.first else None  # version 1 went by content alone
+    if birth is not None and mark.born is not None and birth != mark.born:
+        return None
+    if here:
+        return 0 if named else 2
+    if named:
+        return 1
+    return 3 if birth is not None and birth == mark.born else None
+
+
+def _family(name: str) -> str:
+    """A name without what a rotation adds to it.
+
+    >>> _family("log.csv.1"), _family("log.csv-20260101"), _family("log.csv")
+    ('log.csv', 'log.csv', 'log.csv')
+    """
+    return _ROTATED.sub("", name)
+
+
+def settled(look: Callable[[], list[Present]], work: Callable[[list[Present]], Outcome]) -> Outcome:
+    """What is said of files that hold still: those that are renamed meanwhile are listed again."""
+    for _ in range(LOOKS):
+        files = look()
+        try:
+            return work(files)
+        except AmelesError as refusal:
+            problem = refusal
+        if _listing(files) == _listing(look()):
+            break
+    raise problem
+
+
+def _listing(files: list[Present]) -> set[tuple[int, int, str]]:
+    return {
+        (file.status.st_dev, file.status.st_ino, link.name) for file in files for link in file.links
+    }
+
+
+@contextmanager
+def opened(file: Present) -> Iterator[int]:
+    """The descriptor of a file, which must be the one that was listed."""
+    with readable(file.file), file.file.path.open("rb", buffering=0) as raw:
+        status = os.fstat(raw.fileno())
+        if (status.st_dev, status.st_ino) != (file.status.st_dev, file.status.st_ino):
+            raise vanished(file.file.name)
+        yield raw.fileno()
+
+
+@contextmanager
+def readable(file: Found) -> Iterator[None]:
+    """Turns what the operating system refuses into an error about a source."""
+    try:
+        yield
+    except OSError:
+        failed = True
+    else:
+        failed = False
+    if failed:
+        raise unreadable(file.name)
+
+
+def replaced(name: str) -> StoreRefused:
+    """The error for a file that is no longer the one that was taken."""
+    return StoreRefused(
+        f"The file '{name}' was replaced or cut since it was last read.",
+        why="which of its events were counted before can no longer be told",
+        tip="put the file back as it was and only append to it; for files that are rotated, a "
+        'source such as "events.csv*", which also matches their old names; if none of its events '
+        f"was counted before, ameles run --new-file '{name}' counts all of it",
+    )
+
+
+def copied(name: str) -> StoreRefused:
+    """The error for a file that begins like one that was taken, and is another one."""
+    return StoreRefused(
+        f"The file '{name}' begins with what was read before, but is another file.",
+        why="a file is known by its device and inode, and these are new: it may be the old file, "
+        "copied or restored, or a new one whose events all count",
+        tip=f"ameles run --same-file '{name}' to go on where the old file ended, or "
+        f"ameles run --new-file '{name}' to count all of it",
+    )
+
+
+def vanished(name: str) -> AmelesError:
+    """The error for a file that went away while it was being read."""
+    return AmelesError(
+        f"The file '{name}' was removed or renamed while it was being read.",
+        why="nothing of it was counted",
+        tip="run again",
+    )

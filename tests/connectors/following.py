@@ -1,0 +1,73 @@
+"""A source that is read again and again, with its position as a store would have it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ameles.connectors.declarations import NOTHING, Declarations
+from ameles.connectors.source import Source, open_source
+from tests.connectors.reading import rows_of
+
+COLUMNS = {"name": "text", "n": "integer"}
+HEADER = b"name,n\n"
+
+
+class Following:
+    """Every reading is committed at once."""
+
+    def __init__(self, folder: Path, pattern: str, **options: Any) -> None:
+        self.folder = folder
+        self.pattern = pattern
+        self.options = options
+        self.source: Source = self.opened()
+        self.position: str | None = None
+
+    def opened(self, declarations: Declarations = NOTHING) -> Source:
+        return open_source(
+            self.pattern,
+            COLUMNS,
+            self.folder,
+            waiting=True,
+            declarations=declarations,
+            **self.options,
+        )
+
+    def read(self, ends: dict[str, int] | None = None) -> list[tuple[Any, ...]]:
+        """What is new, once."""
+        reading = self.source.reading(self.position, ends)
+        found = sorted(rows_of(self.source, reading, COLUMNS))
+        self.position = reading.position
+        return found
+
+    def restart(self, *, same: str = "", new: str = "") -> None:
+        """As a new process, in which the owner may say what a file is."""
+        self.source = self.opened(
+            Declarations((same,) if same else (), (new,) if new else ()),
+        )
+
+    @property
+    def marks(self) -> list[dict[str, Any]]:
+        """The marks in the position."""
+        found: list[dict[str, Any]] = json.loads(self.position or "")["files"]
+        return found
+
+    def alter(self, **fields: Any) -> None:
+        """As if the only file that was read had been known by other numbers."""
+        document = json.loads(self.position or "")
+        (mark,) = document["files"]
+        mark.update(fields)
+        self.position = json.dumps(document)
+        self.restart()
+
+
+def write(folder: Path, name: str, *lines: bytes) -> Path:
+    file = folder / name
+    file.write_bytes(HEADER + b"".join(lines))
+    return file
+
+
+def append(file: Path, *lines: bytes) -> None:
+    with file.open("ab") as more:
+        more.write(b"".join(lines))
