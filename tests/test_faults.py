@@ -18,7 +18,8 @@ import pytest
 
 from ameles.testing import Choices, Clock, Victims, Witness, World, missing_compiler
 from ameles.testing.crashes import ERRORS, MODES, Faults
-from ameles.testing.kills import WAYS, life, unread
+from ameles.testing.input_rows import unread
+from ameles.testing.kills import WAYS, life
 from ameles.testing.suite import KINDS
 from ameles.testing.worlds import DAY, START, Shown, event
 

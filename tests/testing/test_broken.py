@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ameles.testing import BROKEN, Choices, Fault, Victims, Witness, World, read_changes
+from ameles.testing import BROKEN, Choices, Clock, Fault, Victims, Witness, World, read_changes
 from ameles.testing.crashes import Faults
+from ameles.testing.input_rows import LIMIT
+from ameles.testing.kills import fed
 from ameles.testing.power import Change
 from ameles.testing.rehearsals import Rehearsal
 from ameles.testing.suite import KINDS
@@ -27,12 +29,13 @@ CUT = {
 }
 RUN = {"late lost": "growing", "half lines": "folder"}
 HERE = {"no fence", "blind fence", "deaf commit", "speechless"}  # in tests further down
+KILL = {"pending forgotten": "event", "pending not kept": "event", "folds not kept": "sealed"}
 # in test_machine.py and test_faults.py
 ELSEWHERE = {"lost position", "no hold", "missed steps as one", "clock believed", "copied noise"}
 
 
 def test_each_is_caught_somewhere() -> None:
-    assert set(BROKEN) == CRASH | set(CUT) | set(RUN) | HERE | ELSEWHERE
+    assert set(BROKEN) == CRASH | set(CUT) | set(RUN) | set(KILL) | HERE | ELSEWHERE
 
 
 def commits(changes: list[Change]) -> list[int]:
@@ -74,6 +77,26 @@ def test_a_run_without_a_fault_shows_it(name: str, tmp_path: Path, victims: Vict
     faults = Faults(KINDS[RUN[name]].rehearse(tmp_path / "w", victims, horizon=2, broken=name))
     wrong = faults.crashed(tmp_path / "again", len(faults.rehearsal.changes), "after")
     assert any(one.startswith("I3") for one in wrong), wrong
+
+
+@pytest.mark.parametrize("name", KILL)
+def test_kills_of_a_program_that_reads_standard_input_show_it(
+    name: str, tmp_path: Path, victims: Victims
+) -> None:
+    never = name != "pending forgotten"  # then one need not wait long
+    for number in range(10):
+        folder = tmp_path / str(number)
+        world = World(folder, victims, kind=KILL[name], source="-", horizon=40, broken=name)
+        clock, limit = Clock(tmp_path / f"{number}.clock"), 3.0 if never else LIMIT
+        try:
+            wrong = fed(world, clock, Choices("input", number), 6, limit=limit).wrong
+        except TimeoutError:
+            assert never
+            return
+        if wrong:
+            assert wrong == ["I3: a row that was kept is lost"]
+            return
+    pytest.fail("No kill showed it.")
 
 
 def test_a_commit_that_is_not_heard_of_is_found(tmp_path: Path, victims: Victims) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
@@ -21,7 +22,8 @@ from ameles.engine.clock import Clock
 
 # The clock is looked at this often, since it may jump: after a suspended night, or by a correction.
 PATIENCE = 0.25
-# After so many seconds without anything it is told that there is nothing.
+# Rows of standard input are counted at the latest so many seconds after they were handed out; after
+# as many without anything it is told that there is nothing.
 QUIET = 1.0
 # Standard input waits while so many bytes have been read and not been counted.
 BACKLOG = 64 << 20
@@ -50,7 +52,7 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing has happened for a while."""
+    """Nothing has happened for a while, or what came has waited for as long as it may."""
 
 
 class Arrivals:
@@ -66,6 +68,7 @@ class Arrivals:
         horizon: int | None,
         grace: int = 0,
         now: Callable[[], int] = now,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
         self._source = source
@@ -77,6 +80,9 @@ class Arrivals:
         self._queue: SimpleQueue[Ended | Came | BaseException | None] = SimpleQueue()
         self._order = threading.Condition()
         self._backlog = 0
+        self._elapsed = elapsed
+        self._handed = 0  # bytes that were handed out and not counted, the first of them
+        self._since = 0.0  # at this time
 
     def __iter__(self) -> Iterator[Ended | Came | Idle]:
         """Starts both threads; what they stumble over is raised here."""
@@ -86,19 +92,28 @@ class Arrivals:
         for work in watching:
             threading.Thread(target=self._guarded, args=(work,), daemon=True).start()
         while True:
-            try:
-                found = self._queue.get(timeout=QUIET)
-            except Empty:
-                yield Idle()
-                continue
+            found = self._next()
             if found is None:
                 return
             if isinstance(found, BaseException):
                 raise found
+            if isinstance(found, Came):
+                self._since = self._since if self._handed else self._elapsed()
+                self._handed += len(found.piece)
             yield found
+
+    def _next(self) -> Ended | Came | Idle | BaseException | None:
+        """What is next in the queue; idle if rows have waited long enough, whatever is in it."""
+        left = self._since + QUIET - self._elapsed() if self._handed else QUIET
+        if left > 0:
+            with suppress(Empty):
+                return self._queue.get(timeout=left)
+        self._since = self._elapsed()
+        return Idle()
 
     def counted(self, size: int) -> None:
         """So many bytes of standard input have been taken care of."""
+        self._handed -= size
         with self._order:
             self._backlog -= size
             self._order.notify_all()

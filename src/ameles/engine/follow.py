@@ -11,9 +11,8 @@ from ameles.engine.arrivals import Arrivals, Came, Ended, now
 from ameles.engine.engine import Engine
 from ameles.engine.session import Report, Session
 
-# Rows of standard input are counted together up to so many bytes, and after so long at the latest.
+# Rows of standard input are counted together up to so many bytes; how long they wait says QUIET.
 AT_ONCE = 4 << 20
-SECONDS = 1.0
 
 
 def follow(
@@ -77,7 +76,6 @@ class _Counting:
         self._told = told
         self._pieces: list[bytes] = []
         self._size = 0
-        self._since = 0
         self._arrived: int | None = None
         self._ended = session.stream.released
 
@@ -99,13 +97,10 @@ class _Counting:
         arrived = self._step_of(came.at)
         if self._pieces and arrived != self._arrived:
             self._count(0)
-        if not self._pieces:
-            self._since = came.at
         self._arrived = arrived
         self._pieces.append(came.piece)
         self._size += len(came.piece)
-        late = came.at - self._since >= SECONDS * 1e6
-        if self._size >= AT_ONCE or late or not came.piece:
+        if self._size >= AT_ONCE or not came.piece:
             self._count(0)
 
     def _step_of(self, at: int) -> int | None:

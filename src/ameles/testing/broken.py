@@ -179,6 +179,17 @@ def _nothing(kind: Any, name: str) -> Callable[[], None]:
     return lambda: _patch(kind, name, lambda method: lambda self, *given: None)
 
 
+def _unsealed_folds() -> None:
+    def change(seal: Any) -> Any:
+        def sealed_with_releases(self: Any, step: int, outputs: Any) -> None:
+            if outputs is not None:
+                seal(self, step, outputs)
+
+        return sealed_with_releases
+
+    _patch(sealed.SealedSession, "_seal", change)
+
+
 BROKEN: dict[str, Broken] = {
     "publish before commit": Broken(
         "sinks get values that a crash takes back", "I1 I4", _publish_before_commit
@@ -216,6 +227,19 @@ BROKEN: dict[str, Broken] = {
     ),
     "lost position": Broken(
         "the position in the source is not kept", "I3", _nothing(Transaction, "set_position")
+    ),
+    "pending forgotten": Broken(
+        "what waits for its step is forgotten at every start",
+        "I3",
+        lambda: _patch(Transaction, "pending", lambda pending: lambda self, stream: None),
+    ),
+    "pending not kept": Broken(
+        "what was read is kept only when its step is released",
+        "I3",
+        _nothing(Transaction, "set_pending"),
+    ),
+    "folds not kept": Broken(
+        "what was folded is sealed only when its step is released", "I3", _unsealed_folds
     ),
     "late lost": Broken(
         "late events count in a step that is closed",

@@ -12,7 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 from ameles.testing.choices import Choices
-from ameles.testing.kills import BASE, Outcome, must_end
+from ameles.testing.input_rows import BASE
+from ameles.testing.kills import Outcome, must_end
 from ameles.testing.marked import MILLION
 from ameles.testing.power import Disk, Power, digest, lay_out
 from ameles.testing.rehearsals import ROWS, Rehearsal

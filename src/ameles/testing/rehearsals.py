@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from ameles.testing.kills import BASE, Outcome, must_end
+from ameles.testing.input_rows import BASE
+from ameles.testing.kills import Outcome, must_end
 from ameles.testing.power import Change, Disk, Power, add_changes, read_changes
 from ameles.testing.shim import Clock, Fault
 from ameles.testing.shown import Shown, shown_by
