@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from ameles.connectors.declarations import Declarations
 from ameles.connectors.source import Source, open_source
 from ameles.core.exceptions import PlanError, StoreRefused
 from tests.connectors.reading import rows, rows_of
@@ -90,3 +92,94 @@ def test_a_name_that_duckdb_would_take_for_a_pattern_is_refused(tmp_path: Path) 
     (tmp_path / "a.parquet").rename(tmp_path / "[a].parquet")
     with pytest.raises(PlanError, match="would take it for a pattern"):
         source(tmp_path).names()
+
+
+ONE = "(1, 'x', TIMESTAMP '1970-01-01')"
+
+
+class Parquets:
+    """A folder of Parquet files, read again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.position: str | None = None
+
+    def read(self, **declared: tuple[str, ...]) -> int:
+        """How many rows are new."""
+        here = open_source(
+            "*.parquet", COLUMNS, self.folder, waiting=True, declarations=Declarations(**declared)
+        )
+        reading = here.reading(self.position)
+        found = rows_of(here, reading, COLUMNS)
+        self.position = reading.position
+        return len(found)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Parquets:
+    """One file, which was read."""
+    write(tmp_path / "a.parquet", ONE)
+    found = Parquets(tmp_path)
+    assert found.read() == 1
+    return found
+
+
+def test_a_renamed_file_is_not_counted_again(folder: Parquets) -> None:
+    (folder.folder / "a.parquet").rename(folder.folder / "b.parquet")
+    assert folder.read() == 0
+    write(folder.folder / "a.parquet", ONE)
+    assert folder.read() == 1
+    assert folder.read() == 0
+
+
+def test_equal_files_count_each_and_links_once(folder: Parquets) -> None:
+    write(folder.folder / "b.parquet", ONE)
+    (folder.folder / "soft.parquet").symlink_to("a.parquet")
+    (folder.folder / "hard.parquet").hardlink_to(folder.folder / "a.parquet")
+    assert folder.read() == 1
+    (folder.folder / "a.parquet").unlink()
+    assert folder.read() == 0
+    (folder.folder / "hard.parquet").unlink()
+    write(folder.folder / "c.parquet", ONE)  # with the inode of the other, perhaps
+    assert folder.read() == 1
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_a_file_that_was_written_anew_is_refused_until_its_owner_says_what_it_is(
+    folder: Parquets, equal: bool
+) -> None:
+    aside = folder.folder / "aside"
+    aside.mkdir()
+    write(aside / "a.parquet", ONE if equal else "(2, 'y', TIMESTAMP '1970-01-01')")
+    (aside / "a.parquet").rename(folder.folder / "a.parquet")
+    before = folder.position
+    with pytest.raises(StoreRefused, match="--new-file"):
+        folder.read()
+    assert folder.read(new=("a.parquet",)) == 1
+    assert folder.read() == 0
+    folder.position = before
+    if equal:
+        assert folder.read(same=("*",)) == 0
+        assert folder.read() == 0
+    else:
+        with pytest.raises(StoreRefused, match="replaced or cut"):
+            folder.read(same=("*",))
+
+
+def test_a_position_of_version_1_goes_on(folder: Parquets) -> None:
+    document = json.loads(folder.position or "")
+    document["version"] = 1
+    for mark in document["files"]:
+        del mark["born"], mark["declared"]
+    first = json.dumps(document)
+    folder.position = first
+    assert folder.read() == 0
+    (folder.folder / "a.parquet").rename(folder.folder / "b.parquet")
+    folder.position = first
+    assert folder.read() == 0
+    document["files"][0]["inode"] = 1  # of a copy, which the first program took for the file
+    folder.position = json.dumps(document)
+    with pytest.raises(StoreRefused, match="--same-file"):
+        folder.read()
+    (folder.folder / "b.parquet").rename(folder.folder / "a.parquet")
+    assert folder.read() == 0
