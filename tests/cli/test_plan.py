@@ -85,3 +85,63 @@ def test_all_problems_are_told_at_once(ameles: Program) -> None:
     ended = ameles("plan")
     assert ended.code == 2
     assert ended.err.count("error[plan]") == 2
+
+
+@pytest.mark.usefixtures("fresh")
+def test_what_a_launch_refuses_is_said(ameles: Program, fresh: Path) -> None:
+    change("epsilon = 1.0", "epsilon = 1.0\ndelta = 0.5")
+    for command in ("plan", "run"):
+        ended = ameles(command)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err.startswith("error[plan]: privacy.delta: It is 0.5")
+    assert sorted(file.name for file in fresh.iterdir()) == ["ameles.toml", "visits.csv"]
+
+
+def test_what_was_launched_is_not_refused(ameles: Program, site: Path) -> None:
+    change('csv = "releases.csv"', 'csv = "visits.csv"')  # a sink may be changed
+    assert ameles("plan").code == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (None, "No file matches the source 'visits.csv'."),
+        ("when,who\n", "The file 'visits.csv' has no column 'reported_at' in its first line."),
+    ],
+)
+def test_a_source_that_a_run_refuses(
+    ameles: Program, fresh: Path, file: str | None, said: str
+) -> None:
+    (fresh / "visits.csv").unlink()
+    if file is not None:
+        (fresh / "visits.csv").write_text(file, encoding="utf-8")
+    ended = ameles("plan")
+    assert ended.code == 0  # a plan may be written before its data is there
+    assert f"A run would refuse the source as it is now: {said}" in ended.err
+    refused = ameles("run")
+    assert refused.code == 2
+    assert said in refused.err
+    assert not any(found.suffix == ".db" for found in fresh.iterdir())
+
+
+def test_a_store_that_is_the_source(ameles: Program, fresh: Path) -> None:
+    change('url = "flu.db"', 'url = "visits.csv"')
+    before = (fresh / "visits.csv").read_bytes()
+    for command in ("plan", "run"):
+        ended = ameles(command)
+        assert ended.code == 2
+        assert "store.url: 'visits.csv' is among the files that the source names." in ended.err
+        assert "chmod" not in ended.err
+    assert (fresh / "visits.csv").read_bytes() == before
+
+
+def test_windows_that_do_not_line_up_are_told(ameles: Program, fresh: Path) -> None:
+    change('unit = "user" ', 'unit = "user-window"\nwindow = "14d" ')
+    change("epsilon = 1.0", "epsilon = 1.0\ncap = 9")
+    assert ameles("run").code == 0
+    change('name = "flu"', 'name = "other"')
+    change('start = "2025-10-01"', 'start = "2025-10-02"')
+    for command in ("plan", "run"):
+        ended = ameles(command)
+        assert ended.code == 2
+        assert 'try: start = "2025-10-01" or start = "2025-10-15"' in ended.err

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from ameles.cli.launch_question import check_note
+from ameles.cli.launchable import refuse_launch, source_note
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, store_path, table
 from ameles.core.exceptions import AmelesError
 from ameles.core.loss import Pure, loss_to_dict, shown
@@ -26,9 +27,11 @@ from ameles.store import exists, open_store, public_address
 def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     """Say what a plan promises and how exact it will be.
 
-    A dry run: no data is read, nothing is drawn, nothing is spent.
+    A dry run: nothing is drawn and nothing is spent.  Of the source only the names of its files
+    and columns are looked at; no data is read.
     """
     checked = read_plan(file)
+    refuse_launch(checked)
     found = forecasts(checked)
     if as_json:
         typer.echo(json.dumps(_report(checked, found), indent=2))
@@ -46,7 +49,7 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     for forecast in found:
         if forecast.of != Measure.forecast:
             typer.echo(f"± of {forecast.release} is of {forecast.of}.", err=True)
-    for line in (budget(checked), check_line(checked)):
+    for line in (source_note(checked), budget(checked), check_line(checked)):
         if line:
             typer.echo(line, err=True)
 

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from ameles.cli.launch_question import confirm_launch
+from ameles.cli.launchable import refuse_launch
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.cli.stopping import stopping
 from ameles.connectors.declarations import Declarations
@@ -21,6 +22,7 @@ from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
 from ameles.engine.follow import follow
 from ameles.engine.plan import Plan, read_plan
+from ameles.engine.source_names import check_source
 from ameles.store import open_store
 
 STOPS = "Ctrl-C or SIGTERM ends it"
@@ -105,6 +107,8 @@ def run(
         )
     cut = cut_off(until, checked, now=datetime.now(UTC))
     _ = checked.recipes  # what they refuse, they refuse before there is a store
+    if not refuse_launch(checked):
+        check_source(checked, waiting=following)
     declarations = Declarations(same=tuple(same_file or ()), new=tuple(new_file or ()))
     engine = partial(Engine, checked, restart=restart, declarations=declarations)
     with closing(open_store(store_path(checked))) as store:

@@ -19,9 +19,10 @@ from uuid import UUID, uuid4
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.source import Source, open_source
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.exceptions import BadInput, PlanError
+from ameles.core.exceptions import BadInput
 from ameles.core.mechanism import Noise
 from ameles.engine.clock import microseconds
+from ameles.engine.launch_checks import check_launch
 from ameles.engine.launching import check_unchanged, launch, under_its_rules
 from ameles.engine.line import lines_of
 from ameles.engine.outlets import Outlets
@@ -30,6 +31,7 @@ from ameles.engine.restarting import Restarting
 from ameles.engine.sealed import SealedSession, Sealing
 from ameles.engine.session import Report as Report
 from ameles.engine.session import Session
+from ameles.engine.source_names import check_names
 from ameles.store import Store, StreamRecord
 
 # How many published numbers a transaction may hold: enough to make its syncs cheap.
@@ -156,14 +158,7 @@ class Engine:
             take_last=stream.last_line == "take",
             declarations=self._declarations,
         )
-        names = source.names() or tuple(stream.columns)  # none: no file is there yet
-        missing = [name for name in stream.columns if name not in names]
-        if missing:
-            raise PlanError(
-                f"The source has no column {', '.join(repr(name) for name in missing)}.",
-                why="the plan's columns are read by name",
-                tip=f"columns among {', '.join(names[:20])}",
-            )
+        check_names(source.names(), self.plan)
         return source
 
     def standard_input(self) -> StandardInput:
@@ -189,6 +184,7 @@ class Engine:
         if stream is not None:
             check_unchanged(self.plan, stream)
             return stream, False
+        check_launch(self.plan)
         identity = uuid4()
         # what a sink refuses, it refuses before anything is spent
         self._outlets(identity).check(self.store, 0)

@@ -1,0 +1,50 @@
+"""What a launch would refuse, told before a store is made and before anybody is asked."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from ameles.cli.plans import store_path
+from ameles.core.exceptions import AmelesError, PlanError
+from ameles.engine.launch_checks import check_launch
+from ameles.engine.plan import Plan
+from ameles.engine.source_names import check_source
+from ameles.engine.window_phase import check_window
+from ameles.store import exists, open_store
+
+
+def refuse_launch(plan: Plan) -> bool:
+    """Refuses a plan that could not be launched; says whether its stream is there already.
+
+    A store that cannot be opened says so itself when it is needed.
+    """
+    try:
+        if exists(store_path(plan)):
+            return _in_store(plan)
+    except PlanError:
+        raise
+    except AmelesError:
+        pass
+    check_launch(plan)
+    return False
+
+
+def _in_store(plan: Plan) -> bool:
+    with (
+        closing(open_store(store_path(plan), create=False)) as store,
+        store.reading() as transaction,
+    ):
+        launched = transaction.stream(plan.stream.name) is not None
+        if not launched:
+            check_launch(plan)
+            check_window(transaction, plan)
+    return launched
+
+
+def source_note(plan: Plan) -> str:
+    """What a run would refuse about the source as it is now; nothing: nothing."""
+    try:
+        check_source(plan)
+    except AmelesError as refusal:
+        return f"A run would refuse the source as it is now: {refusal.what}"
+    return ""
