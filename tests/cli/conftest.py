@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import signal
 import sys
@@ -76,3 +77,24 @@ def fresh(site: Path) -> Path:
         if file.name not in ("visits.csv", "ameles.toml"):
             file.unlink()
     return site
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TypeIn(Protocol):
+    def __call__(self, text: str) -> None: ...
+
+
+@pytest.fixture
+def type_in(monkeypatch: pytest.MonkeyPatch) -> TypeIn:
+    """A person at a terminal, who types this."""
+
+    def typed(text: str) -> None:
+        monkeypatch.setattr(sys, "stdin", Terminal(text))
+        # within the test: what stands there while it is prepared is not what it runs with
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    return typed

@@ -7,39 +7,17 @@ import sys
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
 from ameles.engine.plan import read_plan
 from ameles.engine.plan_checks import mark_checked
 from ameles.store import open_store
-from tests.cli.conftest import Program
+from tests.cli.conftest import Program, Terminal, TypeIn
 from tests.cli.test_run import change
 
 UNTIL = "--until", "2025-10-04"
 NEVER = "This plan was never checked against its source"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-class TypeIn(Protocol):
-    def __call__(self, text: str) -> None: ...
-
-
-@pytest.fixture
-def type_in(monkeypatch: pytest.MonkeyPatch) -> TypeIn:
-    """A person at a terminal, who types this."""
-
-    def typed(text: str) -> None:
-        monkeypatch.setattr(sys, "stdin", Terminal(text))
-        # within the test: what stands there while it is prepared is not what it runs with
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-
-    return typed
 
 
 def check() -> None:

@@ -7,7 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from tests.cli.conftest import Program
+from tests.cli.conftest import Program, TypeIn
 from tests.cli.test_run import change
 
 
@@ -29,7 +29,7 @@ def test_what_was_spent_and_what_is_left(ameles: Program) -> None:
 
 @pytest.mark.usefixtures("site")
 def test_a_renewal_is_kept_and_the_lifetime_sum_goes_on(ameles: Program) -> None:
-    ended = ameles("ledger", "--renew", "0.5", "--why", "a second season")
+    ended = ameles("ledger", "--renew", "0.5", "--why", "a second season", "--yes")
     assert ended.code == 0
     assert "epsilon 1 spent in its life, epsilon 0.5 left of epsilon 1.5." in ended.out
     assert "by epsilon 0.5: a second season" in ended.out
@@ -52,12 +52,55 @@ def test_a_renewal_is_kept_and_the_lifetime_sum_goes_on(ameles: Program) -> None
         ("--renew", "0", "--why", "because"),
         ("--renew", "-1", "--why", "because"),
         ("--renew", "nan", "--why", "because"),
+        ("--renew", "inf", "--why", "because"),
+        ("--renew", "1e9", "--why", "because"),
+        ("--renew", "1000.001", "--why", "because"),
+        ("--renew", "1e-999", "--why", "because"),
     ],
 )
 def test_half_a_renewal_is_refused(ameles: Program, arguments: tuple[str, ...]) -> None:
-    ended = ameles("ledger", *arguments)
+    ended = ameles("ledger", *arguments, "--yes")
     assert (ended.code, ended.out) == (2, "")
     assert "left of epsilon 1." in ameles("ledger").out
+
+
+RENEW = "ledger", "--renew", "0.5", "--why", "a second season"
+
+
+class TestRenewalsAreConfirmed:
+    @pytest.mark.usefixtures("site")
+    def test_where_nobody_can_be_asked(self, ameles: Program) -> None:
+        ended = ameles(*RENEW)
+        assert (ended.code, ended.out) == (2, "")
+        assert "A renewal needs --yes where nobody can be asked." in ended.err
+        assert "left of epsilon 1." in ameles("ledger").out
+
+    @pytest.mark.usefixtures("site")
+    @pytest.mark.parametrize("answer", ["", "n\n", "\n", "yesterday\n"])
+    def test_who_does_not_agree(self, ameles: Program, type_in: TypeIn, answer: str) -> None:
+        type_in(answer)
+        ended = ameles(*RENEW)
+        assert (ended.code, ended.out) == (1, "")
+        asked = "adds epsilon 0.5 to the cap of population 'visitors', which is epsilon 1, for ever"
+        assert asked in ended.err
+        assert "was not renewed" in ended.err
+        assert "left of epsilon 1." in ameles("ledger").out
+
+    @pytest.mark.usefixtures("site")
+    def test_who_agrees(self, ameles: Program, type_in: TypeIn) -> None:
+        type_in("y\n")
+        ended = ameles(*RENEW)
+        assert ended.code == 0
+        assert "Renew it? [y/N]" in ended.err
+        assert "left of epsilon 1.5." in ended.out
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_small_spend_of_a_large_cap_is_told(ameles: Program) -> None:
+    change("epsilon = 1.0", "epsilon = 0.01\ncap = 1000")
+    assert ameles("run", "--until", "2025-10-02").code == 0
+    said = ameles("ledger").err
+    assert "epsilon 0.01 was spent; at this rate the cap lasts beyond the year 9999." in said
 
 
 @pytest.mark.usefixtures("site")

@@ -47,7 +47,7 @@ def test_it_says_what_the_population_has_left(ameles: Program) -> None:
     assert "stream 'flu' was launched and is paid." in ameles("plan").err
     change('name = "flu"', 'name = "other"')
     assert "needs epsilon 1 and would be refused." in ameles("plan").err
-    assert ameles("ledger", "--renew", "5", "--why", "more").code == 0
+    assert ameles("ledger", "--renew", "5", "--why", "more", "--yes").code == 0
     assert "launching this stream would spend epsilon 1 of it." in ameles("plan").err
     change('population = "visitors"', 'population = "others"\ncap = 3')
     assert "the first run opens it with a cap of epsilon 3." in ameles("plan").err

@@ -78,3 +78,14 @@ def test_wrong_names_exit_with_2(ameles: Program, arguments: tuple[str, ...], sa
     ended = ameles("releases", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
+
+
+@pytest.mark.usefixtures("site")
+def test_steps_that_there_are_not(ameles: Program) -> None:
+    for form in ("table", "csv", "jsonl"):
+        ended = ameles("releases", "--first", "9", "--last", "2", "--format", form)
+        assert (ended.code, ended.out) == (2, "")
+        assert "--first 9 is after --last 2" in ended.err
+    later = ameles("releases", "--first", "200", "--last", "300")
+    assert later.code == 0
+    assert "Nothing was released there; the stream is at step 182." in later.err

@@ -118,7 +118,7 @@ _command(
     "ledger",
     "Show what the population's budget was spent on, and what is left.",
     "ameles ledger --export",
-    "ameles ledger --renew 0.5 --why 'a second season'",
+    "ameles ledger --renew 0.5 --why 'a second season' --yes",
 )
 _command(
     "intrusion",

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, stored, table
+from ameles.cli.renewal import confirm_renewal, renewal_of
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.core.loss import Approx, Concentrated, Loss, Pure, loss_to_dict
+from ameles.core.loss import loss_to_dict
 from ameles.engine.plan import Plan, read_plan
 from ameles.engine.registering import registered
 from ameles.ledger.ledger import Ledger
@@ -33,6 +34,9 @@ def ledger(
     why: Annotated[
         str | None, typer.Option(help="Why it is renewed; kept for ever.", metavar="TEXT")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Renew without asking; needed where nobody can be asked.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what the population's budget was spent on, and what is left.
@@ -44,9 +48,13 @@ def ledger(
         raise BadInput("A renewal needs both --renew and --why.", tip='--renew 1 --why "year two"')
     with stored(checked) as store:
         if renew is not None and why is not None:
+            with store.reading() as transaction:
+                book = _book(transaction, checked)
+            more = renewal_of(renew, book.cap)
+            # outside of the transaction: nobody else could write while it waits for an answer
+            confirm_renewal(more, book, yes=yes)
             with store.writing() as transaction:
                 book = _book(transaction, checked)
-                more = _more(renew, book.cap)
                 book.renew(more, why=why.strip())
             typer.echo(f"Added {more} to the cap of population '{book.name}'.", err=True)
         with store.reading() as transaction:
@@ -72,16 +80,6 @@ def _book(transaction: Transaction, checked: Plan) -> Ledger:
             tip="ameles run, which opens it",
         )
     return book
-
-
-def _more(text: str, cap: Loss) -> Loss:
-    match cap:
-        case Pure():
-            return Pure(text)
-        case Approx():
-            return Approx(text, 0)
-        case Concentrated():
-            return Concentrated(text)
 
 
 def _plain(book: Ledger) -> dict[str, object]:
@@ -139,8 +137,12 @@ def _rate(standing: Report) -> str:
     days = f"the last {standing.window.days} days"
     if standing.retired:
         return f"In {days} {standing.recent} was spent. The cap is used up: nothing more can start."
-    if standing.used_up is None:
+    if not any(vars(standing.recent).values()):
         return f"In {days} nothing was spent."
+    if standing.used_up is None:
+        more = all(vars(standing.left).values())
+        lasts = "; at this rate the cap lasts beyond the year 9999" if more else ""
+        return f"In {days} {standing.recent} was spent{lasts}."
     return f"In {days} {standing.recent} was spent; at this rate the cap lasts until " + (
         f"{standing.used_up:%Y-%m-%d}."
     )

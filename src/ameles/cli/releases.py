@@ -22,6 +22,7 @@ from ameles.cli.plans import (
     table,
 )
 from ameles.connectors.records import FORMATS
+from ameles.core.exceptions import BadInput
 from ameles.core.release import Release
 from ameles.engine.plan import read_plan
 
@@ -59,6 +60,11 @@ def releases(
     """
     checked = read_plan(file)
     form = Format.JSONL if as_json else form
+    if last is not None and last < first:
+        raise BadInput(
+            f"--first {first} is after --last {last}: there are no steps between them.",
+            tip=f"--first {last} --last {first}",
+        )
     with stored(checked) as store, store.reading() as transaction:
         stream = launched(transaction, checked)
         lines = transaction.series(stream)
@@ -78,7 +84,8 @@ def releases(
         found = list(islice(some, 4 * SHOWN))
     _show(found)
     if not found:
-        typer.echo(f"Nothing was released there; the stream is at step {end}.", err=True)
+        at = f"the stream is at step {stream.released}"
+        typer.echo(f"Nothing was released there; {at}.", err=True)
         return
     typer.echo("low to high holds 95% of the privacy noise, and no other error.", err=True)
     if shown > first:

@@ -1,0 +1,65 @@
+"""A renewal of a population's cap: for ever, so a person confirms it.
+
+On a terminal it asks.  Elsewhere nobody could answer, and to raise a cap is no job of a service: it
+needs ``--yes`` there.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from ameles.core.exceptions import AmelesError, BadInput
+from ameles.core.loss import Approx, Concentrated, Loss, Pure
+from ameles.ledger.ledger import Ledger
+
+MOST = 1000  # as for the cap of a plan
+
+
+class NotRenewed(AmelesError):
+    """The person at the terminal did not want to raise the cap; it is as it was."""
+
+    code = "renewal"
+
+
+def renewal_of(text: str, cap: Loss) -> Loss:
+    """How much is to be added, in the currency of the cap."""
+    match cap:
+        case Pure():
+            more: Loss = Pure(text)
+        case Approx():
+            more = Approx(text, 0)
+        case Concentrated():
+            more = Concentrated(text)
+    amount = more.rho if isinstance(more, Concentrated) else more.epsilon
+    if not 0 < amount <= MOST:
+        raise BadInput(
+            f"--renew must be above 0 and at most {MOST}. Got {text[:40]!r} instead.",
+            why="a loss of that size promises nothing" if amount > MOST else "nothing is added",
+            tip="--renew 1",
+        )
+    return more
+
+
+def confirm_renewal(more: Loss, book: Ledger, *, yes: bool) -> None:
+    """Asks on a terminal whether the cap is to be raised; elsewhere it needs ``yes``."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise BadInput(
+            "A renewal needs --yes where nobody can be asked.",
+            why="it is for ever: those whose data it is can lose so much more",
+            tip="ameles ledger --renew NUMBER --why TEXT --yes",
+        )
+    typer.echo(
+        f"This adds {more} to the cap of population '{book.name}', which is {book.cap}, for ever: "
+        "those whose data it is can lose so much more. Renew it? [y/N] ",
+        nl=False,
+        err=True,
+    )
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise NotRenewed(
+            f"The cap of population '{book.name}' was not renewed.",
+            tip="--yes renews without asking",
+        )
