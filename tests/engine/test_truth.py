@@ -198,19 +198,23 @@ class TestBounds:
 def test_rows_that_stand_for_many(tmp_path: Path) -> None:
     some = season(days=STEPS, visitors=300, events=3000, start="2025-10-20", seed=6)
     write_hourly_csv(tmp_path / "hourly.csv", some)
-    with (tmp_path / "hourly.csv").open("a", encoding="utf-8") as file:  # corrections
-        file.write(
-            "2025-10-22T10:00:00+02:00,north,true,-4\n2025-10-22T11:00:00Z,west,false,1000\n"
-        )
+    head, *lines = (tmp_path / "hourly.csv").read_text(encoding="utf-8").splitlines()
+    lines += [  # corrections
+        "2025-10-22T10:00:00+02:00,north,true,-4",
+        "2025-10-22T11:00:00Z,west,false,1000",
+    ]
+    sized = [f"{head},size", *(f"{line},{place % 7 - 3}" for place, line in enumerate(lines))]
+    (tmp_path / "hourly.csv").write_text("\n".join([*sized, ""]), encoding="utf-8")
     duck = connected()
     read = (
         f"SELECT CAST(reported_at AT TIME ZONE '{ZONE}' AS DATE) - DATE '2025-10-20' + 1 AS step, "
-        f"region, fever, n FROM read_csv('{tmp_path / 'hourly.csv'}')"
+        f"region, fever, n, size FROM read_csv('{tmp_path / 'hourly.csv'}')"
     )
     kinds = {"reported_at": "timestamp", "region": "text", "fever": "boolean", "n": "integer"}
+    kinds["size"] = "integer"
     asked = {
         over: f'measure = "count"\nover = "{over}"\nwhere = "fever"\n{BY}' for over in SPANS
-    } | {"sum": f'measure = "sum"\ncolumn = "n"\nlower = -2\nupper = 2\ngranularity = 1\n{BY}'}
+    } | {"sum": f'measure = "sum"\ncolumn = "size"\nlower = -2\nupper = 2\ngranularity = 1\n{BY}'}
     found = run(tmp_path, asked, UNITS["event"], "hourly.csv", kinds, (5, STEPS), 'weight = "n"')
     for over, length in SPANS.items():
         rows = duck.execute(
@@ -222,6 +226,8 @@ def test_rows_that_stand_for_many(tmp_path: Path) -> None:
         ).fetchall()
         wanted = np.array([value for *_, value in rows], dtype=np.int64).reshape(STEPS, 4)
         assert np.array_equal(found.of(over), wanted), over
-    row = duck.execute(f"SELECT sum(n * least(greatest(n, -2), 2)) FROM ({read}) WHERE step <= 14")
+    row = duck.execute(
+        f"SELECT sum(n * least(greatest(size, -2), 2)) FROM ({read}) WHERE step <= 14"
+    )
     assert found.of("sum")[-1].sum() == row.fetchall()[0][0]
     duck.close()
