@@ -8,7 +8,7 @@ from ameles.cli.plans import store_path
 from ameles.core.exceptions import AmelesError, PlanError
 from ameles.engine.launch_checks import check_launch
 from ameles.engine.plan import Plan
-from ameles.engine.source_names import check_source
+from ameles.engine.plan_source import check_source
 from ameles.engine.window_phase import check_window
 from ameles.store import exists, open_store
 

@@ -22,7 +22,7 @@ from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
 from ameles.engine.follow import follow
 from ameles.engine.plan import Plan, read_plan
-from ameles.engine.source_names import check_source
+from ameles.engine.plan_source import check_source
 from ameles.store import open_store
 
 STOPS = "Ctrl-C or SIGTERM ends it"

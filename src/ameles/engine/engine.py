@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from ameles.connectors.declarations import NOTHING, Declarations
-from ameles.connectors.source import Source, open_source
+from ameles.connectors.source import Source
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput
 from ameles.core.mechanism import Noise
@@ -27,11 +27,11 @@ from ameles.engine.launching import check_unchanged, launch, under_its_rules
 from ameles.engine.line import lines_of
 from ameles.engine.outlets import Outlets
 from ameles.engine.plan import Plan
+from ameles.engine.plan_source import plan_source
 from ameles.engine.restarting import Restarting
 from ameles.engine.sealed import SealedSession, Sealing
 from ameles.engine.session import Report as Report
 from ameles.engine.session import Session
-from ameles.engine.source_names import check_names
 from ameles.store import Store, StreamRecord
 
 # How many published numbers a transaction may hold: enough to make its syncs cheap.
@@ -149,17 +149,7 @@ class Engine:
 
     def source(self, *, waiting: bool = False) -> Source:
         """The files that the plan names, with its columns in them; they may be still to come."""
-        stream = self.plan.stream
-        source = open_source(
-            stream.source,
-            self.plan.kinds,
-            self.plan.base,
-            waiting=waiting,
-            take_last=stream.last_line == "take",
-            declarations=self._declarations,
-        )
-        check_names(source.names(), self.plan)
-        return source
+        return plan_source(self.plan, waiting=waiting, declarations=self._declarations)
 
     def standard_input(self) -> StandardInput:
         """Lines as they come."""
