@@ -39,6 +39,13 @@ CHANGES: dict[str, tuple[Change, str, str]] = {
         "stream.columns",
         "differ only in capital letters",
     ),
+    "users by a number": (
+        swapped(
+            'unit = "event"', 'unit = "user"\nuser = "amount"\nmax_per_step = 1\nmax_steps = 1'
+        ),
+        "privacy.user",
+        "The column 'amount' is declared as number, and cannot tell users apart.",
+    ),
     "a sink that is the source": (
         swapped("[store]", '[[sink]]\ncsv = "events.csv"\n[store]'),
         "sink.1.csv",

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ameles.connectors.named_files import names_file, same_file
-from ameles.connectors.typed import check_kinds
+from ameles.connectors.typed import IDS, check_kinds
 from ameles.core.exceptions import PlanError
 from ameles.core.loss import shown
 from ameles.engine.plan import Plan
@@ -53,6 +53,15 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
         check_kinds(stream.columns)
     except PlanError as refusal:
         yield Problem("stream.columns", refusal.what, refusal.why, refusal.tip)
+    user = plan.privacy.user
+    kind = "text" if user is None else stream.columns[user]
+    if kind not in IDS:
+        yield Problem(
+            "privacy.user",
+            f"The column '{user}' is declared as {kind}, and cannot tell users apart.",
+            why="different people may have the same value, or one person several forms of it",
+            tip=f'columns = {{ {user} = "text", ... }}, or "integer"',
+        )
     yield from _not_apart(plan)
 
 
