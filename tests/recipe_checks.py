@@ -20,6 +20,7 @@ from ameles.core.guarantee import EVENT, Guarantee, Neighbours
 from ameles.ledger import Ledger
 from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.noise import System, Tape
+from tests import one_run
 from tests.checks import require
 
 
@@ -157,13 +158,18 @@ def resuming_equals_going_on(sample: Sample) -> None:
         require(before + after == expected, f"resumed after {cut} steps, other releases")
 
 
-def a_ledger_sells_it(sample: Sample) -> None:
-    recipe = sample.recipe if sample.sold is None else sample.sold
-    promise = recipe.guarantee
+def a_ledger_for(promise: Guarantee) -> Ledger:
+    """A ledger whose cap is one such promise."""
     relation = promise.neighbours
     if relation is Neighbours.STEP:  # what changes there is what an event, or a user, adds
         relation = Neighbours.ADD_REMOVE if promise.unit == EVENT else Neighbours.USER_PRESENCE
-    ledger = Ledger("people", cap=promise.loss, unit=promise.unit, neighbours=relation)
+    return Ledger("people", cap=promise.loss, unit=promise.unit, neighbours=relation)
+
+
+def a_ledger_sells_it(sample: Sample) -> None:
+    recipe = sample.recipe if sample.sold is None else sample.sold
+    promise = recipe.guarantee
+    ledger = a_ledger_for(promise)
     run = ledger.start(recipe, on="stream", why="a check")
     require(ledger.spent == promise.loss, "another loss was debited")
     require(ledger.entries[-1].guarantee == promise, "another guarantee was entered")
@@ -188,6 +194,30 @@ def a_ledger_sells_it(sample: Sample) -> None:
     except StoreRefused:
         return
     require(False, "one snapshot was resumed twice")
+
+
+def no_run_is_copied(sample: Sample) -> None:
+    run = sample.recipe.start(System.direct())
+    played(run, sample.inputs[0])
+    copies = one_run.copies_of(run)
+    require(not copies, f"copies were made: {', '.join(copies)}")
+
+
+def no_run_crosses_a_fork(sample: Sample) -> None:
+    run = sample.recipe.start(System.direct())
+    played(run, sample.inputs[0])
+    answers = one_run.answers_after_a_fork(run, sample.inputs[1])
+    require(not answers, "a run goes on in a forked child")
+    played(run, sample.inputs[1])
+
+
+def a_resumed_run_is_spent(sample: Sample) -> None:
+    recipe = sample.recipe if sample.sold is None else sample.sold
+    ledger = a_ledger_for(recipe.guarantee)
+    run = ledger.start(recipe, on="stream", why="a check")
+    played(run, sample.inputs[0])
+    left = one_run.answers_beside_a_resumed_one(ledger, recipe, run, sample.inputs[1])
+    require(not left, f"a resumed run goes on beside itself: {', '.join(left)}")
 
 
 def bad_inputs_change_nothing(sample: Sample) -> None:
@@ -234,6 +264,9 @@ RECIPE_CHECKS: tuple[Callable[[Sample], None], ...] = (
     one_tape_gives_one_run,
     resuming_equals_going_on,
     a_ledger_sells_it,
+    no_run_is_copied,
+    no_run_crosses_a_fork,
+    a_resumed_run_is_spent,
     bad_inputs_change_nothing,
     nothing_tells_a_value,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, SupportsIndex
 
 import pytest
 
@@ -95,6 +96,29 @@ class Talkative(DensityRun):
         self._last = users
 
 
+class Copied(DensityRun):
+    """Is copied and pickled as any object."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return object.__reduce_ex__(self, protocol)
+
+
+class Immortal(DensityRun):
+    """Does not ask whether it may go on."""
+
+    def check_live(self) -> None:
+        return None
+
+
+class Hoarder(DensityRun):
+    """Has a run inside, where spending it does not look."""
+
+    def __init__(self, recipe: Density, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state, noise)
+        inside = State(os.urandom(16), 0, ())
+        self._hidden = [DensityRun(recipe, inside, noise)]
+
+
 def running(run: type[DensityRun]) -> Sample:
     """A density whose runs are these."""
 
@@ -114,6 +138,9 @@ BROKEN: dict[Callable[[Sample], None], Sample] = {
     recipe_checks.one_tape_gives_one_run: running(Dice),
     recipe_checks.resuming_equals_going_on: running(Amnesiac),
     recipe_checks.a_ledger_sells_it: running(Renamed),
+    recipe_checks.no_run_is_copied: running(Copied),
+    recipe_checks.no_run_crosses_a_fork: running(Immortal),
+    recipe_checks.a_resumed_run_is_spent: running(Immortal),
     recipe_checks.bad_inputs_change_nothing: running(Hasty),
     recipe_checks.nothing_tells_a_value: running(Talkative),
 }
@@ -128,6 +155,11 @@ def test_every_check_rejects_its_broken_recipe(check: Callable[[Sample], None]) 
 @pytest.mark.parametrize("check", RECIPE_CHECKS[3:], ids=lambda check: check.__name__)
 def test_a_broken_recipe_s_mother_passes(check: Callable[[Sample], None]) -> None:
     check(running(DensityRun))
+
+
+def test_a_run_inside_that_is_not_spent_is_found() -> None:
+    with pytest.raises(CheckFailed, match=r"goes on beside itself: DensityRun\.add"):
+        recipe_checks.a_resumed_run_is_spent(running(Hoarder))
 
 
 def test_a_value_in_the_cause_of_a_refusal_is_told() -> None:

@@ -9,7 +9,9 @@ from ameles.core.exceptions import (
     BudgetExceeded,
     HorizonReached,
     MissingExtra,
+    NoCopy,
     PlanError,
+    RunSpent,
     StoreRefused,
 )
 from ameles.core.guarantee import (
@@ -101,6 +103,7 @@ __all__ = [
     "MissingExtra",
     "ModularIncidence",
     "Neighbours",
+    "NoCopy",
     "NoisyDistinct",
     "Norm",
     "PSumCounter",
@@ -111,6 +114,7 @@ __all__ = [
     "Release",
     "Renewed",
     "ResidueFraction",
+    "RunSpent",
     "SampledDensity",
     "SegmentedCounter",
     "SiblingsCounter",

@@ -15,7 +15,9 @@ from ameles.core.exceptions import (
     BudgetExceeded,
     HorizonReached,
     MissingExtra,
+    NoCopy,
     PlanError,
+    RunSpent,
     StoreRefused,
 )
 from ameles.core.loss import Pure
@@ -72,6 +74,8 @@ KINDS: list[type[AmelesError]] = [
     PlanError,
     BudgetExceeded,
     StoreRefused,
+    RunSpent,
+    NoCopy,
     MissingExtra,
 ]
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -127,6 +131,8 @@ def test_exit_codes_tell_a_script_what_to_do() -> None:
         "PlanError": 2,
         "BudgetExceeded": 3,
         "StoreRefused": 4,
+        "RunSpent": 4,
+        "NoCopy": 2,
         "MissingExtra": 1,
     }
 
@@ -134,6 +140,7 @@ def test_exit_codes_tell_a_script_what_to_do() -> None:
 def test_kinds_are_also_what_python_programs_expect() -> None:
     assert issubclass(BadInput, ValueError)
     assert issubclass(MissingExtra, ImportError)
+    assert issubclass(NoCopy, TypeError)  # what pickle and copy say of what they cannot do
 
 
 def test_a_budget_error_carries_exact_losses() -> None:

@@ -96,6 +96,18 @@ def test_under_replacement_two_parts_move() -> None:
     assert root.spent == Pure("1/2")
 
 
+def test_under_substitution_two_parts_of_users_move() -> None:
+    # Some of a user's events become another's, who may be in another part.
+    substituted = Neighbours.USER_SUBSTITUTION
+    root = Ledger("people", cap=Pure(2), unit=USER, neighbours=substituted)
+    parts = root.partition("abc", of=USER)
+    costs = {"a": "1/4", "b": "1/2", "c": "1/8"}
+    for name, cost in costs.items():
+        asked = promise(Pure(cost), unit=USER, neighbours=substituted, intrusions=Intrusions.EVERY)
+        parts[name].start(Promise(asked), on=name, why="y")
+    assert root.spent == Pure("3/4"), "the two costliest"
+
+
 def test_parts_of_events_are_no_parts_of_users() -> None:
     users = Ledger("people", cap=Pure(1), unit=USER, neighbours=Neighbours.USER_PRESENCE)
     with pytest.raises(BadInput, match="must partition the protected unit, one user"):

@@ -212,17 +212,29 @@ def test_a_snapshot_is_resumed_once() -> None:
     run = ledger.start(recipe, on="x", why="y")
     run.step(1)
     first = run.snapshot()
-    run.step(1)
-    second = run.snapshot()
 
     resumed = ledger.resume(recipe, first)
     assert (resumed.id, resumed.t) == (run.id, 1)
     with pytest.raises(StoreRefused, match="resumed from step 1"):
         ledger.resume(recipe, first)
-    assert ledger.resume(recipe, second).t == 2
+    resumed.step(1)
+    assert ledger.resume(recipe, resumed.snapshot()).t == 2
     with pytest.raises(StoreRefused):
         ledger.resume(recipe, first)
     assert ledger.spent == Pure(1)
+
+
+def test_a_snapshot_older_than_the_run_that_goes_on_is_refused() -> None:
+    # What the run has released since would be released again, with other noise.
+    ledger = population(Pure(1))
+    recipe = SimpleTwoCounter(epsilon=1)
+    run = ledger.start(recipe, on="x", why="y")
+    first = run.snapshot()
+    run.step(1)
+    with pytest.raises(StoreRefused, match="of step 0; the run has gone on to step 1"):
+        ledger.resume(recipe, first)
+    run.step(1)  # a refused resumption does not spend the run
+    assert ledger.resume(recipe, run.snapshot()).t == 2
 
 
 def test_only_runs_bought_here_are_resumed() -> None:

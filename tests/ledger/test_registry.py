@@ -145,3 +145,14 @@ def test_a_stream_without_a_plan_or_without_entries_is_there_too() -> None:
     assert (table["name"], table["horizon"], "cadence" in table) == ("a table", 1, False)
     assert (flu["name"], flu["loss"], flu["entries"]) == ("flu", None, [])
     assert record["entries"][0]["mechanism"] is None, "the recipe of a test has no name"
+
+
+def test_the_horizon_of_a_stream_is_its_longest_and_none_is_longer_than_any() -> None:
+    ledger = visitors(Pure(9))
+    for on, horizon in (("flu/a", 30), ("flu/b", 365), ("flu/c", 7), ("cough/a", 30)):
+        ledger.start(SimpleOneCounter(epsilon=1, horizon=horizon), on=on, why="y")
+    ledger.start(SimpleTwoCounter(epsilon=1), on="cough/b", why="y")
+    record = registry(ledger, implementation="0.1.0", now=MARCH)
+    horizons = {each["name"]: each["horizon"] for each in record["deployments"]}
+    assert horizons == {"flu": 365, "cough": None}
+    assert "endless" in record["flags"]

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from ameles.core.loss import Pure
+from ameles.measures import bounded
+from ameles.measures.bins import real_literal
 from ameles.measures.measure import BETA
 from ameles.noise import System
 from tests.measures.asked import (
@@ -82,6 +84,23 @@ def test_no_value_passes_the_bound(
         assert (place is None) == (value is None or math.isnan(value))
         if value is not None and low <= value <= high:
             assert abs(found - value / float(step)) <= 0.5 + 1e-6
+
+
+def test_the_bound_holds_whatever_floating_point_arithmetic_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = measure("sum", **CENTS)
+    granularity = Fraction(1, 10)
+
+    def literal(value: Fraction) -> str:
+        # A division that gives a thousand times too much, as no machine should.
+        return real_literal(value / 1000 if value == granularity else value)
+
+    monkeypatch.setattr(bounded, "real_literal", literal)
+    DUCK.execute("CREATE OR REPLACE TABLE events (spent DOUBLE)")
+    DUCK.execute("INSERT INTO events VALUES (-2), (-0.5), (0), (7.3), (10), (1e300), ('-inf')")
+    found = DUCK.execute(f"SELECT {release.units} FROM events").fetchall()
+    assert {units for (units,) in found} == {-20, 0, 100}
 
 
 def test_one_event_changes_at_most_the_reach() -> None:

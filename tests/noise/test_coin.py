@@ -14,7 +14,7 @@ from scipy import stats
 
 from ameles.core.mechanism import Shape
 from ameles.noise import System
-from ameles.noise.coin import below, bits, count_of, flips, uniform, words
+from ameles.noise.coin import FAINTEST, LOG2_E, below, bits, count_of, flips, uniform, words
 from ameles.noise.enclosure import Enclosure, exp_minus, rational
 
 from .sources import Scripted, Stream, word
@@ -230,3 +230,12 @@ def cells_doubt(drawn: np.ndarray[tuple[int, ...], np.dtype[np.int64]], n: int) 
 )
 def test_a_shape_holds_the_product_of_its_sides(size: Shape, count: int) -> None:
     assert count_of(size) == count
+
+
+def test_an_envelope_is_never_below_its_weight() -> None:
+    # choose() keeps a candidate with probability exp(-x) 2**k, which must not be above 1.
+    for k in range(1, FAINTEST + 1):
+        x = k / LOG2_E  # the smallest x with this k
+        assert int(x * LOG2_E) == k
+        _, above = exp_minus(x, 300)
+        assert above <= 1 << 300 - k

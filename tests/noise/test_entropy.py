@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from ameles.core.exceptions import BadInput
 from ameles.noise import System
 from ameles.noise.entropy import BLOCK, Entropy, Keystream, OperatingSystem
+from tests.core.transport import sent
 
 MIB = 1 << 20
 SIZES = [0, 1, 7, BLOCK // 2 - 1, BLOCK // 2, BLOCK // 2 + 1, BLOCK - 1, BLOCK, BLOCK + 1, MIB + 17]
@@ -158,6 +159,15 @@ def repeats(*parts: bytes | bytearray) -> int:
     """
     words = np.frombuffer(b"".join(parts), dtype=np.uint64)
     return words.size - np.unique(words).size
+
+
+def test_a_noise_that_can_be_copied_never_repeats_a_draw() -> None:
+    # System() shares its one keystream with a shallow copy; System.direct() has nothing to share.
+    mine, direct = System(), System.direct()
+    twins = [mine, copy.copy(mine), direct, copy.copy(direct), copy.deepcopy(direct)]
+    twins.append(sent(direct))
+    drawn = [twin.uniform(1 << 63, 1 << 12).tobytes() for twin in twins]
+    assert repeats(*drawn) == 0
 
 
 def test_two_keystreams_have_nothing_in_common() -> None:

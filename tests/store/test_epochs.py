@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from uuid import uuid4
 
 import pytest
 
 from ameles.core.exceptions import AmelesError
 from tests.store.places import Place
-from tests.store.stores import MARCH, launch, new_store
+from tests.store.stores import MARCH, SALT, launch, new_store
 
 
 def test_epochs_are_counted_and_begin(place: Place) -> None:
@@ -27,6 +28,19 @@ def test_epochs_are_counted_and_begin(place: Place) -> None:
     assert (second.number, second.released, second.at, second.base) == (3, 5, MARCH, b"")
     assert (first.begun, second.begun) == (False, True)
     assert "base" not in repr(first)
+
+
+def test_a_stream_begins_its_own_epochs_only(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        other = transaction.add_stream(
+            "cough", population="visitors", plan="{}", identity=uuid4(), salt=SALT, launched=MARCH
+        )
+        for one in (stream, other):
+            assert transaction.add_epoch(one, at=MARCH, why="a theft", base=b"") == 2
+        transaction.begin_epoch(stream, 2)
+        assert [epoch.begun for epoch in transaction.epochs(stream)] == [True]
+        assert [epoch.begun for epoch in transaction.epochs(other)] == [False]
 
 
 def test_a_restart_that_is_not_committed_is_not_counted(place: Place) -> None:

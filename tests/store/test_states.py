@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from ameles.core.exceptions import StoreRefused
+from ameles.core.guarantee import EVENT, Neighbours
+from ameles.core.loss import Pure
 from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.store import StreamRecord, Transaction
 from tests.store.places import Place
-from tests.store.stores import RECIPE, fever, launch, new_store, visitors
+from tests.store.stores import MARCH, RECIPE, fever, launch, new_store, visitors
 
 
 def resumed(transaction: Transaction, stream: StreamRecord) -> CounterRun:
@@ -62,6 +64,22 @@ def test_a_state_names_the_entry_that_paid(place: Place) -> None:
         with pytest.raises(StoreRefused, match="has no entry 2"):
             transaction.add_series(stream, "cough", [""], "SimpleOneCounter", 2)
         assert transaction.state(stream, "cough") is None
+
+
+def test_what_another_population_paid_pays_for_nothing_here(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
+        stream = launch(transaction)  # visitors have one entry
+        transaction.open_population(
+            "staff", cap=Pure(9), unit=EVENT, neighbours=Neighbours.ADD_REMOVE, opened=MARCH
+        )
+        staff = transaction.ledger("staff")
+        assert staff is not None
+        for name in ("first", "second"):
+            staff.start(RECIPE, on=name, why="dashboard")
+        with pytest.raises(StoreRefused, match="population 'visitors' has no entry 2"):
+            transaction.set_state(stream, "cough", replace(fever(b""), entry=2))
+        with pytest.raises(StoreRefused, match="population 'visitors' has no entry 2"):
+            transaction.add_series(stream, "cough", [""], "SimpleOneCounter", 2)
 
 
 def test_pending_secrets_come_and_go(place: Place) -> None:

@@ -117,6 +117,20 @@ def test_a_stream_goes_on_and_never_back(place: Place) -> None:
             transaction.advance(replace(stream, number=9), released=1)
 
 
+def test_what_was_scheduled_stays_scheduled(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        transaction.advance(stream, released=3, scheduled=9)
+        for scheduled in (8, 3):  # neither before what is released
+            with pytest.raises(StoreRefused, match="step 9 is scheduled"):
+                transaction.advance(stream, scheduled=scheduled)
+        with pytest.raises(StoreRefused, match="step 9 is scheduled"):
+            transaction.advance(stream, released=4, scheduled=8)
+        again = transaction.stream("flu")
+        assert again is not None
+        assert (again.released, again.scheduled) == (3, 9)
+
+
 def test_positions_and_sinks(place: Place) -> None:
     with new_store(place) as store:
         with store.writing() as transaction:

@@ -6,6 +6,8 @@
     ├── PlanError         a plan that cannot be run as written                 exit 2
     ├── BudgetExceeded    a spend that the population's cap does not allow      exit 3
     ├── StoreRefused      state that is foreign, newer, damaged or used up      exit 4
+    │   └── RunSpent          a run that goes on elsewhere
+    ├── NoCopy            a copy of what there may be one of                   exit 2
     └── MissingExtra      an optional dependency that is not installed          exit 1
 
 Each says what happened, why, and what to try.  Parameters are echoed, because they
@@ -106,6 +108,19 @@ class StoreRefused(AmelesError):
 
     code = "store"
     exit_code = 4
+
+
+class RunSpent(StoreRefused):
+    """A run that was resumed from a snapshot, or that belongs to another process."""
+
+    code = "spent"
+
+
+class NoCopy(AmelesError, TypeError):
+    """A copy or a pickle of what there may be only one of: a run, a ledger, a source of noise."""
+
+    code = "copy"
+    exit_code = 2
 
 
 class MissingExtra(AmelesError, ImportError):

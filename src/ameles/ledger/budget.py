@@ -18,6 +18,8 @@ from ameles.core.exceptions import BadInput, BudgetExceeded
 from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.parameters import shown, whole
+from ameles.core.unique import Unique
+from ameles.ledger.arguments import check_loss, check_text, check_unit
 
 if TYPE_CHECKING:
     from ameles.ledger.ledger import Ledger, Recipe, RunT
@@ -32,10 +34,15 @@ class Quote:
     paid: Loss
 
 
-class Budget(ABC):
+class Budget(Unique, ABC):
     """Something to spend from: a population's ledger, or a child of one."""
 
+    noun = "budget"
+    elsewhere = "open a ledger in this process; a store keeps one for several processes"
+
     def __init__(self, name: str, spent: Loss) -> None:
+        super().__init__()
+        check_text(name, "name")
         self.name = name
         self._spent = spent
 
@@ -86,6 +93,7 @@ class Budget(ABC):
         parts of users.
         """
         names = list(parts)
+        check_unit(of, "of")
         if len(set(names)) != len(names) or not names:
             raise BadInput("The parts of a partition must be named, and each only once.")
         unit = self.ledger.unit
@@ -141,6 +149,8 @@ class Child(Budget):
 
     def __init__(self, parent: Budget, name: str, *, factor: int, cap: Loss | None) -> None:
         nothing = nothing_of(parent.spent)
+        if cap is not None:
+            check_loss(cap, "cap")
         super().__init__(name, nothing)
         self._cap = None if cap is None else in_currency(cap, nothing)
         self._parent = parent

@@ -21,6 +21,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Guarantee, Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.parameters import whole
+from ameles.ledger.arguments import check_neighbours, check_unit
 
 _RELATION_FACTORS: dict[tuple[Neighbours, Neighbours], int] = {
     (Neighbours.STEP, Neighbours.ADD_REMOVE): 1,
@@ -47,6 +48,8 @@ class Terms:
     contributions: int | None
 
     def __post_init__(self) -> None:
+        check_unit(self.unit, "unit")
+        check_neighbours(self.neighbours)
         fitting = _relations_of(self.unit)
         if self.neighbours not in fitting:
             raise BadInput(

@@ -41,10 +41,12 @@ from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.mechanism import Noise, Run
 from ameles.core.parameters import shown
+from ameles.ledger.arguments import check_loss, check_recipe, check_snapshot, check_text
 from ameles.ledger.budget import Budget, Quote, added, any_of
 from ameles.ledger.entering import Terms
 from ameles.ledger.entry import Entry, Renewal
 from ameles.ledger.replay import replayed, told
+from ameles.mechanisms.live_run import LiveRun, live_runs
 from ameles.mechanisms.snapshot import run_id
 from ameles.noise import System
 
@@ -90,6 +92,7 @@ class Ledger(Budget):
         renewals: Iterable[Renewal] = (),
         reached: Mapping[str, int] | None = None,
     ) -> None:
+        check_loss(cap, "cap")
         past, more = list(entries), list(renewals)
         opened = replayed(cap, past, more)
         super().__init__(population, opened.spent)
@@ -145,6 +148,9 @@ class Ledger(Budget):
 
     def renew(self, added_cap: Loss, *, why: str) -> None:
         """Adds to the cap: an explicit, permanent entry."""
+        self.check_process()
+        check_loss(added_cap, "added_cap")
+        check_text(why, "why")
         with self._lock:
             more = in_currency(added_cap, self._cap)
             if not any_of(more):
@@ -163,6 +169,10 @@ class Ledger(Budget):
 
     def buy(self, recipe: Recipe[RunT], *, budget: Budget, on: str, why: str) -> RunT:
         """Starts a run that ``budget``, this ledger or one below it, pays for."""
+        self.check_process()
+        check_recipe(recipe)
+        check_text(on, "on")
+        check_text(why, "why")
         with self._lock:
             asked = self._terms.price(recipe.guarantee, self._cap)
             quotes = budget.quote(asked, on=on)
@@ -181,6 +191,9 @@ class Ledger(Budget):
         """
         if not recipes:
             raise BadInput("A plan must have something to release.")
+        self.check_process()
+        for recipe in recipes.values():
+            check_recipe(recipe)
         with self._lock:
             prices = self.prices(recipes)
             total = self._plan_total(prices)
@@ -203,8 +216,12 @@ class Ledger(Budget):
     def resume(self, recipe: Recipe[RunT], snapshot: bytes) -> RunT:
         """Goes on with a run that was bought here, once from each snapshot.
 
-        A second resumption would draw other noise for steps that may have been published.
+        A second resumption would draw other noise for steps that may have been published.  So
+        would the run itself, if it goes on in this process: it is spent.
         """
+        self.check_process()
+        check_recipe(recipe)
+        check_snapshot(snapshot)
         run, step = run_id(snapshot)
         with self._lock:
             bought = next((entry for entry in self._entries if entry.run == run), None)
@@ -213,10 +230,11 @@ class Ledger(Budget):
                     "This snapshot is of no run that was bought here with this recipe.",
                     tip="the ledger and the recipe that the run was started with",
                 )
-            if step < self._reached.get(run, 0):
+            earlier = live_runs(run)
+            reached = self._reached_by(run, earlier)
+            if step < reached:
                 raise StoreRefused(
-                    f"This snapshot is of step {step}; the run has gone on to step "
-                    f"{self._reached[run]}.",
+                    f"This snapshot is of step {step}; the run has gone on to step {reached}.",
                     why="the steps in between were released, and would be again with other noise",
                     tip="the newest snapshot of the run",
                 )
@@ -228,12 +246,18 @@ class Ledger(Budget):
                 )
             resumed = recipe.resume(snapshot, self._noise_for(recipe.guarantee))
             self._resumed[run] = step
+            for one in earlier:
+                one.spend()
         return resumed
 
     def history(self, budget: Budget) -> str:
         """What a budget was spent on, in one line: the latest, and how many before."""
         spent = [entry for entry in self._entries if budget is self or entry.by == budget.name]
         return told(spent)
+
+    def _reached_by(self, run: str, live: Iterable[LiveRun]) -> int:
+        """The step that a run has gone on to, as far as it was released; a store knows better."""
+        return max([self._reached.get(run, 0), *(one.t for one in live)])
 
     def _record(self, entry: Entry) -> None:
         """Keeps an entry for ever, before it counts; a store overrides this."""

@@ -21,6 +21,7 @@ from typing import NoReturn, Protocol
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from ameles.core.exceptions import NoCopy
 from ameles.core.parameters import refuse
 
 BLOCK = 1 << 16
@@ -76,7 +77,7 @@ class Keystream:
 
     def __reduce__(self) -> NoReturn:
         # A copy would share the block but not how far it was used: it would read wiped bytes.
-        raise TypeError("A keystream cannot be copied or pickled: make a new one.")
+        raise NoCopy("A keystream cannot be copied or pickled.", tip="make a new one")
 
     def read(self, count: int) -> bytearray:
         if count < 0:  # a slice would take it, and hand out wiped bytes ever after

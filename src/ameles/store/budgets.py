@@ -7,7 +7,7 @@ The rules are those of ``Ledger``; here is only where entries come from and go t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -19,6 +19,7 @@ from ameles.core.loss import Loss, loss_from_dict, loss_to_dict
 from ameles.core.mechanism import Noise
 from ameles.ledger import Entry, Ledger, Renewal
 from ameles.ledger.entering import Terms
+from ameles.mechanisms.live_run import LiveRun
 from ameles.mechanisms.snapshot import MAGIC, run_id
 from ameles.store.records import PopulationRecord, microseconds, moment
 from ameles.store.session import Part, Row, Session
@@ -39,6 +40,10 @@ class StoredLedger(Ledger):
         super().__init__(name, **terms)
         self._session = session
         self._number = number
+
+    def _reached_by(self, run: str, live: Iterable[LiveRun]) -> int:
+        # What a transaction that failed had drawn was released to nobody.
+        return self._reached.get(run, 0)
 
     def _record(self, entry: Entry) -> None:
         values = (

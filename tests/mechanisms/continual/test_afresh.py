@@ -17,6 +17,7 @@ from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.mechanism import Noise
 from ameles.mechanisms.continual.afresh import Afresh, AfreshRun
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.density import Density, DensityRun
 from ameles.mechanisms.pan_private.estimate import Estimate
 from ameles.mechanisms.pan_private.modular import ModularIncidence
@@ -92,8 +93,8 @@ class Remembering(AfreshRun):
         self._last = self._inner.answer()
         return super().release()
 
-    def parts(self) -> tuple[IntArray, ...]:
-        return *super().parts(), np.array([self._last], dtype=np.int64)
+    def _parts(self) -> tuple[IntArray, ...]:
+        return *super()._parts(), np.array([self._last], dtype=np.int64)
 
 
 class _Remembers(Afresh):
@@ -197,6 +198,7 @@ def test_what_cannot_be_is_refused() -> None:
     )
     for algorithm, match in (
         (3, "recipe whose runs"),
+        (SimpleTwoCounter(epsilon=1), "recipe whose runs"),  # a recipe, and no estimator
         (residues, "Counts modulo"),
         (_Gaussian(answers=(0,)), "pure"),
         (_Short(answers=(0,)), "algorithm's own"),

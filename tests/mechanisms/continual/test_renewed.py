@@ -17,6 +17,7 @@ from ameles.mechanisms.continual.halted import HALTED
 from ameles.mechanisms.continual.renewed import Renewed, RenewedRun
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise import Zero
 from tests.mechanisms.continual.seizing import worst
@@ -66,6 +67,16 @@ def test_what_is_not_for_users_is_refused() -> None:
         given: Any = inner
         with pytest.raises(BadInput):
             Renewed(inner=given)
+
+
+def test_a_window_has_a_length_and_protects_users() -> None:
+    endless: Any = SimpleTwoCounter(epsilon=1, unit="user")
+    events: Any = SimpleTwoCounter(epsilon=1, horizon=4)
+    users: Any = SimpleTwoCounter(epsilon=1, unit="user", horizon=4)
+    for inner in (endless, events):
+        with pytest.raises(BadInput, match="must protect users over a horizon"):
+            Renewed(inner=inner)
+    assert Renewed(inner=users).window == 4
 
 
 def test_a_user_in_one_window_loses_that_window_alone() -> None:

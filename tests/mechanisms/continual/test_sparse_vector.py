@@ -49,7 +49,7 @@ def test_after_the_halt_nothing_is_drawn_and_the_threshold_is_gone() -> None:
     assert run.feed([CANARY] * 3) == [Reply(Said.HALTED)] * 3
     assert len(tape.draws) == drawn == 3
     assert before[80:-32] == run.snapshot()[80:-32]  # but for the step, nothing changed
-    assert run.parts()[0].tolist() == [0, 2]
+    assert run._parts()[0].tolist() == [0, 2]
 
 
 def test_the_draws_are_those_of_the_theorem() -> None:

@@ -35,7 +35,7 @@ class SumRun(SteppedRun[int]):
         super().__init__(recipe, state)
         self._sum = int(state.parts[0][0]) if state.parts else 0
 
-    def parts(self) -> tuple[IntArray, ...]:
+    def _parts(self) -> tuple[IntArray, ...]:
         return (np.array([self._sum]),)
 
     def _checked(self, x: object) -> int:

@@ -47,3 +47,18 @@ def test_about_one_draw_a_step() -> None:
     tape = Tape()
     EldersCounter(epsilon=1, horizon=2000).start(tape).feed(np.zeros(2000, dtype=int))
     assert 2000 * 0.9 < len(tape.draws) < 2000 * 1.1
+
+
+@pytest.mark.parametrize(("horizon", "arity"), [(13, 3), (40, 3), (40, 5)])
+def test_totals_of_an_interval_have_the_noises_that_both_counts_do_not_share(
+    horizon: int, arity: int
+) -> None:
+    recipe = EldersCounter(epsilon=1, horizon=horizon, arity=arity)
+    tape = Tape()
+    recipe.start(tape).feed([0] * horizon)
+    columns = [recipe.start(Tape.impulse(i)).feed([0] * horizon) for i in range(len(tape.draws))]
+    rows = np.array([np.zeros(len(columns), dtype=int), *np.array(columns).T])
+    for before in range(horizon):
+        for t in range(before + 1, horizon + 1):
+            (part,) = recipe.error.between(before, t).parts
+            assert part.count == np.abs(rows[t] - rows[before]).sum()

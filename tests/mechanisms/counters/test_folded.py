@@ -7,6 +7,7 @@ import gc
 import numpy as np
 import pytest
 
+from ameles.core.exceptions import HorizonReached
 from ameles.mechanisms.counters.folded import FoldedRun
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.noise import Tape
@@ -38,6 +39,22 @@ def test_no_input_is_reachable_after_the_call() -> None:
         if type(held).__module__.startswith(("ameles", "builtins")):
             seen.extend(ref for ref in gc.get_referents(held) if not callable(ref))
     assert len(found) > 10
+
+
+def test_past_the_horizon_nothing_is_added_or_released() -> None:
+    tape = Tape()
+    run = SimpleTwoCounter(epsilon=1, horizon=2).start(tape)
+    assert isinstance(run, FoldedRun)
+    for _ in range(2):
+        run.add(1)
+        run.release()
+    before, drawn = run.snapshot(), len(tape.draws)
+    with pytest.raises(HorizonReached):
+        run.add(1)
+    with pytest.raises(HorizonReached):
+        run.release()
+    assert run.snapshot() == before
+    assert len(tape.draws) == drawn
 
 
 def test_a_release_does_not_change_afterwards() -> None:

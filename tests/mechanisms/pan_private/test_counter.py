@@ -95,6 +95,20 @@ def test_an_announcement_is_followed_by_fresh_noise_and_a_new_tree() -> None:
     assert recipe.guarantee.intrusions is Intrusions.ANNOUNCED
 
 
+def test_an_announcement_overwrites_the_noise_of_open_intervals() -> None:
+    # Who sees the state next could take it away from releases that were published with it.
+    recipe = PanPrivateCounter(epsilon=1, horizon=8, intrusions="announced")
+    run = started(recipe, Tape([1000 + i for i in range(40)]))
+    run.feed([1, 1, 1])
+    place, _, before = unpack(run.snapshot(), recipe.fingerprint).parts
+    assert place.tolist() == [3, 3]
+    assert before.any()
+    run.announce()
+    place, _, after = unpack(run.snapshot(), recipe.fingerprint).parts
+    assert place.tolist() == [0, 3]
+    assert not after.any()
+
+
 def test_feed_equals_step_after_an_announcement() -> None:
     recipe = PanPrivateCounter(epsilon=1, horizon=40, intrusions="announced", width=2)
     script = Tape(beyond=System()).laplace(Fraction(9), 400).tolist()

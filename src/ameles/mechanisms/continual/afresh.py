@@ -155,11 +155,13 @@ class AfreshRun(SteppedRun[int]):
 
     def add(self, x: Any) -> None:
         """Takes an input into the algorithm's state."""
+        self.check_live()
         self.check_room(1)
         self._inner.add(x)
 
     def release(self) -> int:
         """Closes the step: the value to publish."""
+        self.check_live()
         self.check_room(1)
         recipe = self._recipe
         if recipe.variance is None:
@@ -169,7 +171,7 @@ class AfreshRun(SteppedRun[int]):
         self._t += 1
         return wrapped(self._inner.answer() + int(noise[0]))
 
-    def parts(self) -> tuple[IntArray, ...]:
+    def _parts(self) -> tuple[IntArray, ...]:
         """The algorithm's state, and nothing else."""
         return nested(self._inner.snapshot())
 

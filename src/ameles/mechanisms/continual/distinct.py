@@ -36,11 +36,13 @@ from ameles.core.parameters import Epsilon, Whole, refuse
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.estimator import Exactly
 from ameles.mechanisms.continual.relation import Relation
+from ameles.mechanisms.live_run import LiveRun
 from ameles.mechanisms.pan_private.density import Density, DensityRun
 from ameles.mechanisms.pan_private.entries import indices
 from ameles.mechanisms.pan_private.estimate import Estimate
 from ameles.mechanisms.pan_private.user_table import UserRun
-from ameles.mechanisms.snapshot import State, pack, unpack
+from ameles.mechanisms.snapshot import State, unpack
+from ameles.noise.arrays import IntArray
 
 RELATIONS = (Neighbours.USER_PRESENCE, Neighbours.USER_SUBSTITUTION)
 
@@ -152,23 +154,29 @@ class NoisyDistinct(Recipe):
         return NoisyDistinctRun(self, self.table.resume(snapshot, noise))
 
 
-class ExactDistinctRun:
+class ExactDistinctRun(LiveRun):
     """A bit for each user, set when the user occurs."""
 
     def __init__(self, recipe: Recipe, run: bytes, bits: NDArray[np.uint8]) -> None:
-        self._recipe = recipe
-        self._run = run
+        super().__init__(recipe, run)
         self._seen = bits
 
     def __repr__(self) -> str:
-        return f"<run of {type(self._recipe).__name__}>"
+        return f"<run of {type(self._written_by).__name__}>"
+
+    @property
+    def t(self) -> int:
+        """None: an estimator counts no steps."""
+        return 0
 
     def check(self, x: object) -> None:
         """Refuses who is not of the universe."""
+        self.check_live()
         _check_users(x, self._seen.size)
 
     def add(self, x: object) -> None:
         """Occurrences of a user, counted from 0, or of an array of users; None: of nobody."""
+        self.check_live()
         if x is not None:
             users = indices(x, self._seen.size)
             self._seen[users] = 1
@@ -176,43 +184,56 @@ class ExactDistinctRun:
 
     def answer(self) -> int:
         """How many bits are set."""
+        self.check_live()
         return int(np.count_nonzero(self._seen))
 
-    def snapshot(self) -> bytes:
-        """The complete state."""
+    def _parts(self) -> tuple[IntArray, ...]:
         words = np.zeros(-(-self._seen.size // 8), dtype=np.int64)
         words.view(np.uint8)[: self._seen.size] = self._seen
-        return pack(State(self._run, 0, (words,)), self._recipe.fingerprint)
+        return (words,)
 
 
-class NoisyDistinctRun:
+class NoisyDistinctRun(LiveRun):
     """The table of a density, asked for its sum instead of for a release."""
 
     def __init__(self, recipe: NoisyDistinct, table: UserRun[Estimate]) -> None:
+        super().__init__(recipe.table, bytes.fromhex(table.id))
         self._recipe = recipe
         self._table = table
 
     def __repr__(self) -> str:
         return f"<run of {type(self._recipe).__name__}>"
 
+    @property
+    def t(self) -> int:
+        """None: its table gives no releases."""
+        return self._table.t
+
     def check(self, x: object) -> None:
         """Refuses who is not of the universe."""
+        self.check_live()
         _check_users(x, self._recipe.users)
 
     def add(self, x: object) -> None:
         """Occurrences of a user, counted from 0, or of an array of users; None: of nobody."""
+        self.check_live()
         if x is not None:
             self._table.add(x)
 
     def answer(self) -> int:
         """How many bits are set above half."""
+        self.check_live()
         if not isinstance(self._table, DensityRun):  # what its recipe starts is declared wider
             raise TypeError
         return self._table.ones() - self._recipe.users // 2
 
     def snapshot(self) -> bytes:
-        """The complete state."""
+        """The complete state: that of the table."""
+        self.check_live()
         return self._table.snapshot()
+
+    def _parts(self) -> tuple[IntArray, ...]:
+        return self._table._parts()
 
 
 @dataclass(frozen=True, slots=True)

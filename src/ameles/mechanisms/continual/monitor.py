@@ -97,9 +97,9 @@ class WindowMonitorRun(SteppedRun[Reply]):
         """Whether all aboves are used up: public, since every one of them was."""
         return self._asked.halted
 
-    def parts(self) -> tuple[IntArray, ...]:
+    def _parts(self) -> tuple[IntArray, ...]:
         """The last inputs, exact, and the state of the comparison."""
-        return self._inputs, *self._asked.parts()
+        return self._inputs, *self._asked._parts()
 
     def _checked(self, x: object) -> int:
         return integer(x, "count")

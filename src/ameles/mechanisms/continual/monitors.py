@@ -108,12 +108,13 @@ class WindowMonitorsRun(SteppedRun[IntArray]):
         """Which keys have used up their aboves: public, since every one of them was."""
         return np.equal(self._aboves, self._recipe.aboves)
 
-    def parts(self) -> tuple[IntArray, ...]:
+    def _parts(self) -> tuple[IntArray, ...]:
         """The last inputs, exact, oldest first; the thresholds' noises; how many were above."""
         return self._inputs.reshape(-1), self._rho, self._aboves
 
     def feed(self, xs: Any) -> Any:
         """Many steps at once, one row of counts and one of codes for each."""
+        self.check_live()
         rows = self._rows(xs)
         self.check_room(len(rows))
         return self._steps(rows)

@@ -126,12 +126,14 @@ class RenewedRun(SteppedRun[Any]):
 
     def add(self, x: Any) -> None:
         """Takes an input into the state of the open window."""
+        self.check_live()
         self.check_room(1)
         self._inner.add(x)
 
     def release(self) -> Any:
         """Closes the step: what the inner run publishes; with a window's last step, its state is
         gone."""
+        self.check_live()
         self.check_room(1)
         released = self._inner.release()
         self._t += 1
@@ -139,7 +141,7 @@ class RenewedRun(SteppedRun[Any]):
             self._inner = self._recipe.inner.start(self._noise)
         return released
 
-    def parts(self) -> tuple[IntArray, ...]:
+    def _parts(self) -> tuple[IntArray, ...]:
         """The state of the open window."""
         return nested(self._inner.snapshot())
 

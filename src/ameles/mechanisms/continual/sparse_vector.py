@@ -181,7 +181,7 @@ class SparseVectorRun(SteppedRun[Reply]):
         """Whether all aboves are used up: public, since every one of them was."""
         return self._aboves == self._recipe.aboves
 
-    def parts(self) -> tuple[IntArray, ...]:
+    def _parts(self) -> tuple[IntArray, ...]:
         """The noise of the threshold and how many were above."""
         return (np.array([self._rho, self._aboves], dtype=np.int64),)
 

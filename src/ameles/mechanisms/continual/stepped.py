@@ -1,19 +1,19 @@
 """What runs that take one input a step share: who they are, how far, how much room is left.
 
 An input is checked before anything changes, and of many inputs all are: a refused ``feed``
-has not taken its first step.  The state is what ``parts`` gives, behind the head that every
+has not taken its first step.  The state is what ``_parts`` gives, behind the head that every
 snapshot has.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from ameles.core.exceptions import HorizonReached
-from ameles.mechanisms.snapshot import State, pack
-from ameles.noise.arrays import IntArray
+from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.snapshot import State
 
 Out = TypeVar("Out")
 
@@ -27,21 +27,13 @@ class Declared(Protocol):
     def horizon(self) -> int | None: ...
 
 
-class SteppedRun(ABC, Generic[Out]):
+class SteppedRun(LiveRun, Generic[Out]):
     """A run with an identity of its own and a number of steps."""
 
     def __init__(self, recipe: Declared, state: State) -> None:
+        super().__init__(recipe, state.run)
         self._declared = recipe
-        self._id = state.run
         self._t = state.step
-
-    def __repr__(self) -> str:
-        return f"<run of {type(self._declared).__name__} at step {self.t}>"
-
-    @property
-    def id(self) -> str:
-        """What tells this run from every other."""
-        return self._id.hex()
 
     @property
     def t(self) -> int:
@@ -50,23 +42,22 @@ class SteppedRun(ABC, Generic[Out]):
 
     def check(self, x: Any) -> None:
         """Refuses what a step would refuse; changes nothing."""
+        self.check_live()
         self._checked(x)
 
     def step(self, x: Any) -> Out:
         """One step: what is published of it."""
+        self.check_live()
         given = self._checked(x)
         self.check_room(1)
         return self._step(given)
 
     def feed(self, xs: Iterable[Any]) -> list[Out]:
         """Many steps; refused whole, before anything changes, if one of them is refused."""
+        self.check_live()
         given = [self._checked(x) for x in xs]
         self.check_room(len(given))
         return [self._step(x) for x in given]
-
-    def snapshot(self) -> bytes:
-        """The complete state; secret, unless the guarantee covers intrusions."""
-        return pack(State(self._id, self.t, self.parts()), self._declared.fingerprint)
 
     def check_room(self, count: int) -> None:
         """Refuses steps past the horizon, before anything is drawn."""
@@ -77,10 +68,6 @@ class SteppedRun(ABC, Generic[Out]):
                 why="its recipe declares its horizon",
                 tip="a new run, with its own budget",
             )
-
-    @abstractmethod
-    def parts(self) -> tuple[IntArray, ...]:
-        """The state as integers."""
 
     @abstractmethod
     def _checked(self, x: Any) -> Any:

@@ -190,12 +190,14 @@ class ContinualRun(SteppedRun[int | Halted]):
 
     def add(self, x: Any) -> None:
         """Takes an input into the algorithm's state; after a halt nothing is taken."""
+        self.check_live()
         self.check_room(1)
         if not self.halted:
             self._inner.add(x)
 
     def release(self) -> int | Halted:
         """Closes the step: the value to publish."""
+        self.check_live()
         self.check_room(1)
         released: int | Halted = HALTED
         if not self.halted:
@@ -205,7 +207,7 @@ class ContinualRun(SteppedRun[int | Halted]):
         self._t += 1
         return released
 
-    def parts(self) -> tuple[IntArray, ...]:
+    def _parts(self) -> tuple[IntArray, ...]:
         """What was published last, the open intervals' noise, and the algorithm's state."""
         return self._public, self._open, *nested(self._inner.snapshot())
 

@@ -6,31 +6,22 @@ state may be seized.  Inputs do not outlive the call; noise is drawn inside it, 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.snapshot import VERSION, State, pack
+from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
 
-class FoldedRun(ABC):
+class FoldedRun(LiveRun):
     """A run of a folded counter: ``add`` on arrival, ``release`` at the tick."""
 
-    _version = VERSION  # of its snapshots
-
     def __init__(self, recipe: CounterRecipe, state: State) -> None:
+        super().__init__(recipe, state.run)
         self._recipe = recipe
-        self._id = state.run
         self._t = state.step
-
-    def __repr__(self) -> str:
-        return f"<run of {type(self._recipe).__name__} at step {self.t}>"
-
-    @property
-    def id(self) -> str:
-        """What tells this run from every other."""
-        return self._id.hex()
 
     @property
     def t(self) -> int:
@@ -39,12 +30,14 @@ class FoldedRun(ABC):
 
     def add(self, x: Any) -> None:
         """Folds an input into the state of the open step."""
+        self.check_live()
         row = self._recipe.row(x)
         self._recipe.check_room(self._t, 1)
         self._fold(row)
 
     def release(self) -> Any:
         """Closes the step and gives its release."""
+        self.check_live()
         self._recipe.check_room(self._t, 1)
         row = self._close()
         self._t += 1
@@ -57,17 +50,12 @@ class FoldedRun(ABC):
 
     def feed(self, xs: Any) -> Any:
         """Many steps in one call; the state may be seized before or after it, not within."""
+        self.check_live()
         rows = self._recipe.rows(xs)
         self._recipe.check_room(self._t, len(rows))
         releases = self._feed(rows)
         self._t += len(rows)
         return releases[:, 0] if self._recipe.width is None else releases
-
-    def snapshot(self) -> bytes:
-        """The complete state, which the guarantee covers."""
-        return pack(
-            State(self._id, self._t, self._parts()), self._recipe.fingerprint, self._version
-        )
 
     def _given(self, row: IntArray) -> Any:
         return int(row[0]) if self._recipe.width is None else row
@@ -83,7 +71,3 @@ class FoldedRun(ABC):
     @abstractmethod
     def _feed(self, rows: IntArray) -> IntArray:
         """The releases of many steps."""
-
-    @abstractmethod
-    def _parts(self) -> tuple[IntArray, ...]:
-        """The state as integers."""

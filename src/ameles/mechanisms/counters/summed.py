@@ -15,7 +15,8 @@ import numpy as np
 
 from ameles.core.mechanism import Noise
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
-from ameles.mechanisms.snapshot import State, pack
+from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
@@ -53,12 +54,12 @@ class SummedCounter(CounterRecipe):
         return kind(self, state, noise)
 
 
-class SummedRun:
+class SummedRun(LiveRun):
     """A run of a vector of summed counters."""
 
     def __init__(self, recipe: SummedCounter, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state.run)
         self._recipe = recipe
-        self._id = state.run
         if state.parts:
             self._sums, ahead, process = state.parts
             self._process = recipe.process(noise, process)
@@ -70,14 +71,6 @@ class SummedRun:
         self._start = state.step  # the step of the first row of noise ahead
         self._used = 0
 
-    def __repr__(self) -> str:
-        return f"<run of {type(self._recipe).__name__} at step {self.t}>"
-
-    @property
-    def id(self) -> str:
-        """What tells this run from every other."""
-        return self._id.hex()
-
     @property
     def t(self) -> int:
         """How many steps were taken."""
@@ -85,6 +78,8 @@ class SummedRun:
 
     def step(self, x: Any) -> Any:
         """One step of all counters."""
+        if not self._live:
+            self.check_live()
         row = self._recipe.row(x)
         self._recipe.check_room(self.t, 1)
         self._need_noise()
@@ -95,6 +90,7 @@ class SummedRun:
 
     def feed(self, xs: Any) -> Any:
         """Many steps at once; the same releases as ``step`` gives one by one."""
+        self.check_live()
         rows = self._recipe.rows(xs)
         self._recipe.check_room(self.t, len(rows))
         noise = self._take(len(rows))
@@ -102,10 +98,9 @@ class SummedRun:
         releases += noise
         return releases
 
-    def snapshot(self) -> bytes:
-        """The exact sums, the noise taken ahead and the process: secret."""
-        parts = (self._sums, self._ahead[self._used :].reshape(-1), self._process.state())
-        return pack(State(self._id, self.t, parts), self._recipe.fingerprint)
+    def _parts(self) -> tuple[IntArray, ...]:
+        # the exact sums, the noise taken ahead and the process: secret
+        return self._sums, self._ahead[self._used :].reshape(-1), self._process.state()
 
     def _running(self, rows: IntArray) -> IntArray:
         """The running sums after each row; keeps the last."""
@@ -117,6 +112,7 @@ class SummedRun:
 
     def _need_noise(self) -> None:
         if self._used == len(self._ahead):
+            self.check_live()  # before noise is drawn; steps in between look at the flag alone
             self._start, self._used = self.t, 0
             count = self._recipe.ahead
             if self._recipe.steps is not None:
@@ -145,6 +141,8 @@ class PlainRun(SummedRun):
 
     def step(self, x: Any) -> int:
         """One step: a few additions of Python integers."""
+        if not self._live:
+            self.check_live()
         if type(x) is not int:
             x = self._recipe.number(x)
         if self._used == len(self._queue):
@@ -166,7 +164,6 @@ class PlainRun(SummedRun):
             self._queue = self._ahead[:, 0].tolist()
         return releases
 
-    def snapshot(self) -> bytes:
-        """The exact sum, the noise taken ahead and the process: secret."""
+    def _parts(self) -> tuple[IntArray, ...]:
         self._sums = np.array([wrapped(self._sum)])
-        return super().snapshot()
+        return super()._parts()

@@ -144,6 +144,7 @@ class PanPrivateRun(FoldedRun):
 
         The error grows: see ``error_after`` of the recipe.
         """
+        self.check_live()
         refuse_unplanned(self._pan_private.intrusions, "PanPrivateCounter")
         fresh = self._counter_noise(self._depth)
         self._open.fill(0)

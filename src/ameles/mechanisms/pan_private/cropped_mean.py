@@ -141,6 +141,7 @@ class _CroppedRun(UserRun[Estimate]):
         self._bits = tuple(bit for _, bit in bits)
 
     def open(self) -> None:
+        self.check_live()
         for crop, clock, bit in zip(self._recipe.crops, self._clocks, self._bits, strict=True):
             for start in range(0, bit.size, CHUNK):
                 part = slice(start, min(start + CHUNK, bit.size))

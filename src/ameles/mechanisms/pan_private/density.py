@@ -117,11 +117,13 @@ class DensityRun(UserRun[Estimate]):
         self._gamma = recipe.gamma
 
     def open(self) -> None:
+        self.check_live()
         self._draw(self._tables[0])
 
     def ones(self) -> int:
         """The sum of the bits of a run without announced intrusions: before its noise, so not
         to be published; one user moves it by 1, after an intrusion by no more."""
+        self.check_live()
         return int(np.count_nonzero(self._tables[0]))
 
     def _refresh(self) -> None:

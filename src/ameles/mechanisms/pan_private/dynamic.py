@@ -160,6 +160,7 @@ class DynamicRun(ResidueRun[Estimate]):
         return int(self._prime[0])
 
     def open(self) -> None:
+        self.check_live()
         among = self._recipe.primes
         self._prime[0] = among[int(self._noise.uniform(len(among), 1)[0])]
         super().open()

@@ -121,6 +121,7 @@ class ResidueRun(UserRun[Out]):
         """What the counts are taken modulo; it says nothing about anyone."""
 
     def open(self) -> None:
+        self.check_live()
         self._refresh()
 
     def remove(self, users: object) -> None:
@@ -129,6 +130,7 @@ class ResidueRun(UserRun[Out]):
 
     def change(self, users: object, by: object) -> None:
         """Moves the counts of users by whole numbers of either sign, one for each."""
+        self.check_live()
         found = indices(users, self._recipe.users)
         try:
             moves = amounts(by, found.size)

@@ -157,6 +157,7 @@ class PanPrivateTreeRun(FoldedRun):
 
         The error grows: see ``error_after`` of the recipe.
         """
+        self.check_live()
         refuse_unplanned(self._tree.intrusions, "PanPrivateTreeCounter")
         fresh = self._noise_on_all(self._epochs.depth(self._t + 1))
         self._open[: len(fresh)] += fresh

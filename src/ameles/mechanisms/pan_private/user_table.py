@@ -25,6 +25,7 @@ from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Parameter, Whole, refuse
 from ameles.core.recipe import Recipe
+from ameles.mechanisms.live_run import LiveRun
 from ameles.mechanisms.pan_private.entries import CHUNK, indices
 from ameles.mechanisms.pan_private.estimate import EstimateError, check_beta
 from ameles.mechanisms.snapshot import State, pack, unpack
@@ -150,23 +151,18 @@ class UserRecipe(Recipe, ABC, Generic[Out]):
             )
 
 
-class UserRun(ABC, Generic[Out]):
+class UserRun(LiveRun, Generic[Out]):
     """A run: ``add`` on arrival, ``release`` as often as declared."""
 
     def __init__(self, recipe: UserRecipe[Out], state: State, noise: Noise) -> None:
+        super().__init__(recipe, state.run)
         self._recipe = recipe
         self._noise = noise
-        self._id = state.run
         self._t = state.step
         self._announced = 0
 
     def __repr__(self) -> str:
         return f"<run of {type(self._recipe).__name__} after {self.t} releases>"
-
-    @property
-    def id(self) -> str:
-        """What tells this run from every other."""
-        return self._id.hex()
 
     @property
     def t(self) -> int:
@@ -179,6 +175,7 @@ class UserRun(ABC, Generic[Out]):
 
     def release(self, *, beta: float = 0.05) -> Out:
         """The statistic, with fresh noise, and an interval that misses with probability beta."""
+        self.check_live()
         self._check_room(1)
         check_beta(beta)  # before any noise is drawn
         released = self._close(beta)
@@ -192,6 +189,7 @@ class UserRun(ABC, Generic[Out]):
 
     def feed(self, xs: Iterable[object]) -> list[Out]:
         """A step for each array of users; refused whole if one of them is refused."""
+        self.check_live()
         steps = list(xs)
         self._check_room(len(steps))
         if steps:
@@ -206,6 +204,7 @@ class UserRun(ABC, Generic[Out]):
         The table that was seen says no more about anyone; what comes is folded into fresh
         noise.  After the last intrusion that the recipe was declared for nothing may be added.
         """
+        self.check_live()
         if self._announced == self._recipe.seizures:
             raise BadInput(
                 f"This run was declared for {self._recipe.seizures} intrusions and has met them.",
@@ -218,17 +217,20 @@ class UserRun(ABC, Generic[Out]):
 
     def snapshot(self) -> bytes:
         """The complete state, which the guarantee covers: of fixed size."""
+        self.check_live()
         head = np.array([self._announced], dtype=np.int64)
         return pack(State(self._id, self._t, (head, *self._parts())), self._recipe.fingerprint)
 
     def restore(self, parts: tuple[IntArray, ...]) -> None:
         """Takes over the state of a snapshot."""
+        self.check_live()
         head, *rest = parts
         self._announced = int(head[0])
         for mine, given in zip(self._parts(), rest, strict=True):
             mine[:] = given
 
     def _take(self, users: object, sign: int) -> None:
+        self.check_live()
         found = indices(users, self._recipe.users)
         try:
             self._check_open()

@@ -1,0 +1,76 @@
+"""What a ledger was given, checked before anything is bought: errors that say what it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import Guarantee, Neighbours, Unit
+from ameles.core.loss import Approx, Concentrated, Pure
+from ameles.core.parameters import refuse
+
+_BUYABLE = ("guarantee", "to_json", "start", "resume")
+
+
+def check_loss(value: object, name: str) -> None:
+    """Refuses what is not a loss: a bare number does not say what it is a number of."""
+    if not isinstance(value, Pure | Approx | Concentrated):
+        raise _wrong(
+            name, "a loss", value, tip=f"{name}=Pure(1), Approx(1, '1e-6') or Concentrated(1)"
+        )
+
+
+def check_unit(value: object, name: str) -> None:
+    """Refuses what is not a unit."""
+    if not isinstance(value, Unit):
+        raise _wrong(name, "a unit", value, tip=f"{name}=EVENT, USER or user_window(30)")
+
+
+def check_neighbours(value: object) -> None:
+    """Refuses what is not a neighbouring relation."""
+    if not isinstance(value, Neighbours):
+        tip = "neighbours=Neighbours.ADD_REMOVE for events, Neighbours.USER_PRESENCE for users"
+        raise _wrong("neighbours", "a neighbouring relation", value, tip=tip)
+
+
+def check_text(value: object, name: str) -> None:
+    """Refuses what is not text."""
+    if not isinstance(value, str):
+        raise refuse(name, "text", value)
+
+
+def check_recipe(recipe: Any) -> None:
+    """Refuses what cannot be bought: it must be a recipe, and promise something."""
+    # A class has its methods too, and no parameters.
+    if isinstance(recipe, type) or not all(hasattr(type(recipe), name) for name in _BUYABLE[1:]):
+        raise BadInput(
+            f"A ledger sells recipes. Got {_named(recipe)} instead.",
+            why="a recipe has all its parameters, and promises a loss for them",
+            tip="a recipe such as counter(epsilon=1, horizon=365)",
+        )
+    if not isinstance(getattr(recipe, "guarantee", None), Guarantee):
+        raise BadInput(
+            f"{type(recipe).__name__} cannot be bought by itself.",
+            why="it has no guarantee of its own: it is a part of other mechanisms",
+            tip="a recipe with it inside, such as Afresh(algorithm=...)",
+        )
+
+
+def check_snapshot(snapshot: object) -> None:
+    """Refuses what is not bytes."""
+    if not isinstance(snapshot, bytes | bytearray | memoryview):
+        raise BadInput(
+            f"A run is resumed from the bytes of its snapshot. Got {_named(snapshot)} instead.",
+            tip="ledger.resume(recipe, run.snapshot())",
+        )
+
+
+def _wrong(name: str, must: str, value: object, *, tip: str) -> BadInput:
+    refusal = refuse(name, must, value)
+    return BadInput(refusal.what, why=refusal.why, tip=tip)
+
+
+def _named(value: object) -> str:
+    """What kind of thing this is; its value may be anything."""
+    kind = value if isinstance(value, type) else type(value)
+    return f"the class {kind.__name__}" if isinstance(value, type) else f"a {kind.__name__}"

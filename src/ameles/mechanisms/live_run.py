@@ -1,0 +1,121 @@
+"""The base of all runs: one payment is one run, in one process.
+
+A run is *spent* when a ledger resumes it from a snapshot: the resumed run goes on, and the old one
+refuses every call, together with the runs inside it.  A forked child refuses all runs of its
+parent.  Runs are never copied or pickled.
+
+Every public method of a run calls ``check_live`` first.  That asks the operating system which
+process this is.  A step that only uses noise drawn before may look at the flag ``_live`` alone,
+which a fork and a resumption clear: a fork that Python does not notice could at most repeat a
+release there, never draw for it again.
+
+>>> from ameles.core.exceptions import RunSpent
+>>> from ameles.mechanisms.counters.simple_one import SimpleOneCounter
+>>> from ameles.noise import Zero
+>>> run = SimpleOneCounter(epsilon=1, horizon=8).start(Zero())
+>>> [one is run for one in live_runs(run.id)]
+[True]
+>>> run.spend()
+>>> run.step(1)
+Traceback (most recent call last):
+ameles.core.exceptions.RunSpent: error[spent]: This run was resumed from a snapshot and is spent.
+  why: two runs of one payment would draw different noise for the same steps
+  try: the run that ledger.resume gave
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+from ameles.core.exceptions import RunSpent
+from ameles.core.unique import Unique
+from ameles.mechanisms.snapshot import VERSION, State, pack
+from ameles.noise.arrays import IntArray
+
+
+class Fingerprinted(Protocol):
+    """What a run needs of its recipe in order to write its snapshots."""
+
+    @property
+    def fingerprint(self) -> bytes: ...
+
+
+class LiveRun(Unique, ABC):
+    """A run: it knows who it is, how far it is, and whether it may go on."""
+
+    noun = "run"
+    elsewhere = "start or resume the run in the process that steps it"
+    _version = VERSION  # of its snapshots
+
+    def __init__(self, recipe: Fingerprinted, run: bytes) -> None:
+        super().__init__()
+        self._written_by = recipe
+        self._id = run
+        self._live = True
+        with _lock:
+            _runs.add(self)
+
+    def __repr__(self) -> str:
+        return f"<run of {type(self._written_by).__name__} at step {self.t}>"
+
+    @property
+    def id(self) -> str:
+        """What tells this run from every other."""
+        return self._id.hex()
+
+    @property
+    @abstractmethod
+    def t(self) -> int:
+        """How many steps were taken."""
+
+    def snapshot(self) -> bytes:
+        """The complete state; secret, unless the guarantee covers intrusions."""
+        self.check_live()
+        state = State(self._id, self.t, self._parts())
+        return pack(state, self._written_by.fingerprint, self._version)
+
+    def check_live(self) -> None:
+        """Refuses what a spent run, or one of another process, is asked for."""
+        self.check_process()
+        if not self._live:
+            raise RunSpent(
+                "This run was resumed from a snapshot and is spent.",
+                why="two runs of one payment would draw different noise for the same steps",
+                tip="the run that ledger.resume gave",
+            )
+
+    def spend(self) -> None:
+        """Makes this run, and every run that it holds, refuse all that follows."""
+        self._live = False
+        for held in vars(self).values():
+            if isinstance(held, LiveRun):
+                held.spend()
+
+    @abstractmethod
+    def _parts(self) -> tuple[IntArray, ...]:
+        """The state as integers."""
+
+
+def live_runs(run: str) -> list[LiveRun]:
+    """The runs of this identity that may go on in this process."""
+    with _lock:
+        return [one for one in _runs if one._live and one.id == run]
+
+
+_lock = threading.Lock()
+_runs: weakref.WeakSet[LiveRun] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """In a forked child: all runs are the parent's, and another thread may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+    for run in list(_runs):
+        run._live = False
+
+
+os.register_at_fork(after_in_child=_forked)
