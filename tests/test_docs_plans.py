@@ -52,6 +52,8 @@ def default(field: FieldInfo) -> str:
         return "none"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
+    if value == '"':
+        return "`'\"'`"
     return f"`{value}`" if isinstance(value, Fraction | int) else f'`"{value}"`'
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.connectors.duck import connect
+from ameles.connectors.format import Format
 from ameles.connectors.json_lines import JsonLines
 from ameles.connectors.text import handed_over
 from tests.connectors.reading import rows_in
@@ -77,3 +78,50 @@ def test_no_bytes_in_a_line_make_a_reading_fail_or_touch_a_neighbour(junk: bytes
         found += shared().execute(f"SELECT * FROM {relation}").fetchall()
     assert {ROWS[0], ROWS[1]} <= set(found)
     assert len(found) <= 3
+
+
+NESTED = (
+    b'{"user":{"id":"nested","a.b":1,"":{"x":2}},"user.id":"flat","list":[{"n":5},6],'
+    b'"back\\\\slash":3}\n{"user":"x"}\n{"user":null}\n{"user":["y"]}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("user.id", ["nested", None, None, None]),
+        (r"user\.id", ["flat", None, None, None]),
+        (r"user.a\.b", ["1", None, None, None]),
+        ("user..x", ["2", None, None, None]),
+        ("list.0.n", ["5", None, None, None]),
+        ("list.1", ["6", None, None, None]),
+        ("user.0", [None, None, None, "y"]),
+        (r"back\\slash", ["3", None, None, None]),
+        (r"back\slash", ["3", None, None, None]),
+        ("user.id.more", [None] * 4),
+        ("user.", ['{"x":2}', None, None, None]),
+        (".user", [None] * 4),
+    ],
+)
+def test_a_dot_is_a_path(name: str, values: list[str | None]) -> None:
+    assert path_values(name, Format()) == values
+
+
+def test_a_stream_that_was_launched_before_has_no_paths() -> None:
+    assert path_values("user.id", Format(rules=1)) == ["flat", None, None, None]
+    assert path_values(r"user\.id", Format(rules=1)) == [None] * 4
+
+
+def path_values(name: str, form: Format) -> list[str | None]:
+    found: list[str | None] = []
+    for relation in handed_over(shared(), JsonLines({name: "text"}, form), (name,), [NESTED]):
+        found += [v for (v,) in shared().execute(f"SELECT * FROM {relation}").fetchall()]
+    return found
+
+
+def test_an_id_in_a_path_has_one_form() -> None:
+    dialect = JsonLines({"user.id": "text id"}, raw=True)
+    lines = b'{"user":{"id":7}}\n{"user":{"id":7.0}}\n{"user":{"id":true}}\n{"user":{}}\n'
+    for relation in handed_over(shared(), dialect, ("user.id",), [lines]):
+        found = shared().execute(f"SELECT * FROM {relation}").fetchall()
+    assert found == [("7", "7"), ("7", "7.0"), (None, "true"), (None, None)]

@@ -1,34 +1,50 @@
-"""CSV, one event a line: RFC 4180 with commas, except that a newline always ends an event.
+"""CSV, one event a line: RFC 4180, except that a newline always ends an event.
 
-Commas inside quotes are masked before DuckDB splits a line at its commas; where the quotes of a
-line are not those of RFC 4180, the line counts nowhere.  A field that is empty is NULL.
+The delimiter and the quote are those of the plan: a comma and '"' if it has none.  Delimiters
+inside quotes are masked before DuckDB splits a line at its delimiters; where the quotes of a line
+are not those of RFC 4180, the line counts nowhere.  A field that is empty is NULL.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 
 import numpy as np
 
+from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.text import LINES, Dialect
 from ameles.connectors.typed import Typed, typed
 from ameles.core.exceptions import PlanError
+from ameles.measures.fields import literal
 
-_COMMA, _QUOTE, _NEWLINE = b',"\n'
+_NEWLINE = 10
 _MASK = 0  # no line has a NUL
-
-_FIELD = '("([^"]|"")*"|[^",]*)'
-_SOUND = f"'{_FIELD}(,{_FIELD})*'"
+_SPACES = "' ' || chr(9)"
 
 
 class CsvLines(Dialect):
-    """Lines of fields; the first line of a file names them, in any order."""
+    """Lines of fields; the plan or the first line of a file names them, in any order."""
 
-    header = True
+    def __init__(
+        self, columns: Mapping[str, str], form: Format = DEFAULT, *, raw: bool = False
+    ) -> None:
+        super().__init__(columns, form, raw=raw)
+        self.header = not form.header
 
     def names(self, first: str) -> tuple[str, ...]:
+        if self.form.header:
+            return self.form.header
         try:
-            fields = next(csv.reader([first], strict=True), [])
+            reader = csv.reader(
+                [first],
+                strict=True,
+                delimiter=self.form.delimiter,
+                quotechar=self.form.quote or None,
+                quoting=csv.QUOTE_MINIMAL if self.form.quote else csv.QUOTE_NONE,
+                skipinitialspace=self.form.strip,
+            )
+            fields = next(reader, [])
         except csv.Error:
             fields = []
         return tuple(name.strip() for name in fields)
@@ -41,43 +57,61 @@ class CsvLines(Dialect):
                     f"The file '{file}' {has} {name!r} in its first line.",
                     why="the first line of a CSV file names its columns, and the plan's are "
                     "read by name",
-                    tip=f"a first line such as {','.join(self.columns)}",
+                    tip=f"a first line such as {self.form.delimiter.join(self.columns)}; or "
+                    "delimiter, encoding or header in [stream], as the file is written",
                 )
 
     def prepared(self, chunk: bytes) -> tuple[bytes, bool]:
-        return (_masked(chunk), True) if b'"' in chunk else (chunk, False)
+        quote = self.form.quote.encode("ascii")
+        if not quote or quote not in chunk:
+            return chunk, False
+        return _masked(chunk, quote[0], ord(self.form.delimiter)), True
 
     def relation(self, names: tuple[str, ...], *, slower: bool) -> str:
         kept = "line <> ''"
         if slower:
-            kept += f" AND (NOT contains(line, '\"') OR regexp_full_match(line, {_SOUND}))"
-        split = f"SELECT string_split(line, ',') AS fields FROM {LINES} WHERE {kept}"
+            quote = literal(self.form.quote)
+            kept += f" AND (NOT contains(line, {quote}) OR regexp_full_match(line, {self._sound}))"
+        delimiter = literal(self.form.delimiter)
+        split = f"SELECT string_split(line, {delimiter}) AS fields FROM {LINES} WHERE {kept}"
         events = f"(SELECT fields FROM ({split}) WHERE len(fields) = {len(names)})"
-        return typed(
-            [
-                Typed(name, kind, _field(names.index(name) + 1, slower))
-                for name, kind in self.columns.items()
-            ],
-            events,
-        )
+        columns = [
+            Typed(name, kind, self._field(names.index(name) + 1, slower))
+            for name, kind in self.columns.items()
+        ]
+        return typed(columns, events, self.form, raw=self.raw)
+
+    @property
+    def _sound(self) -> str:
+        """SQL: the regular expression of a line whose quotes are sound."""
+        quote, delimiter = (f"\\x{{{ord(c):x}}}" for c in (self.form.quote, self.form.delimiter))
+        field = f"({quote}([^{quote}]|{quote}{quote})*{quote}|[^{quote}{delimiter}]*)"
+        if self.form.strip:
+            field = f"[ \\t]*{field}[ \\t]*"
+        return literal(f"{field}({delimiter}{field})*")
+
+    def _field(self, place: int, quoted: bool) -> str:
+        field = f"fields[{place}]"
+        if self.form.strip:
+            field = f"trim({field}, {_SPACES})"
+        if quoted:
+            quote, twice = literal(self.form.quote), literal(self.form.quote * 2)
+            inner = f"substring({field}, 2, length({field}) - 2)"
+            delimiter = literal(self.form.delimiter)
+            plain = f"replace(replace({inner}, {twice}, {quote}), chr({_MASK}), {delimiter})"
+            if self.form.strip:
+                plain = f"trim({plain}, {_SPACES})"
+            field = f"CASE WHEN starts_with({field}, {quote}) THEN {plain} ELSE {field} END"
+        return f"nullif({field}, '')"
 
 
-def _field(place: int, quoted: bool) -> str:
-    field = f"fields[{place}]"
-    if quoted:
-        inner = f"substring({field}, 2, length({field}) - 2)"
-        plain = f"replace(replace({inner}, '\"\"', '\"'), chr({_MASK}), ',')"
-        field = f"CASE WHEN starts_with({field}, '\"') THEN {plain} ELSE {field} END"
-    return f"nullif({field}, '')"
-
-
-def _masked(chunk: bytes) -> bytes:
-    """Commas after an odd number of quotes in their line, as NULs."""
+def _masked(chunk: bytes, quote: int, delimiter: int) -> bytes:
+    """Delimiters after an odd number of quotes in their line, as NULs."""
     held = np.frombuffer(chunk, dtype=np.uint8).copy()
-    quotes = np.cumsum(held == _QUOTE, dtype=np.int32)
+    quotes = np.cumsum(held == quote, dtype=np.int32)
     ends = np.flatnonzero(held == _NEWLINE)
     before = np.concatenate([[0], quotes[ends[:-1]]])  # in all earlier lines
     lengths = np.diff(ends, prepend=-1)
     inside = (quotes - np.repeat(before, lengths)) & 1 == 1
-    held[(held == _COMMA) & inside] = _MASK
+    held[(held == delimiter) & inside] = _MASK
     return held.tobytes()

@@ -1,10 +1,20 @@
-"""JSON Lines: an event is an object on a line of its own; a nested value is its JSON text."""
+r"""JSON Lines: an event is an object on a line of its own; a nested value is its JSON text.
+
+A dot in the name of a column goes into an object or a list; a key that has a dot itself is written
+with a backslash before it.  Streams that were launched before there were paths have none.
+
+>>> keys("user.id"), keys(r"user\.id"), keys(r"a\\.b")
+(['user', 'id'], ['user.id'], ['a\\', 'b'])
+"""
 
 from __future__ import annotations
+
+import re
 
 from ameles.connectors.identity import json_id
 from ameles.connectors.text import LINES, Dialect
 from ameles.connectors.typed import IDS, Typed, typed
+from ameles.core.rules import PATHS
 from ameles.measures.fields import literal
 
 
@@ -23,7 +33,7 @@ class JsonLines(Dialect):
         return chunk, False
 
     def relation(self, names: tuple[str, ...], *, slower: bool) -> str:
-        paths = ", ".join(_pointer(name) for name in self.columns)
+        paths = ", ".join(self._pointer(name) for name in self.columns)
         # The extraction fails on a line that is no JSON, and that line alone is then NULL.
         fields = f"TRY(json_extract_string(line, [{paths}]))"
         event = "starts_with(ltrim(line, ' ' || chr(9) || chr(13)), '{')"
@@ -31,13 +41,25 @@ class JsonLines(Dialect):
         for place, (name, kind) in enumerate(self.columns.items(), 1):
             field = f"fields[{place}]"
             if kind in IDS.values():  # the text alone does not tell 7 from "7" or true
-                wanted.append(f"TRY(json_type(line, {_pointer(name)})) AS type_{place}")
+                wanted.append(f"TRY(json_type(line, {self._pointer(name)})) AS type_{place}")
                 field = json_id(f"type_{place}", field)
-            columns.append(Typed(name, kind, field))
+            columns.append(Typed(name, kind, field, written=f"fields[{place}]"))
         split = f"SELECT {', '.join(wanted)} FROM {LINES} WHERE {event}"
-        return typed(columns, f"(SELECT * FROM ({split}) WHERE fields IS NOT NULL)")
+        events = f"(SELECT * FROM ({split}) WHERE fields IS NOT NULL)"
+        return typed(columns, events, self.form, raw=self.raw)
+
+    def _pointer(self, name: str) -> str:
+        """A JSON pointer in SQL, in which a name may have any character."""
+        path = keys(name) if self.form.rules >= PATHS else [name]
+        return literal("".join("/" + key.replace("~", "~0").replace("/", "~1") for key in path))
 
 
-def _pointer(name: str) -> str:
-    """A JSON pointer in SQL, in which a name may have any character."""
-    return literal("/" + name.replace("~", "~0").replace("/", "~1"))
+def keys(name: str) -> list[str]:
+    """The keys that lead to a column, from the outside in; a backslash takes a dot as it is."""
+    path = [""]
+    for part in re.findall(r"\\[.\\]|.", name, re.DOTALL):
+        if part == ".":
+            path.append("")
+        else:
+            path[-1] += part[-1]
+    return path

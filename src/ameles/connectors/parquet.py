@@ -13,12 +13,15 @@ import duckdb
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
 from ameles.connectors.file_identity import Present, present
+from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.identity import WHOLE_TYPES, parquet_id
 from ameles.connectors.marks import Mark
+from ameles.connectors.parquet_types import check_type
 from ameles.connectors.same_files import SameFiles, opened, readable, replaced, settled
 from ameles.connectors.source import Found, Reading, Source, find_files
 from ameles.connectors.typed import IDS, Typed, typed
 from ameles.core.exceptions import PlanError
+from ameles.core.rules import SCHEMA
 from ameles.measures.fields import identifier, literal
 
 _MEMORY = 256 << 20  # to look into a footer
@@ -34,17 +37,26 @@ class ParquetSource(Source):
         base: Path,
         columns: Mapping[str, str],
         declarations: Declarations = NOTHING,
+        form: Format = DEFAULT,
+        *,
+        raw: bool = False,
     ) -> None:
         self._pattern = pattern
         self._base = base
         self._columns = columns
+        self._form = form
+        self._raw = raw
         self._same = SameFiles("parquet", declarations, fits=Mark.fits_parquet)
 
     def names(self) -> tuple[str, ...]:
         return settled(self._files, self._common_names)
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
-        found = [[*_types(file.file)] for file in files]
+        found = []
+        for file in files:
+            types = _types(file.file)
+            self._check(types, file.file.name)
+            found.append([*types])
         if not found:
             return ()
         everywhere = set(found[0]).intersection(*found[1:])
@@ -88,24 +100,30 @@ class ParquetSource(Source):
         alike: dict[tuple[tuple[str, str], ...], list[Found]] = {}
         for file, _ in fresh:
             types = _types(file)
-            missing = [name for name in self._columns if name not in types]
-            if missing:
-                raise PlanError(
-                    f"The file '{file.name}' has no column {missing[0]!r}.",
-                    why="the plan's columns are read by name",
-                    tip="a file with all of the plan's columns",
-                )
+            self._check(types, file.name)
             alike.setdefault(tuple(types.items()), []).append(file)
         return [self._relation(files, dict(types)) for types, files in alike.items()]
+
+    def _check(self, types: Mapping[str, str], file: str) -> None:
+        """Refuse a file that lacks a column of the plan, or has it in a type that cannot be it."""
+        for name, kind in self._columns.items():
+            if name not in types:
+                raise PlanError(
+                    f"The file '{file}' has no column {name!r}.",
+                    why="the plan's columns are read by name",
+                    tip=f"a file with all of the plan's columns; it has {', '.join([*types][:20])}",
+                )
+            if self._form.rules >= SCHEMA:
+                check_type(name, kind, types[name], self._form, file)
 
     def _relation(self, files: list[Found], types: Mapping[str, str]) -> str:
         columns = []
         for name, kind in self._columns.items():
-            given, held = identifier(name), types[name]
+            given, held, written = identifier(name), types[name], identifier(name)
             if kind in IDS.values() and not (kind == IDS["integer"] and held in WHOLE_TYPES):
                 given, held = parquet_id(given, held, files[0].name, name), "VARCHAR"
-            columns.append(Typed(name, kind, given, held))
-        return typed(columns, _scan(files))
+            columns.append(Typed(name, kind, given, held, written))
+        return typed(columns, _scan(files), self._form, raw=self._raw)
 
 
 class ParquetReading(Reading):

@@ -17,7 +17,9 @@ from pathlib import Path
 
 import duckdb
 
+from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations
+from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.typed import check_kinds
 from ameles.core.exceptions import PlanError
 
@@ -104,29 +106,31 @@ def open_source(
     waiting: bool = False,
     take_last: bool = False,
     declarations: Declarations = NOTHING,
+    form: Format = DEFAULT,
+    raw: bool = False,
 ) -> Source:
     """The source that a plan names; ``columns`` are its columns with their kinds.
 
     ``waiting`` says that its files may still be to come, ``take_last`` that a last line counts
-    without its newline, and ``declarations`` what files are that cannot be told.
+    without its newline, ``declarations`` what files are that cannot be told, and ``form`` how they
+    are written.  With ``raw``, its relations also have the text of each column as it was given,
+    for the owner of the data (``typed.given_name``).
     """
     # Here, because the files of this package that implement a source import this one.
     from ameles.connectors.csv_lines import CsvLines
     from ameles.connectors.json_lines import JsonLines
     from ameles.connectors.parquet import ParquetSource
-    from ameles.connectors.text import TextSource
+    from ameles.connectors.text import Dialect, TextSource
 
     check_kinds(columns)
-    # "events.csv*" also matches what events.csv is renamed to when it is rotated
-    ending = Path(text.rstrip("*.")).suffix.lower()
     source: Source
-    match ending:
-        case ".csv":
-            source = TextSource(text, base, CsvLines(columns), declarations, take_last=take_last)
-        case ".jsonl" | ".ndjson":
-            source = TextSource(text, base, JsonLines(columns), declarations, take_last=take_last)
-        case ".parquet":
-            source = ParquetSource(text, base, columns, declarations)
+    match None if is_compressed(text.rstrip("*.")) else kind_of(text):
+        case "csv" | "jsonl" as kind:
+            dialects: dict[str, type[Dialect]] = {"csv": CsvLines, "jsonl": JsonLines}
+            dialect = dialects[kind](columns, form, raw=raw)
+            source = TextSource(text, base, dialect, declarations, take_last=take_last)
+        case "parquet":
+            source = ParquetSource(text, base, columns, declarations, form, raw=raw)
         case _:
             raise PlanError(
                 f"The source {text!r} is of no kind that Ameles can read.",

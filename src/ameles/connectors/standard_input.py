@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 import duckdb
 
 from ameles.connectors.csv_lines import CsvLines
+from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.json_lines import JsonLines
 from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, text
 from ameles.connectors.source import Reading
 from ameles.connectors.text import Dialect, handed_over
 from ameles.core import codec
 
-FORMATS: dict[str, type[Dialect]] = {"csv": CsvLines, "jsonl": JsonLines}
+DIALECTS: dict[str, type[Dialect]] = {"csv": CsvLines, "jsonl": JsonLines}
 PIECE = 1 << 20  # bytes that are read at a time at the most
 POSITION = codec.write("position", 1, {"kind": "standard input"})
 
@@ -26,9 +27,15 @@ POSITION = codec.write("position", 1, {"kind": "standard input"})
 class StandardInput:
     """Lines of a descriptor, as they come; the first line names the columns of CSV."""
 
-    def __init__(self, form: str, columns: Mapping[str, str], descriptor: int = 0) -> None:
-        self._dialect = FORMATS[form](columns)
-        self._names: tuple[str, ...] = () if self._dialect.header else tuple(columns)
+    def __init__(
+        self,
+        kind: str,
+        columns: Mapping[str, str],
+        descriptor: int = 0,
+        form: Format = DEFAULT,
+    ) -> None:
+        self._dialect = DIALECTS[kind](columns, form)
+        self._names = () if self._dialect.header else self._dialect.names("")
         self._descriptor = descriptor
 
     def pieces(self) -> Iterator[bytes]:

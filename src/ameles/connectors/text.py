@@ -16,6 +16,7 @@ from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.duck import quiet
 from ameles.connectors.durable import SPAN
 from ameles.connectors.file_identity import Present, born, present
+from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, blocks, chunks, text
 from ameles.connectors.marks import Mark, last_newline
 from ameles.connectors.same_files import (
@@ -38,8 +39,12 @@ class Dialect(ABC):
 
     header: bool  # the first line of a file names its columns
 
-    def __init__(self, columns: Mapping[str, str]) -> None:
+    def __init__(
+        self, columns: Mapping[str, str], form: Format = DEFAULT, *, raw: bool = False
+    ) -> None:
         self.columns = columns
+        self.form = form
+        self.raw = raw  # relations also have what was given, under given_name
 
     @abstractmethod
     def names(self, first: str) -> tuple[str, ...]:
@@ -92,7 +97,7 @@ class TextSource(Source):
 
     def names(self) -> tuple[str, ...]:
         if not self._dialect.header:
-            return tuple(self._dialect.columns)
+            return self._dialect.names("")
         return settled(self._files, self._common_names)
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
@@ -172,7 +177,7 @@ class TextSource(Source):
         first = head[: head.find(b"\n") + 1] or head
         mark = len(BYTE_ORDER_MARK) if first.startswith(BYTE_ORDER_MARK) else 0
         if not self._dialect.header:
-            return tuple(self._dialect.columns), mark
+            return self._dialect.names(""), mark
         line = text(first[mark:]).rstrip("\r\n")
         sound = line and len(first) <= LONGEST
         return self._dialect.names(line) if sound else (), len(first)

@@ -5,10 +5,15 @@ before could be taken for a new one, and an event could count that did not count
 rules are for new streams, and a stream that was launched goes on under its own.
 
     1   as in stores of the versions 1 and 2
-    2   ids of users have one canonical form; weights are clamped; times are read as ISO 8601 says
+    2   ids of users have one canonical form; weights are clamped; times are read as ISO 8601 says;
+        a dot in the name of a column of JSON is a path
 """
 
 from __future__ import annotations
 
 FIRST = 1
 CURRENT = 2
+# From these on:
+ISO = 2  # all of ISO 8601 is read
+PATHS = 2  # a dot in the name of a column of JSON is a path
+SCHEMA = 2  # a Parquet column whose type cannot be its kind is refused

@@ -154,7 +154,7 @@ class Engine:
     def standard_input(self) -> StandardInput:
         """Lines as they come."""
         stream = self.plan.stream
-        return StandardInput(stream.format, self.plan.kinds, STANDARD_INPUT)
+        return StandardInput(stream.format, self.plan.kinds, STANDARD_INPUT, self.plan.form)
 
     def _outlets(self, identity: UUID) -> Outlets:
         genuine = self._noise is None or self._noise.genuine

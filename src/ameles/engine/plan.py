@@ -33,6 +33,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ameles.connectors.format import Format
 from ameles.connectors.typed import IDS, WEIGHT
 from ameles.core.guarantee import Unit
 from ameles.core.loss import Approx, Loss, Pure
@@ -87,6 +88,11 @@ class Plan:
             if self.stream.weight is not None:
                 kinds[self.stream.weight] = WEIGHT
         return kinds
+
+    @property
+    def form(self) -> Format:
+        """How the source is written, under the rules of the stream."""
+        return self.stream.form(self.rules)
 
     def window(self, release: Measure) -> int | None:
         """The steps that a release is about; None: all so far."""

@@ -12,9 +12,16 @@ from ameles.engine.plan import Plan
 
 
 def plan_source(
-    plan: Plan, *, waiting: bool = False, declarations: Declarations = NOTHING
+    plan: Plan,
+    *,
+    waiting: bool = False,
+    declarations: Declarations = NOTHING,
+    raw: bool = False,
 ) -> Source:
-    """The files of a plan, with its columns in them; ``waiting``: they may be still to come."""
+    """The files of a plan, with its columns in them; ``waiting``: they may be still to come.
+
+    With ``raw`` its relations also have what was given, for the owner of the data.
+    """
     stream = plan.stream
     source = open_source(
         stream.source,
@@ -23,6 +30,8 @@ def plan_source(
         waiting=waiting,
         take_last=stream.last_line == "take",
         declarations=declarations,
+        form=plan.form,
+        raw=raw,
     )
     names = source.names() or tuple(stream.columns)  # none: no file is there yet
     missing = [name for name in stream.columns if name not in names]

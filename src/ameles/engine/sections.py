@@ -13,9 +13,9 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER, Unit, user_window
 from ameles.engine.clock import Clock
 from ameles.engine.durations import Duration
+from ameles.engine.format_fields import FormatFields, Kind
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
 
-Kind = Literal["text", "integer", "number", "boolean", "timestamp"]
 MOST_STEPS = 1 << 40
 MOST_RESTARTS = 100
 
@@ -47,15 +47,12 @@ Instant = Annotated[datetime, BeforeValidator(_instant)]
 Length = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)]
 
 
-class StreamSection(Section):
-    """``[stream]``: where the events are, and the public clock."""
+class StreamSection(FormatFields):
+    """``[stream]``: where the events are, how they are written, and the public clock."""
 
     name: Name
-    source: str = Field(min_length=1)
-    format: Literal["csv", "jsonl"] = "csv"  # of standard input
     last_line: Literal["wait", "take"] = "wait"
     time: Column | None = None
-    columns: dict[Column, Kind] = Field(min_length=1)
     weight: Column | None = None
     start: Instant
     every: Length

@@ -1,0 +1,116 @@
+"""The keys of ``[stream]`` that say what the source has and how it is written; none is guessed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from ameles.connectors.format import Format, kind_of
+from ameles.connectors.time_format import check_time_format
+from ameles.core.exceptions import PlanError
+from ameles.measures.fields import Column, Section, problem
+
+Kind = Literal["text", "integer", "number", "boolean", "timestamp"]
+_OF_CSV = ("delimiter", "quote", "decimal", "header", "strip")
+_MOST_NAMES = 10_000
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    """One pattern or several."""
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        raise problem(
+            "It must be a pattern in quotes, or a list of them.", tip='time_format = "%d.%m.%Y"'
+        )
+    try:
+        check_time_format(listed)
+    except PlanError as refusal:
+        raise problem(refusal.what, why=refusal.why, tip=refusal.tip) from None
+    return tuple(listed)
+
+
+def _names(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+Patterns = Annotated[tuple[str, ...], BeforeValidator(_patterns)]
+Names = Annotated[tuple[Column, ...], BeforeValidator(_names)]
+
+
+class FormatFields(Section):
+    """The source, its columns, and their format."""
+
+    source: str = Field(min_length=1)
+    format: Literal["csv", "jsonl"] = "csv"  # of standard input
+    columns: dict[Column, Kind] = Field(min_length=1)
+    time_format: Patterns | None = None
+    delimiter: str = ","
+    quote: str = '"'
+    decimal: Literal[".", ","] = "."
+    header: Names | None = Field(default=None, min_length=1, max_length=_MOST_NAMES)
+    strip: bool = False
+
+    @field_validator("delimiter", "quote")
+    @classmethod
+    def _one_character(cls, value: str, info: Any) -> str:
+        if not value and info.field_name == "quote":
+            return value
+        if len(value) != 1 or not value.isascii() or value.isalnum() or value in "\0\r\n":
+            raise problem(
+                "It must be one character: neither a letter nor a digit, nor the end of a line.",
+                tip='delimiter = ";", or "\\t" for a tab'
+                if info.field_name == "delimiter"
+                else 'quote = "\'", or "" if there are none',
+            )
+        return value
+
+    @field_validator("header")
+    @classmethod
+    def _different(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        twice = [name for name in names or () if (names or ()).count(name) > 1]
+        if twice:
+            raise problem(f"It has the name '{twice[0]}' twice.", tip="each name once")
+        return names
+
+    @model_validator(mode="after")
+    def _fits_its_source(self) -> FormatFields:
+        kind = self.format if self.source == "-" else kind_of(self.source)
+        given = [name for name in _OF_CSV if getattr(self, name) != _DEFAULTS[name]]
+        if kind not in ("csv", None) and given:
+            raise problem(
+                f"{', '.join(given)} {'goes' if len(given) == 1 else 'go'} with CSV alone.",
+                why="the source is told by its ending, or for standard input by format",
+                tip="leave it out",
+            )
+        if self.delimiter == self.quote:
+            raise problem("delimiter and quote are the same.", tip='delimiter = ";"')
+        missing = [name for name in self.columns if name not in (self.header or self.columns)]
+        if missing:
+            raise problem(
+                f"header has no column '{missing[0]}'.",
+                why="columns are found by their names, and header has them in the order of the "
+                "file",
+                tip="header with the names of all columns of the file",
+            )
+        if self.time_format and "timestamp" not in self.columns.values():
+            raise problem(
+                "time_format is for columns that are timestamp, and there is none.",
+                tip="leave it out",
+            )
+        return self
+
+    def form(self, rules: int) -> Format:
+        """How the source is written, for a stream that reads by these rules."""
+        return Format(
+            time_format=self.time_format or (),
+            delimiter=self.delimiter,
+            quote=self.quote,
+            decimal=self.decimal,
+            header=self.header or (),
+            strip=self.strip,
+            rules=rules,
+        )
+
+
+_DEFAULTS = {name: field.default for name, field in FormatFields.model_fields.items()}
