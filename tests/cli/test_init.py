@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ameles.cli.init import plan_text
+from ameles.connectors.source import find_files
 from ameles.engine.plan import read_plan, read_plan_text
 from ameles.simulate import season, write_parquet
 from tests.cli.conftest import Program
@@ -204,3 +205,96 @@ def test_any_column_name_makes_a_plan() -> None:
     plan = read_plan_text(plan_text("x.csv", "x", answers, ['"', "\\"], others=("a\x7fb", strange)))
     assert plan.stream.time == strange
     assert plan.releases[0].keys == ('"', "\\")
+
+
+CANARY = "canary"
+
+
+class TestFirstLines:
+    """No value of an event is shown, and no file is taken for what it is not."""
+
+    @pytest.mark.parametrize(
+        "first",
+        [
+            f"2026-01-01T10:00:00Z,{CANARY},north",
+            f"1767261600,{CANARY},north",
+            f"{CANARY},22.01.2020,north",
+            f"{CANARY},1 Jan 2026,true",
+            f"{CANARY},{CANARY},10:30",
+            f'"{CANARY}",,"2026-01-01"',
+            f"{CANARY}@example.org,yes",
+            f"2026-01-01,{CANARY}\xa0\ufffd",
+            "x" * 70 + f",{CANARY}",
+        ],
+    )
+    def test_an_event_is_not_shown(
+        self, ameles: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, first: str
+    ) -> None:
+        (folder / "bare.csv").write_text(f"{first}\n{first}\n", encoding="utf-8")
+        for arguments in (options(), options(time=None), options(time="wen")):
+            answer(monkeypatch, "", "when", "who")
+            ended = ameles("init", "bare.csv", *arguments)
+            assert ended.code == 2
+            assert ended.out == ""
+            assert CANARY not in ended.err
+            assert "2026" not in ended.err
+            assert "looks like an event" in ended.err
+            assert 'header = ["reported_at", "region"]' in ended.err
+            assert not (folder / "ameles.toml").exists()
+
+    def test_an_odd_name_is_no_obstacle(self, ameles: Program, folder: Path) -> None:
+        (folder / "odd.csv").write_text("when,2020,canary\n", encoding="utf-8")
+        given = options(user="", by="2020", max_per_step=None, max_steps=None)
+        ended = ameles("init", "odd.csv", *given)
+        assert ended.code == 0, ended.err
+        assert CANARY not in ended.err + (folder / "ameles.toml").read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize(
+        ("delimiter", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")]
+    )
+    def test_other_delimiters(
+        self, ameles: Program, folder: Path, delimiter: str, name: str
+    ) -> None:
+        (folder / "other.csv").write_text(f"when{delimiter}{CANARY}\n", encoding="utf-8")
+        ended = ameles("init", "other.csv", *options())
+        assert ended.code == 2
+        assert f"has {name} and no commas" in ended.err
+        assert CANARY not in ended.err
+
+    def test_folders_and_patterns(self, ameles: Program, folder: Path) -> None:
+        (folder / "logs").mkdir()
+        for number in (1, 2):
+            (folder / "logs" / f"{number}.csv").write_text(HEADER, encoding="utf-8")
+        ended = ameles("init", "logs", *options())
+        assert ended.code == 2
+        assert "'logs' is a folder." in ended.err
+        assert "try: ameles init 'logs/*.csv'" in ended.err
+        (folder / "plans").mkdir()
+        ended = ameles("init", "logs/*.csv", "--output", "plans/a.toml", *options())
+        assert ended.code == 0, ended.err
+        plan = read_plan(folder / "plans" / "a.toml")
+        assert (plan.stream.source, plan.stream.name) == ("../logs/*.csv", "stream")
+        assert len(find_files(plan.stream.source, plan.base)) == 2
+        assert ameles("plan", "plans/a.toml").code == 0
+        assert ameles("init", "logs/*.jsonl", "--output", "b.toml", *options()).code == 2
+
+    @pytest.mark.parametrize(
+        ("first", "what"),
+        [
+            (b"\x1f\x8b\x08", "compressed with gzip"),
+            (b"(\xb5/\xfd", "compressed with zstd"),
+            (b"BZh91AY", "compressed with bzip2"),
+            (b"PK\x03\x04", "an archive"),
+            (b"PAR1", "is Parquet"),
+            ("\ufeffwhen,who".encode("utf-16-le"), "in UTF-16"),
+        ],
+    )
+    def test_files_that_are_something_else(
+        self, ameles: Program, folder: Path, first: bytes, what: str
+    ) -> None:
+        for name in ("guests.csv", "guests.jsonl"):
+            (folder / name).write_bytes(first + b"canary\n")
+            ended = ameles("init", name, *options())
+            assert ended.code == 2
+            assert what in ended.err
+            assert CANARY not in ended.err

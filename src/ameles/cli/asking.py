@@ -18,10 +18,14 @@ Check = Callable[[str], object]
 
 
 class Asking:
-    """Answers about a file with these columns; none known means that any may be named."""
+    """Answers about a file with these columns; none known means that any may be named.
 
-    def __init__(self, names: Sequence[str]) -> None:
+    ``hidden`` is the refusal of a column that is not there, if the names must not be shown.
+    """
+
+    def __init__(self, names: Sequence[str], hidden: BadInput | None = None) -> None:
         self.names = names
+        self._hidden = hidden
 
     def text(
         self,
@@ -50,6 +54,8 @@ class Asking:
             if not answer and default is None:
                 raise BadInput("A column must be named.", tip=self._some())
             if answer and self.names and answer not in self.names:
+                if self._hidden is not None:
+                    raise self._hidden
                 raise BadInput(f"The file has no column {answer[:64]!r}.", tip=self._some())
 
         return self.text(question, given, default, check)
@@ -107,7 +113,8 @@ class Asking:
         return listed(self.text(f"{question} (with commas)", given, None, check))
 
     def _some(self) -> str:
-        return f"one of {', '.join(self.names)}" if self.names else ""
+        shown = self.names and self._hidden is None
+        return f"one of {', '.join(self.names)}" if shown else "a name as in the first line"
 
 
 def _answer(question: str, default: str | None) -> str:

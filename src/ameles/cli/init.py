@@ -6,6 +6,7 @@ data says is not.
 
 from __future__ import annotations
 
+import glob
 import os
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,13 @@ from typing import Annotated
 import typer
 
 from ameles.cli.asking import Asking
+from ameles.cli.first_line import (
+    check_beginning,
+    check_commas,
+    files_of,
+    looks_like_names,
+    without_names,
+)
 from ameles.cli.plans import DEFAULT
 from ameles.connectors.source import open_source
 from ameles.core.exceptions import BadInput
@@ -23,9 +31,10 @@ KINDS = ("text", "integer", "number", "boolean", "timestamp")
 
 def init(
     source: Annotated[
-        Path,
+        str,
         typer.Argument(
-            help="A file of events: csv, jsonl or parquet.", metavar="FILE", readable=False
+            help="A file of events: csv, jsonl or parquet; or a pattern such as 'logs/*.csv'.",
+            metavar="FILE",
         ),
     ],
     output: Annotated[
@@ -70,7 +79,8 @@ def init(
 ) -> None:
     """Write a plan for a file.
 
-    Only the names of the columns are read from it.  What is not given is asked.
+    Only the names of the columns are read from it, and shown if they look like names.  What is
+    not given is asked.
     """
     if output.exists():
         raise BadInput(
@@ -78,12 +88,10 @@ def init(
             why="a plan of a launched stream must stay as it is",
             tip="--output with another name, or move it away",
         )
-    if not source.is_file():
-        raise BadInput(f"There is no file '{source}'.", tip="a file of events, as in visits.csv")
-    names = open_source(source.name, {}, source.parent).names()
-    if names:
+    names, shown = _columns(source)
+    if shown:
         typer.echo(f"Columns: {', '.join(names)}", err=True)
-    ask = Asking(names)
+    ask = Asking(names, hidden=None if shown or not names else without_names(source))
     answers: dict[str, str] = {"time": ask.column("Which column is the time of an event?", time)}
     answers["user"] = ask.column(
         "Which column tells users apart? (empty: only single events are protected)", user, ""
@@ -104,8 +112,13 @@ def init(
     answers["by"] = ask.column("Count by which column? (empty: all together)", by, "")
     declared = ask.keys(f"Which keys of '{answers['by']}' are public?", keys, asked=answers["by"])
     answers["epsilon"] = ask.number("Which privacy loss, epsilon, in all?", epsilon, "1.0")
-    place = os.path.relpath(source.resolve(), output.parent.resolve())
-    text = plan_text(place, _name(source.stem), answers, declared, others=names)
+    text = plan_text(
+        place_of(source, output.parent),
+        _name(Path(source).name.partition(".")[0]),
+        answers,
+        declared,
+        others=names if shown else (),
+    )
     read_plan_text(text, base=output.parent)  # all problems, before anything is written
     try:
         with output.open("x", encoding="utf-8") as file:
@@ -117,6 +130,30 @@ def init(
         ) from None
     same = output == DEFAULT
     typer.echo(f"Wrote {output}. Next: ameles plan{'' if same else f' {output}'}", err=True)
+
+
+def _columns(source: str) -> tuple[tuple[str, ...], bool]:
+    """The columns of a source, and whether they may be shown."""
+    for file in files_of(source):
+        check_beginning(file, file.suffix.lower())
+    names = open_source(source, {}, Path()).names()
+    if Path(source.rstrip("*.")).suffix.lower() != ".csv":
+        return names, bool(names)  # of a schema
+    check_commas(names, source)
+    shown = bool(names) and looks_like_names(names)
+    if not shown:
+        typer.echo(
+            f"The first line of '{source}' looks like an event, so it is not shown.", err=True
+        )
+    return names, shown
+
+
+def place_of(source: str, folder: Path) -> str:
+    """A path or pattern as a plan in a folder names it."""
+    first, rest = Path(source), list[str]()
+    while glob.has_magic(str(first)) and not first.exists():
+        first, rest = first.parent, [first.name, *rest]
+    return os.path.join(os.path.relpath(first.resolve(), folder.resolve()), *rest)
 
 
 def plan_text(

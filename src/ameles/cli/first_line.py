@@ -1,0 +1,114 @@
+"""The first line of a file, for ``ameles init``: shown only if it names columns.
+
+A file without names begins with an event, and no value of an event is ever shown.  So names are
+shown if none of them looks like a value; otherwise whoever knows a name of a column says it.
+
+>>> looks_like_names(["reported_at", "region", "age group", "n"])
+True
+>>> [looks_like_names(["who", field]) for field in ("2026-01-01", "17", "", "true", "a@b.c", "who")]
+[False, False, False, False, False, False]
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ameles.core.exceptions import BadInput
+
+_LONGEST = 64
+_WORDS = {"true", "false", "t", "f", "yes", "no", "null", "none", "nan", "na", "n/a"}
+_BEGINNINGS = {
+    b"\x1f\x8b": "compressed with gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"BZh": "compressed with bzip2",
+    b"PK\x03\x04": "an archive, as spreadsheets are",
+    b"PAR1": "Parquet",
+    b"SQLite format 3": "a database",
+    b"\xff\xfe": "in UTF-16",
+    b"\xfe\xff": "in UTF-16",
+}
+
+
+def looks_like_names(fields: Sequence[str]) -> bool:
+    """Whether no field of a line looks like a value; one that does may be a name all the same."""
+    different = {field.casefold() for field in fields}
+    return len(different) == len(fields) and not any(_is_value(field) for field in fields)
+
+
+def _is_value(field: str) -> bool:
+    numbers = re.findall(r"\d+", field)
+    return (
+        not any(letter.isalpha() for letter in field)
+        or len(field) > _LONGEST
+        or not field.isprintable()
+        or field.casefold() in _WORDS
+        or "@" in field
+        or "�" in field
+        or field[0].isdigit()
+        or len(numbers) > 1
+        or sum(map(len, numbers)) > 3
+    )
+
+
+def check_beginning(file: Path, ending: str) -> None:
+    """Refuses a file that is not what its ending says, by its first bytes."""
+    try:
+        with file.open("rb") as opened:
+            first = opened.read(16)
+    except OSError:
+        return  # told by whoever reads it
+    for beginning, what in _BEGINNINGS.items():
+        if first.startswith(beginning) and ending in (".csv", ".jsonl", ".ndjson"):
+            raise BadInput(
+                f"'{file}' is {what}, and its name ends in {ending}.",
+                why="the kind of a file is told by the ending of its name",
+                tip="the name that it should have, or a text in UTF-8",
+            )
+
+
+def check_commas(fields: Sequence[str], file: str) -> None:
+    """Refuses a first line that is one field with another delimiter in it."""
+    if len(fields) == 1:
+        for delimiter, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+            if delimiter in fields[0]:
+                raise BadInput(
+                    f"The first line of '{file}' has {name} and no commas.",
+                    why="the fields of a CSV file are told apart by commas, unless the plan says "
+                    "otherwise",
+                    tip=f'commas, or a plan with delimiter = "{delimiter}" in [stream]'.replace(
+                        "\t", "\\t"
+                    ),
+                )
+
+
+def without_names(file: str) -> BadInput:
+    """The refusal of a file whose first line is an event."""
+    return BadInput(
+        f"The first line of '{file}' does not name this column, and looks like an event.",
+        why="the columns of a CSV file are found by their names in its first line; what is in "
+        "that line is not shown",
+        tip='a first line such as reported_at,region; or header = ["reported_at", "region"] in '
+        "the plan",
+    )
+
+
+def files_of(source: str) -> list[Path]:
+    """The files that a path or a pattern names; a folder is refused with the pattern to write."""
+    path = Path(source)
+    if path.is_dir():
+        endings = (".csv", ".jsonl", ".ndjson", ".parquet")
+        there = sorted({file.suffix for file in path.iterdir() if file.suffix in endings})
+        raise BadInput(
+            f"'{source}' is a folder.",
+            why="a source is a file, or a pattern that says which files of a folder are meant",
+            tip=f"ameles init '{path / ('*' + (there[0] if there else '.csv'))}'",
+        )
+    found = [path] if path.is_file() or not glob.has_magic(source) else []
+    found += [Path(name) for name in sorted(glob.glob(source, recursive=True)) if not found]
+    files = [file for file in found if file.is_file()]
+    if not files:
+        raise BadInput(f"There is no file '{source}'.", tip="a file of events, as in visits.csv")
+    return files
