@@ -12,6 +12,7 @@ from ameles.core.exceptions import (
     NoCopy,
     PlanError,
     RunSpent,
+    SourceUnreadable,
     StoreRefused,
 )
 from ameles.core.guarantee import (
@@ -120,6 +121,7 @@ __all__ = [
     "SiblingsCounter",
     "SimpleOneCounter",
     "SimpleTwoCounter",
+    "SourceUnreadable",
     "SparseVector",
     "StoreRefused",
     "ToeplitzCounter",

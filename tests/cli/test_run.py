@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ameles.cli.run import cut_off
 from ameles.core.exceptions import BadInput
 from ameles.engine.plan import read_plan
 from tests.cli.conftest import Program
+from tests.connectors.following import locked
 
 
 def change(old: str, new: str, file: str = "ameles.toml") -> None:
@@ -179,3 +181,37 @@ def test_no_row_is_ever_repeated(fresh: Path, ameles: Program) -> None:
     assert canary not in everything
     assert canary not in (fresh / "releases.csv").read_text(encoding="utf-8")
     assert canary.encode() not in (fresh / "flu.db").read_bytes()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_file_that_cannot_be_read_is_named_and_stops_no_other(ameles: Program) -> None:
+    change('source = "visits.csv"', 'source = "*visits.csv"')
+    Path("a-visits.csv").write_text("other,columns\n1,2\n", encoding="utf-8")
+    ran = ameles("run", "--until", "2025-10-11")
+    assert ran.code == 1
+    assert "warning[plan]: The file 'a-visits.csv' has no column" in ran.err
+    assert "10 steps were released" in ran.err
+    Path("a-visits.csv").unlink()
+    assert ameles("run", "--until", "2025-10-12").code == 0
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_source_of_which_nothing_can_be_read_is_no_error_of_usage(ameles: Program) -> None:
+    with locked(Path("visits.csv")):
+        ran = ameles("run", "--until", "2025-10-11")
+    assert ran.code == 1
+    assert ran.err.endswith("it is taken as soon as it can be read\n")
+    assert "error[source]: The file 'visits.csv' cannot be read." in ran.err
+    assert "Launched stream" in ameles("run", "--until", "2025-10-11").err, "nothing was spent"
+
+
+@pytest.mark.usefixtures("fresh")
+def test_the_owner_says_what_a_restored_file_is(ameles: Program) -> None:
+    assert ameles("run", "--until", "2025-10-11").code == 0
+    shutil.copy("visits.csv", "copy")
+    Path("copy").replace("visits.csv")
+    refused = ameles("run", "--until", "2025-10-12")
+    assert refused.code == 4
+    assert "ameles run --same-file 'visits.csv'" in refused.err
+    assert ameles("run", "--until", "2025-10-12", "--same-file", "visits.csv").code == 0
+    assert ameles("run", "--until", "2025-10-13").code == 0

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.source import Source, open_source
@@ -71,3 +76,18 @@ def write(folder: Path, name: str, *lines: bytes) -> Path:
 def append(file: Path, *lines: bytes) -> None:
     with file.open("ab") as more:
         more.write(b"".join(lines))
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """A file that may not be opened, by root neither."""
+    real = Path.open
+
+    def refusing(path: Path, *rest: Any, **options: Any) -> Any:
+        if path.exists() and os.path.samefile(path, file):
+            raise PermissionError
+        return real(path, *rest, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "open", refusing)
+        yield

@@ -10,7 +10,7 @@ import pytest
 
 from ameles.connectors.declarations import Declarations
 from ameles.connectors.source import Source, open_source
-from ameles.core.exceptions import PlanError, StoreRefused
+from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused
 from tests.connectors.reading import rows, rows_of
 
 COLUMNS = {"at": "timestamp", "n": "integer", "name": "text"}
@@ -78,13 +78,13 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_parquet_or_lacks_a_column_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_text(CANARY)
-    with pytest.raises(PlanError, match="cannot be read as Parquet") as caught:
+    with pytest.raises(SourceUnreadable, match="cannot be read as Parquet") as caught:
         source(tmp_path).names()
     assert CANARY not in str(caught.value)
     with duckdb.connect() as duck:
         duck.execute(f"COPY (SELECT 1 AS n) TO '{tmp_path / 'a.parquet'}'")
-    with pytest.raises(PlanError, match="has no column 'at'"):
-        source(tmp_path).reading(None)
+    (problem,) = source(tmp_path).reading(None).problems
+    assert "has no column 'at'" in str(problem)
 
 
 def test_a_name_that_duckdb_would_take_for_a_pattern_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ameles.connectors import lines
 from ameles.connectors.duck import connect
 from ameles.connectors.source import Found, Source, open_source
-from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
+from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable, StoreRefused
 from tests.connectors.reading import rows, rows_of
 
 COLUMNS = {"name": "text", "n": "integer"}
@@ -146,9 +146,10 @@ def test_every_file_must_have_the_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(HEADER)
     (tmp_path / "b.csv").write_bytes(b"name,m\nx,1\n")
     with pytest.raises(PlanError, match=r"'b.csv' has no column 'n'"):
-        source(tmp_path, "*.csv").names()
-    with pytest.raises(PlanError, match=r"'b.csv' has no column 'n'"):
-        source(tmp_path, "*.csv").reading(None)
+        source(tmp_path, "b.csv").names()
+    assert source(tmp_path, "*.csv").names() == ("name", "n")
+    (problem,) = source(tmp_path, "*.csv").reading(None).problems
+    assert "'b.csv' has no column 'n'" in str(problem)
 
 
 def test_a_position_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -178,8 +179,11 @@ def test_a_file_that_cannot_be_opened_is_refused(
     here = source(tmp_path)
     folder = (Found("a.csv", tmp_path),)  # it is there, and cannot be opened
     monkeypatch.setattr("ameles.connectors.text.find_files", lambda text, base: folder)
-    with pytest.raises(PlanError, match=r"'a.csv' cannot be read"):
-        here.reading(None)
+    with pytest.raises(SourceUnreadable, match=r"'a.csv' cannot be read") as caught:
+        here.names()
+    assert caught.value.exit_code == 1
+    (problem,) = here.reading(None).problems
+    assert "'a.csv' cannot be read" in str(problem)
 
 
 @settings(max_examples=40, deadline=None)

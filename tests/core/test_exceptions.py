@@ -18,6 +18,7 @@ from ameles.core.exceptions import (
     NoCopy,
     PlanError,
     RunSpent,
+    SourceUnreadable,
     StoreRefused,
 )
 from ameles.core.loss import Pure
@@ -73,6 +74,7 @@ KINDS: list[type[AmelesError]] = [
     HorizonReached,
     PlanError,
     BudgetExceeded,
+    SourceUnreadable,
     StoreRefused,
     RunSpent,
     NoCopy,
@@ -130,6 +132,7 @@ def test_exit_codes_tell_a_script_what_to_do() -> None:
         "HorizonReached": 2,
         "PlanError": 2,
         "BudgetExceeded": 3,
+        "SourceUnreadable": 1,
         "StoreRefused": 4,
         "RunSpent": 4,
         "NoCopy": 2,

@@ -17,7 +17,7 @@ from ameles.cli.launchable import refuse_launch
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.cli.stopping import stopping
 from ameles.connectors.declarations import Declarations
-from ameles.core.exceptions import BadInput
+from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
 from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
 from ameles.engine.follow import follow
@@ -110,7 +110,10 @@ def run(
     if not refuse_launch(checked):
         check_source(checked, waiting=following)
     declarations = Declarations(same=tuple(same_file or ()), new=tuple(new_file or ()))
-    engine = partial(Engine, checked, restart=restart, declarations=declarations)
+    unread: list[AmelesError] = []
+    engine = partial(
+        Engine, checked, restart=restart, declarations=declarations, warn=_Warning(unread)
+    )
     with closing(open_store(store_path(checked))) as store:
         confirm_launch(checked, store, yes=yes, quiet=as_json)
         if following:
@@ -120,11 +123,13 @@ def run(
                 report = engine(store, progress=tell).run(cut)
     if as_json:
         typer.echo(json.dumps(_plain(report, checked)))
-        return
-    if report.launched and not following:
-        typer.echo(_launched(checked), err=True)
-    for line in _said(report, checked):
-        typer.echo(line, err=True)
+    else:
+        if report.launched and not following:
+            typer.echo(_launched(checked), err=True)
+        for line in _said(report, checked):
+            typer.echo(line, err=True)
+    if unread and not following:
+        raise typer.Exit(SourceUnreadable.exit_code)  # the others were read, and it is worth a look
 
 
 def _follow(engine: Engine, *, quiet: bool) -> Report:
@@ -132,6 +137,17 @@ def _follow(engine: Engine, *, quiet: bool) -> Report:
     talk = _Talk(engine.plan, quiet=quiet)
     with stopping() as stop:
         return follow(engine, stop, begun=talk.begun, told=talk.told)
+
+
+class _Warning:
+    """Names files that cannot be read, on standard error, and keeps them for the exit code."""
+
+    def __init__(self, unread: list[AmelesError]) -> None:
+        self._unread = unread
+
+    def __call__(self, problem: AmelesError) -> None:
+        self._unread.append(problem)
+        typer.echo(str(problem).replace("error[", "warning[", 1), err=True)
 
 
 class _Talk:

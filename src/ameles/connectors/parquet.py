@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import duckdb
@@ -20,7 +20,7 @@ from ameles.connectors.parquet_types import check_type
 from ameles.connectors.same_files import SameFiles, opened, readable, replaced, settled
 from ameles.connectors.source import Found, Reading, Source, find_files
 from ameles.connectors.typed import IDS, Typed, typed
-from ameles.core.exceptions import PlanError
+from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.core.rules import SCHEMA
 from ameles.measures.fields import identifier, literal
 
@@ -52,18 +52,25 @@ class ParquetSource(Source):
         return settled(self._files, self._common_names)
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
-        found = []
+        found, problems = [], []
         for file in files:
-            types = _types(file.file)
-            self._check(types, file.file.name)
-            found.append([*types])
+            try:
+                found.append([*self._checked_types(file.file)])
+            except (PlanError, SourceUnreadable) as problem:
+                problems.append(problem)
+        if problems and not found:
+            raise problems[0]
         if not found:
             return ()
         everywhere = set(found[0]).intersection(*found[1:])
         return tuple(name for name in found[0] if name in everywhere)
 
     def paths(self) -> tuple[str, ...]:
-        return tuple(_opened(file.file) for file in self._files())
+        found = []
+        for file in self._files():
+            with suppress(PlanError):  # a name that DuckDB cannot be given is left out
+                found.append(_opened(file.file))
+        return tuple(found)
 
     def ends(self) -> dict[str, int]:
         """By what a file is and not by its name."""
@@ -78,31 +85,39 @@ class ParquetSource(Source):
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
     ) -> ParquetReading:
         matched = self._same.match(files, self._same.taken(position))
-        fresh, taken = [], []
-        for place, (file, known) in enumerate(matched.files):
+        fresh, taken, problems = [], [], list(matched.problems)
+        # files that have the same columns, in the same order, are one relation
+        alike: dict[tuple[tuple[str, str], ...], list[Found]] = {}
+        for file, known in matched.files:
             if known is not None:
                 taken.append(known)
                 continue
-            with opened(file) as handle:
-                if ends is not None and not _finished(handle, ends.get(_key(file))):
-                    continue
-                mark = Mark.of_parquet(handle, file.file.name, matched.declared(place))
+            try:
+                with opened(file) as handle:
+                    if ends is not None and not _finished(handle, ends.get(_key(file))):
+                        continue
+                    mark = Mark.of_parquet(handle, file.file.name, matched.declared(file, known))
+                types = self._checked_types(file.file)
+            except (PlanError, SourceUnreadable) as problem:
+                problems.append(problem)
+                continue
+            alike.setdefault(tuple(types.items()), []).append(file.file)
             fresh.append((file.file, mark))
             taken.append(mark)
         taken += matched.gone
-        return ParquetReading(fresh, self._alike(fresh), self._same.position(taken))
+        relations = [self._relation(some, dict(types)) for types, some in alike.items()]
+        position = self._same.position(taken)
+        return ParquetReading(fresh, relations, position, tuple(problems))
 
     def _files(self) -> list[Present]:
         return present(find_files(self._pattern, self._base))
 
-    def _alike(self, fresh: list[tuple[Found, Mark]]) -> list[str]:
-        """Relations: files that have the same columns, in the same order, are one."""
-        alike: dict[tuple[tuple[str, str], ...], list[Found]] = {}
-        for file, _ in fresh:
-            types = _types(file)
-            self._check(types, file.name)
-            alike.setdefault(tuple(types.items()), []).append(file)
-        return [self._relation(files, dict(types)) for types, files in alike.items()]
+    def _checked_types(self, file: Found) -> dict[str, str]:
+        """The columns of a file with their types; all of the plan's must be there."""
+        types = _types(file)
+        self._check(types, file.name)
+        self._relation([file], types)  # what it refuses, it refuses for this file
+        return types
 
     def _check(self, types: Mapping[str, str], file: str) -> None:
         """Refuse a file that lacks a column of the plan, or has it in a type that cannot be it."""
@@ -130,8 +145,13 @@ class ParquetReading(Reading):
     """The files that were not there before."""
 
     def __init__(
-        self, fresh: list[tuple[Found, Mark]], relations: list[str], position: str
+        self,
+        fresh: list[tuple[Found, Mark]],
+        relations: list[str],
+        position: str,
+        problems: tuple[AmelesError, ...] = (),
     ) -> None:
+        self._problems = problems
         self._fresh = fresh
         self._relations = relations
         self._position = position
@@ -145,6 +165,11 @@ class ParquetReading(Reading):
     def position(self) -> str:
         """What to store with the rows' counts; the next reading begins there."""
         return self._position
+
+    @property
+    def problems(self) -> tuple[AmelesError, ...]:
+        """Files that cannot be read now, each with its fix."""
+        return self._problems
 
     @property
     def single(self) -> bool:
@@ -196,9 +221,9 @@ def _types(file: Found) -> dict[str, str]:
     except duckdb.Error:
         rows = []
     if not rows:
-        raise PlanError(
+        raise SourceUnreadable(
             f"The file '{file.name}' cannot be read as Parquet.",
-            why="it is damaged, incomplete or something else",
-            tip="a file that ends in .parquet only when it is complete",
+            why="it is damaged, incomplete or something else; nothing of it was counted",
+            tip="a file that gets its name, with .parquet at its end, only when it is complete",
         )
     return {name: kind for name, kind, *_ in rows}

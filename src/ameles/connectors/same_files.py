@@ -26,7 +26,7 @@ from ameles.connectors.declarations import Declarations, Declared
 from ameles.connectors.file_identity import Present, Signature, born
 from ameles.connectors.marks import Mark
 from ameles.connectors.source import Found, unreadable
-from ameles.core.exceptions import AmelesError, StoreRefused
+from ameles.core.exceptions import AmelesError, SourceUnreadable, StoreRefused
 
 ALONE = 2 * 10**9  # nanoseconds: the coarsest tick of a file system that is in use
 LOOKS = 10  # how often files are listed that are being renamed meanwhile
@@ -44,14 +44,14 @@ class Matched:
 
     files: list[tuple[Present, Mark | None]]
     gone: list[Mark]
-    declared_new: set[int] = field(default_factory=set)  # places in files
+    problems: list[AmelesError] = field(default_factory=list)  # of files that are left out
+    declared_new: list[Present] = field(default_factory=list)
 
-    def declared(self, place: int) -> Declared:
+    def declared(self, file: Present, mark: Mark | None) -> Declared:
         """What the owner said about a file, to be kept in its mark."""
-        mark = self.files[place][1]
         if mark is not None:
             return mark.declared
-        return "new" if place in self.declared_new else None
+        return "new" if any(file is one for one in self.declared_new) else None
 
 
 class SameFiles:
@@ -132,7 +132,8 @@ class _Matching:
         self._births: dict[int, int | None] = {}
         self._altered: dict[int, list[Mark]] = defaultdict(list)
         self._rotated: set[str] = set()  # families of names in which files were renamed
-        self._declared_new: set[int] = set()
+        self._unread: dict[int, AmelesError] = {}
+        self._declared_new: list[Present] = []
         self._inodes: dict[int, list[Mark]] = defaultdict(list)
         self._names: dict[str, list[Mark]] = defaultdict(list)
         for mark in taken:
@@ -143,10 +144,16 @@ class _Matching:
         """Every file with its mark."""
         self._recognise()
         for place in range(len(self._files)):
-            if place not in self._found:
-                self._judge(place)
-        files = [(file, self._found.get(place)) for place, file in enumerate(self._files)]
-        return Matched(files, self._gone(), self._declared_new)
+            if place not in self._found and place not in self._unread:
+                with self._left_out(place):
+                    self._judge(place)
+        files = [
+            (file, self._found.get(place))
+            for place, file in enumerate(self._files)
+            if place not in self._unread
+        ]
+        problems = list(self._unread.values())
+        return Matched(files, self._gone(), problems, self._declared_new)
 
     def _recognise(self) -> None:
         """Files that are certainly those of their marks."""
@@ -160,10 +167,19 @@ class _Matching:
             if quick is not None:
                 self._give(place, quick)
             elif some:
-                claims += self._claims(place, some)
+                with self._left_out(place):
+                    claims += self._claims(place, some)
         for _, place, mark in sorted(claims, key=lambda claim: claim[:2]):
             if place not in self._found and id(mark) in self._left:
                 self._give(place, mark)
+
+    @contextmanager
+    def _left_out(self, place: int) -> Iterator[None]:
+        """A file that cannot be opened stops no other; the marks that may be its stay."""
+        try:
+            yield
+        except SourceUnreadable as problem:
+            self._unread[place] = problem
 
     def _named(self, file: Present) -> list[Mark]:
         """The marks that have a name of a file."""
@@ -225,7 +241,7 @@ class _Matching:
             return
         said = self._known.declared(file.names)
         if said == "new":
-            self._declared_new.add(place)
+            self._declared_new.append(file)
             self._let_go(unsure, file)
             return
         known = [mark for mark in unsure if mark in fitting]
@@ -272,8 +288,9 @@ class _Matching:
         """
         if not self._left:
             return []
-        inodes = {(file.status.st_dev, file.status.st_ino) for file in self._files}
-        names = {link.name for file in self._files for link in file.links} | {""}
+        read = [file for place, file in enumerate(self._files) if place not in self._unread]
+        inodes = {(file.status.st_dev, file.status.st_ino) for file in read}
+        names = {link.name for file in read for link in file.links} | {""}
         return [
             replace(mark, first=False) if mark.first else mark
             for mark in self._left.values()
@@ -336,14 +353,15 @@ def opened(file: Present) -> Iterator[int]:
 @contextmanager
 def readable(file: Found) -> Iterator[None]:
     """Turns what the operating system refuses into an error about a source."""
+    problem: AmelesError | None = None
     try:
         yield
+    except FileNotFoundError:
+        problem = vanished(file.name)
     except OSError:
-        failed = True
-    else:
-        failed = False
-    if failed:
-        raise unreadable(file.name)
+        problem = unreadable(file.name)
+    if problem is not None:
+        raise problem
 
 
 def replaced(name: str) -> StoreRefused:

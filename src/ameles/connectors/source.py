@@ -21,7 +21,7 @@ from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.typed import check_kinds
-from ameles.core.exceptions import PlanError
+from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 
 
 class Reading(ABC):
@@ -41,6 +41,11 @@ class Reading(ABC):
     def single(self) -> bool:
         """Whether one scan has all of it."""
         return False
+
+    @property
+    def problems(self) -> tuple[AmelesError, ...]:
+        """Files that cannot be read now, each with its fix; the others are read."""
+        return ()
 
     @abstractmethod
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
@@ -146,10 +151,10 @@ def open_source(
     return source
 
 
-def unreadable(name: str) -> PlanError:
+def unreadable(name: str) -> SourceUnreadable:
     """The error for a file that the operating system does not open."""
-    return PlanError(
+    return SourceUnreadable(
         f"The file '{name}' cannot be read.",
-        why="it does not exist, or its permissions do not allow it",
-        tip="a file that the user who runs Ameles may read",
+        why="its permissions do not allow it, or its disk fails; nothing of it was counted",
+        tip=f"chmod u+r '{name}', as its owner: it is taken as soon as it can be read",
     )

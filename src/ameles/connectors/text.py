@@ -28,7 +28,7 @@ from ameles.connectors.same_files import (
     vanished,
 )
 from ameles.connectors.source import Reading, Source, find_files
-from ameles.core.exceptions import AmelesError
+from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 
 _VIEW = "ameles_text"
 LINES = f"(SELECT unnest(string_split(chunk, chr(10))) AS line FROM {_VIEW})"
@@ -96,19 +96,23 @@ class TextSource(Source):
         )
 
     def names(self) -> tuple[str, ...]:
-        if not self._dialect.header:
-            return self._dialect.names("")
-        return settled(self._files, self._common_names)
+        found = settled(self._files, self._common_names)
+        return found if self._dialect.header else self._dialect.names("")
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
-        found = []
+        found, problems = [], []
         for file in files:
-            with opened(file) as handle:
-                names, body = self._header(handle)
-                whole = os.pread(handle, 1, max(0, body - 1)) == b"\n" or body > LONGEST
-            if whole or (body and self._take_last):  # else it is still to be written
-                self._dialect.check(names, file.file.name)
-                found.append(names)
+            try:
+                with opened(file) as handle:
+                    names, body = self._header(handle)
+                    whole = os.pread(handle, 1, max(0, body - 1)) == b"\n" or body > LONGEST
+                if whole or (body and self._take_last):  # else it is still to be written
+                    self._check(names, body, file.file.name)
+                    found.append(names)
+            except (PlanError, SourceUnreadable) as problem:
+                problems.append(problem)
+        if problems and len(problems) == len(files):
+            raise problems[0]
         if not found:
             return tuple(self._dialect.columns)
         everywhere = set(found[0]).intersection(*found[1:])
@@ -129,20 +133,24 @@ class TextSource(Source):
     ) -> TextReading:
         matched = self._same.match(files, self._same.taken(position))
         whole = ends is not None or not self._take_last
-        segments, taken = [], []
-        for place, (file, known) in enumerate(matched.files):
+        segments, taken, problems = [], [], list(matched.problems)
+        for file, known in matched.files:
             end = file.status.st_size
             if ends is not None:
                 end = min(end, ends.get(_key(file.status), 0))
-            declared = matched.declared(place)
-            segment = self._segment(file, known, end, declared, whole=whole)
+            declared, segment = matched.declared(file, known), None
+            try:
+                segment = self._segment(file, known, end, declared, whole=whole)
+            except (PlanError, SourceUnreadable) as problem:
+                problems.append(problem)
             if segment is not None:
                 segments.append(segment)
                 taken.append(segment.mark)
             elif known is not None:
                 taken.append(known)
         taken += matched.gone
-        return TextReading(self._dialect, segments, self._same.position(taken), self._files)
+        position = self._same.position(taken)
+        return TextReading(self._dialect, segments, position, self._files, tuple(problems))
 
     def _files(self) -> list[Present]:
         return present(find_files(self._pattern, self._base))
@@ -160,7 +168,7 @@ class TextSource(Source):
             if end <= start:
                 return None
             names, body = self._header(handle)
-            self._dialect.check(names, file.file.name)
+            self._check(names, body, file.file.name)
             if end <= body:
                 return None  # no event was taken: whatever becomes of the file, it is new
             name = known.name if known else file.file.name
@@ -168,6 +176,16 @@ class TextSource(Source):
         if known is None:
             return Segment(file, body, mark, names, within=False)
         return Segment(file, max(start, body), mark, names, within=known.within and start > body)
+
+    def _check(self, names: tuple[str, ...], body: int, name: str) -> None:
+        """Refuses a file that has not the plan's columns, or a first line without end."""
+        if self._dialect.header and body > LONGEST:
+            raise PlanError(
+                f"The first line of the file '{name}' is longer than 1 MiB.",
+                why="the first line of a CSV file names its columns",
+                tip=f"a first line such as {','.join(self._dialect.columns)}, and then a newline",
+            )
+        self._dialect.check(names, name)
 
     def _header(self, handle: int) -> tuple[tuple[str, ...], int]:
         """An open file's columns, and where its events begin."""
@@ -192,11 +210,18 @@ class TextReading(Reading):
         segments: list[Segment],
         position: str,
         files: Callable[[], list[Present]],
+        problems: tuple[AmelesError, ...] = (),
     ) -> None:
         self._dialect = dialect
         self._segments = segments
         self._position = position
         self._files = files
+        self._problems = problems
+
+    @property
+    def problems(self) -> tuple[AmelesError, ...]:
+        """Files that cannot be read now, each with its fix."""
+        return self._problems
 
     @property
     def size(self) -> int:

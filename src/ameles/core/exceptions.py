@@ -5,6 +5,7 @@
     │   └── HorizonReached    a step past the declared end of the stream
     ├── PlanError         a plan that cannot be run as written                 exit 2
     ├── BudgetExceeded    a spend that the population's cap does not allow      exit 3
+    ├── SourceUnreadable  a file that cannot be read now                       exit 1
     ├── StoreRefused      state that is foreign, newer, damaged or used up      exit 4
     │   └── RunSpent          a run that goes on elsewhere
     ├── NoCopy            a copy of what there may be one of                   exit 2
@@ -101,6 +102,12 @@ class BudgetExceeded(AmelesError):
             blocked_by=self.blocked_by,
         )
         return again, self.args, vars(self)
+
+
+class SourceUnreadable(AmelesError):
+    """A file of a source that cannot be read now; it is taken when it can be."""
+
+    code = "source"
 
 
 class StoreRefused(AmelesError):

@@ -17,9 +17,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from ameles.connectors.declarations import NOTHING, Declarations
-from ameles.connectors.source import Source
+from ameles.connectors.source import Reading, Source
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.exceptions import BadInput
+from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.mechanism import Noise
 from ameles.engine.clock import microseconds
 from ameles.engine.launch_checks import check_launch
@@ -45,7 +45,8 @@ class Engine:
 
     ``noise`` replaces the operating system's in tests; the store is then marked for ever.
     ``restart`` says what happened to the state of a pan-private stream, which then begins anew.
-    ``declarations`` say what files are that cannot be told.
+    ``declarations`` say what files are that cannot be told; ``warn`` hears of files that cannot
+    be read.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Engine:
         noise: Noise | None = None,
         restart: str | None = None,
         declarations: Declarations = NOTHING,
+        warn: Callable[[AmelesError], None] = lambda problem: None,
         progress: Callable[[int, int], None] = lambda done, of: None,
         memory: int = MEMORY,
         batch: int = BATCH,
@@ -65,6 +67,8 @@ class Engine:
         self._noise = noise
         self._restart = restart
         self._declarations = declarations
+        self._warn = warn
+        self._told: set[str] = set()
         self._progress = progress
         self._memory = memory
         self._batch = batch
@@ -78,6 +82,7 @@ class Engine:
         with self.session() as session:
             if not session.over:
                 reading = source.reading(session.position)
+                self.tell_problems(reading)
                 session.take(reading, self.target(cut), readable=source.paths())
             session.publish()
             return session.report
@@ -92,6 +97,14 @@ class Engine:
             session.take(source.reading([]), target)
             session.publish()
             return session.report
+
+    def tell_problems(self, reading: Reading) -> None:
+        """Names the files that a reading had to leave out: each once, until it can be read."""
+        found = {str(problem): problem for problem in reading.problems}
+        for text, problem in found.items():
+            if text not in self._told:
+                self._warn(problem)
+        self._told = set(found)
 
     @contextmanager
     def session(self) -> Iterator[Session]:

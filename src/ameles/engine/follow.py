@@ -45,16 +45,21 @@ def follow(
         if isinstance(source, StandardInput):
             _Counting(session, source, arrivals, told).run()
         else:
-            _read_along(session, source, arrivals, told)
+            _read_along(engine, session, source, arrivals, told)
         return session.report
 
 
 def _read_along(
-    session: Session, source: Source, arrivals: Arrivals, told: Callable[[int], None]
+    engine: Engine,
+    session: Session,
+    source: Source,
+    arrivals: Arrivals,
+    told: Callable[[int], None],
 ) -> None:
     for found in arrivals:
         if isinstance(found, Ended):
             reading = source.reading(session.position, found.ends)
+            engine.tell_problems(reading)
             session.take(reading, found.step, readable=source.paths())
             session.publish()
             told(found.step)

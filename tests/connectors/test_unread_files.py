@@ -1,0 +1,102 @@
+"""A file that cannot be read is named with its fix; it stops no other, and is taken later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from ameles.connectors.source import open_source
+from ameles.core.exceptions import PlanError, SourceUnreadable
+from tests.connectors.following import COLUMNS, HEADER, Following, append, locked, write
+from tests.connectors.reading import rows_of
+
+
+def problems(here: Following) -> list[str]:
+    return [str(problem) for problem in here.source.reading(here.position).problems]
+
+
+def test_a_file_without_permission_waits_and_the_others_are_read(tmp_path: Path) -> None:
+    file = write(tmp_path, "a.csv", b"x,1\n")
+    write(tmp_path, "b.csv", b"y,1\n")
+    here = Following(tmp_path, "*.csv")
+    with locked(file):
+        assert here.source.names() == ("name", "n")
+        (problem,) = problems(here)
+        assert "'a.csv' cannot be read" in problem
+        assert "chmod u+r 'a.csv'" in problem
+        assert here.read() == [("y", 1)]
+    assert problems(here) == []
+    assert here.read() == [("x", 1)]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_source_of_which_nothing_can_be_read_is_refused_before_a_launch(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(HEADER)
+    here = open_source(name, COLUMNS, tmp_path)
+    with locked(tmp_path / name), pytest.raises(SourceUnreadable, match="cannot be read"):
+        here.names()
+    assert here.names() == ("name", "n")
+
+
+def test_what_was_taken_of_a_file_is_known_when_it_can_be_read_again(tmp_path: Path) -> None:
+    file = write(tmp_path, "a.csv", b"x,1\n")
+    here = Following(tmp_path, "*.csv")
+    here.read()
+    append(file, b"x,2\n")
+    write(tmp_path, "b.csv", b"y,1\n")
+    with locked(file):
+        here.restart()
+        assert here.read() == [("y", 1)]
+        assert len(problems(here)) == 1
+    here.restart()
+    assert here.read() == [("x", 2)]
+
+
+def test_a_file_without_the_columns_is_taken_when_it_is_mended(tmp_path: Path) -> None:
+    write(tmp_path, "a.csv", b"x,1\n")
+    (tmp_path / "b.csv").write_bytes(b"name,m\ny,1\n")
+    here = Following(tmp_path, "*.csv")
+    assert here.read() == [("x", 1)]
+    assert "'b.csv' has no column 'n'" in problems(here)[0]
+    write(tmp_path, "b.csv", b"y,1\n")
+    assert here.read() == [("y", 1)]
+
+
+def test_a_first_line_without_end_is_called_that(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"name,n," + b"c" * (1 << 20) + b"\nx,1\n")
+    with pytest.raises(PlanError, match=r"first line of the file 'a.csv' is longer than 1 MiB"):
+        open_source("a.csv", COLUMNS, tmp_path).names()
+    write(tmp_path, "b.csv", b"y,1\n")
+    here = Following(tmp_path, "*.csv")
+    assert here.read() == [("y", 1)]
+    assert "longer than 1 MiB" in problems(here)[0]
+
+
+def test_a_damaged_parquet_file_stops_no_other(tmp_path: Path) -> None:
+    columns = {"n": "integer"}
+    with duckdb.connect() as duck:
+        duck.execute(f"COPY (SELECT 1 AS n) TO '{tmp_path / 'good.parquet'}'")
+        duck.execute(f"COPY (SELECT 1 AS m) TO '{tmp_path / 'other.parquet'}'")
+    whole = (tmp_path / "good.parquet").read_bytes()
+    bad = tmp_path / "bad.parquet"
+    bad.write_bytes(whole[:-9])
+    here = open_source("*.parquet", columns, tmp_path)
+    reading = here.reading(None)
+    assert rows_of(here, reading, columns) == [(1,)]
+    told = " ".join(str(problem) for problem in reading.problems)
+    assert "'bad.parquet' cannot be read as Parquet" in told
+    assert "'other.parquet' has no column 'n'" in told
+    bad.write_bytes(whole)
+    assert rows_of(here, here.reading(reading.position), columns) == [(1,)]
+
+
+def test_a_header_that_is_still_being_written_is_no_problem(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(HEADER[:4])
+    here = Following(tmp_path, "*.csv")
+    assert here.source.names() == ("name", "n")
+    assert here.read() == []
+    assert problems(here) == []
