@@ -75,3 +75,8 @@ def test_a_table_that_is_none() -> None:
         "It must be a table.",
         "[privacy]",
     )
+
+
+def test_a_long_key_is_cut() -> None:
+    said = str(Problem("k" * 100_000, "There is no such key."))
+    assert len(said) < 300

@@ -202,8 +202,24 @@ def test_phases_are_equal_where_edges_are() -> None:
             assert same == (edges[one, others] == edges[two, windows])
 
 
+def long_ones() -> Iterator[tuple[Clock, Duration]]:
+    """Windows longer than the calendar."""
+    for window, zone in product(("5000w", "999999999w"), ("UTC", "Europe/Rome")):
+        clock = Clock(start=datetime(8999, 12, 31), every=Duration.read("1d"), zone=zone)
+        yield clock, Duration.read(window)
+
+
+@pytest.mark.parametrize("window", ["5000w", "999999999w"])
+def test_windows_that_never_end(tmp_path: Path, window: str) -> None:
+    stream(tmp_path, "first", window).write([row(1)]).earnest(2)
+    assert stream(tmp_path, "same", window).earnest(2).launched
+    with pytest.raises(PlanError, match="do not line up") as refused:
+        stream(tmp_path, "other", window, start="2026-01-02").earnest(2)
+    assert 'start = "2026-01-01"' in refused.value.tip
+
+
 def test_a_phase_is_read_as_it_was_written() -> None:
-    for clock, window in clocks():
+    for clock, window in (*clocks(), *long_ones()):
         phase = phase_of(clock, window)
         assert Phase.read(str(phase)) == phase
         later = replace(clock, start=clock.wall + timedelta(microseconds=1))

@@ -67,7 +67,9 @@ class Asking:
             if answer == default == "":
                 return
             if not (answer.isascii() and answer.isdigit() and int(answer[:20])):
-                raise BadInput(f"It must be a whole number of at least 1. Got {answer[:40]!r}.")
+                raise BadInput(
+                    f"It must be a whole number of at least 1. Got {answer[:40]!r}.", tip="10"
+                )
 
         return self.text(question, given, default, check)
 

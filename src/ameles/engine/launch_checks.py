@@ -6,14 +6,17 @@ All of this is known from the plan and from names of files; nothing of a source 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+from ameles.connectors.duck import connect
 from ameles.connectors.named_files import names_file, same_file
 from ameles.connectors.typed import IDS, check_kinds
 from ameles.core.exceptions import PlanError
 from ameles.core.loss import shown
+from ameles.engine.condition_sql import MEMORY
 from ameles.engine.plan import Plan
 from ameles.engine.problems import BadPlan, Problem
 
@@ -62,6 +65,10 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
             why="different people may have the same value, or one person several forms of it",
             tip=f'columns = {{ {user} = "text", ... }}, or "integer"',
         )
+    try:
+        connect(zone=stream.zone, memory=MEMORY).close()
+    except PlanError as refusal:  # one that Python has and DuckDB, which reads times, does not
+        yield Problem("stream.zone", refusal.what, "it reads the times of events", refusal.tip)
     yield from _not_apart(plan)
 
 
@@ -74,6 +81,7 @@ def _not_apart(plan: Plan) -> Iterator[Problem]:
             key = f"sink.{number}.{kind}"
             if kind != "stdout":
                 places.append((key, target, plan.base / target))
+                yield from _impossible(key, plan.base / target)
             if kind != "stdout" and store is not None and same_file(plan.base / target, store):
                 yield Problem(
                     key,
@@ -91,6 +99,17 @@ def _not_apart(plan: Plan) -> Iterator[Problem]:
                 why="what is written there would be read as events",
                 tip="another folder or another ending, or a narrower source",
             )
+
+
+def _impossible(key: str, path: Path) -> Iterator[Problem]:
+    """A path at which no file can ever be, so that nothing could be published."""
+    try:
+        path.stat()
+    except ValueError:
+        yield Problem(key, "It has a character that no path has.", tip='"releases.csv"')
+    except OSError as problem:
+        if problem.errno in (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR):
+            yield Problem(key, f"No file can be there: {problem.strerror}.", tip='"releases.csv"')
 
 
 def store_file(plan: Plan) -> Path | None:

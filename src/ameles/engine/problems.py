@@ -12,6 +12,8 @@ from pydantic_core import ErrorDetails
 
 from ameles.core.exceptions import PlanError
 
+LONGEST_KEY = 200  # of what a message shows
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -23,7 +25,8 @@ class Problem:
     tip: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.key}: " if self.key else ""
+        key = self.key if len(self.key) <= LONGEST_KEY else f"{self.key[:LONGEST_KEY]}..."
+        place = f"{key}: " if key else ""
         lines = [f"error[plan]: {place}{self.what}"]
         lines += [f"  why: {self.why}"] if self.why else []
         lines += [f"  try: {self.tip}"] if self.tip else []

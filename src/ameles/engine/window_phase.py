@@ -21,6 +21,7 @@ zone are the calendar's there; all others are so many microseconds, and their zo
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -33,6 +34,7 @@ from ameles.engine.plan import Plan
 from ameles.store import PopulationRecord, Transaction
 
 _DAY_ZERO = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,18 @@ class Phase:
     def read(cls, text: str) -> Phase:
         """The phase that was written."""
         length, _, edge, zone = text.split(" ")
-        return cls(Duration.read(length), datetime.fromisoformat(edge), zone)
+        # in seconds it may have more digits than people write
+        return cls(Duration(int(length[:-1]), length[-1]), datetime.fromisoformat(edge), zone)
 
-    def begins(self, wall: datetime) -> tuple[datetime, datetime]:
-        """The last edge up to a time on the wall clock, and the one after it."""
-        length = timedelta(microseconds=self.length.microseconds)
-        before = self.edge + (wall - self.edge) // length * length
-        return before, before + length
+    def begins(self, wall: datetime) -> list[datetime]:
+        """The last edge up to a time on the wall clock, and the one after it, if there are such."""
+        length, since = self.length.microseconds, (wall - self.edge) // _MICROSECOND
+        before = since - since % length
+        found = []
+        for us in (before,) if before == since else (before, before + length):
+            with suppress(OverflowError):  # before the year 1, or after 9999
+                found.append(self.edge + timedelta(microseconds=us))
+        return [edge for edge in found if edge >= _DAY_ZERO]
 
 
 def phase_of(clock: Clock, window: Duration) -> Phase:
@@ -66,8 +73,8 @@ def phase_of(clock: Clock, window: Duration) -> Phase:
     else:  # steps of a fixed length, and days of 24 hours
         length, zone = Duration(window.microseconds // SECOND, "s"), "UTC"
         first = instant(clock.first).replace(tzinfo=None)
-    whole = timedelta(microseconds=length.microseconds)
-    return Phase(length, _DAY_ZERO + (first - _DAY_ZERO) % whole, zone)
+    since = (first - _DAY_ZERO) // _MICROSECOND % length.microseconds
+    return Phase(length, _DAY_ZERO + timedelta(microseconds=since), zone)
 
 
 def check_window(transaction: Transaction, plan: Plan) -> str | None:
@@ -150,8 +157,7 @@ def _lined_up(there: Phase, plan: Plan) -> tuple[list[str], list[str]]:
         changes.append(f'zone = "{there.zone}"')
     if changes:
         wall = clock.wall  # as it is written, in the other zone
-    before, after = there.begins(wall)
-    edges = [before] if before == wall else [edge for edge in (before, after) if edge.year >= 1970]
+    edges = there.begins(wall)
     if changes or clock.zone == there.zone:
         return [_written(edge) for edge in edges], changes
     # steps of a fixed length: an instant, as a wall clock of the plan's zone shows it

@@ -34,7 +34,7 @@ def open_store(url: str, *, create: bool = True, patience: float = 10.0) -> Stor
 
 def exists(url: str) -> bool:
     """Whether there is a store at an address, or something else in its place."""
-    return PostgresStore.exists(url) if _in_postgres(url) else Path(url).exists()
+    return PostgresStore.exists(url) if _in_postgres(url) else os.path.exists(url)
 
 
 def public_address(url: str) -> str:
