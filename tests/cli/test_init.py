@@ -239,7 +239,7 @@ class TestFirstLines:
             assert CANARY not in ended.err
             assert "2026" not in ended.err
             assert "looks like an event" in ended.err
-            assert 'header = ["reported_at", "region"]' in ended.err
+            assert "--header reported_at,region" in ended.err
             assert not (folder / "ameles.toml").exists()
 
     def test_an_odd_name_is_no_obstacle(self, ameles: Program, folder: Path) -> None:
@@ -259,7 +259,24 @@ class TestFirstLines:
         ended = ameles("init", "other.csv", *options())
         assert ended.code == 2
         assert f"has {name} and no commas" in ended.err
+        assert "try: --delimiter " in ended.err
         assert CANARY not in ended.err
+        given = options(user="", by="", keys=None, max_per_step=None, max_steps=None)
+        ended = ameles("init", "other.csv", "--delimiter", delimiter, *given)
+        assert ended.code == 0, ended.err
+        assert written()["stream"]["delimiter"] == delimiter
+        assert "would refuse" not in ameles("plan").err
+        assert ameles("init", "other.csv", "-o", "b.toml", "--delimiter", "", *given).code == 2
+
+    def test_names_that_a_person_gives(self, ameles: Program, folder: Path) -> None:
+        (folder / "bare.csv").write_text(f"2026-01-01,{CANARY},north\n", encoding="utf-8")
+        names = "when,who,where it was"
+        ended = ameles("init", "bare.csv", "--header", names, *options())
+        assert ended.code == 0, ended.err
+        assert written()["stream"]["header"] == ["when", "who", "where it was"]
+        assert CANARY not in ended.err + (folder / "ameles.toml").read_text(encoding="utf-8")
+        assert "would refuse" not in ameles("plan").err
+        assert ameles("init", "bare.csv", "-o", "b.toml", "--header", "", *options()).code == 2
 
     def test_folders_and_patterns(self, ameles: Program, folder: Path) -> None:
         (folder / "logs").mkdir()

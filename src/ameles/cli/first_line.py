@@ -32,6 +32,10 @@ _BEGINNINGS = {
 }
 
 
+# As they are, as a shell takes them, and as people call them.
+_DELIMITERS = ((";", "';'", "semicolons"), ("\t", "$'\\t'", "tabs"), ("|", "'|'", "bars"))
+
+
 def looks_like_names(fields: Sequence[str]) -> bool:
     """Whether no field of a line looks like a value; one that does may be a name all the same."""
     different = {field.casefold() for field in fields}
@@ -72,15 +76,13 @@ def check_beginning(file: Path, ending: str) -> None:
 def check_commas(fields: Sequence[str], file: str) -> None:
     """Refuses a first line that is one field with another delimiter in it."""
     if len(fields) == 1:
-        for delimiter, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        for delimiter, written, name in _DELIMITERS:
             if delimiter in fields[0]:
                 raise BadInput(
                     f"The first line of '{file}' has {name} and no commas.",
                     why="the fields of a CSV file are told apart by commas, unless the plan says "
                     "otherwise",
-                    tip=f'commas, or a plan with delimiter = "{delimiter}" in [stream]'.replace(
-                        "\t", "\\t"
-                    ),
+                    tip=f"--delimiter {written}",
                 )
 
 
@@ -90,8 +92,7 @@ def without_names(file: str) -> BadInput:
         f"The first line of '{file}' does not name this column, and looks like an event.",
         why="the columns of a CSV file are found by their names in its first line; what is in "
         "that line is not shown",
-        tip='a first line such as reported_at,region; or header = ["reported_at", "region"] in '
-        "the plan",
+        tip="a first line such as reported_at,region; or --header reported_at,region",
     )
 
 

@@ -22,6 +22,8 @@ from ameles.cli.first_line import (
     without_names,
 )
 from ameles.cli.plans import DEFAULT
+from ameles.connectors.format import DEFAULT as PLAIN
+from ameles.connectors.format import Format
 from ameles.connectors.source import open_source
 from ameles.core.exceptions import BadInput
 from ameles.engine.plan import read_plan_text
@@ -40,6 +42,13 @@ def init(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the plan.")
     ] = DEFAULT,
+    delimiter: Annotated[
+        str, typer.Option(help="What separates the fields of a CSV file.", metavar="CHARACTER")
+    ] = ",",
+    header: Annotated[
+        str | None,
+        typer.Option(help="The columns of a CSV file without names, with commas.", metavar="NAMES"),
+    ] = None,
     time: Annotated[
         str | None, typer.Option(help="The column with the time of an event.", metavar="COLUMN")
     ] = None,
@@ -88,7 +97,8 @@ def init(
             why="a plan of a launched stream must stay as it is",
             tip="--output with another name, or move it away",
         )
-    names, shown = _columns(source)
+    form = _form(delimiter, header)
+    names, shown = _columns(source, form)
     if shown:
         typer.echo(f"Columns: {', '.join(names)}", err=True)
     ask = Asking(names, hidden=None if shown or not names else without_names(source))
@@ -118,6 +128,7 @@ def init(
         answers,
         declared,
         others=names if shown else (),
+        form=form,
     )
     read_plan_text(text, base=output.parent)  # all problems, before anything is written
     try:
@@ -132,11 +143,24 @@ def init(
     typer.echo(f"Wrote {output}. Next: ameles plan{'' if same else f' {output}'}", err=True)
 
 
-def _columns(source: str) -> tuple[tuple[str, ...], bool]:
+def _form(delimiter: str, header: str | None) -> Format:
+    """How a CSV file is written, as a person says it."""
+    if len(delimiter) != 1:
+        raise BadInput(
+            f"--delimiter must be one character. Got {delimiter[:40]!r} instead.",
+            tip="--delimiter ';'",
+        )
+    names = () if header is None else tuple(name.strip() for name in header.split(","))
+    return Format(delimiter=delimiter, header=names)
+
+
+def _columns(source: str, form: Format) -> tuple[tuple[str, ...], bool]:
     """The columns of a source, and whether they may be shown."""
     for file in files_of(source):
         check_beginning(file, file.suffix.lower())
-    names = open_source(source, {}, Path()).names()
+    names = open_source(source, {}, Path(), form=form).names()
+    if form.header:
+        return form.header, True
     if Path(source.rstrip("*.")).suffix.lower() != ".csv":
         return names, bool(names)  # of a schema
     check_commas(names, source)
@@ -162,6 +186,7 @@ def plan_text(
     answers: dict[str, str],
     keys: list[str],
     others: tuple[str, ...] = (),
+    form: Format = PLAIN,
 ) -> str:
     """A plan with one release: how many events, by key."""
     time, user, by = answers["time"], answers["user"], answers["by"]
@@ -175,6 +200,8 @@ def plan_text(
         "[stream]",
         f"name = {_quoted(name)}",
         f"source = {_quoted(source)}",
+        *([f"delimiter = {_quoted(form.delimiter)}"] if form.delimiter != "," else []),
+        *([f"header = [{', '.join(map(_quoted, form.header))}]"] if form.header else []),
         f"time = {_quoted(time)}",
         f"columns = {{ {declared} }}",
         f"# a column is one of {', '.join(KINDS)}",
