@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ameles.core.exceptions import BadInput
@@ -54,6 +55,18 @@ def check_recipe(recipe: Any) -> None:
             why="it has no guarantee of its own: it is a part of other mechanisms",
             tip="a recipe with it inside, such as Afresh(algorithm=...)",
         )
+
+
+def check_recipes(recipes: Any) -> None:
+    """Refuses what is not a mapping of names to recipes."""
+    if not isinstance(recipes, Mapping):
+        raise BadInput(
+            f"A plan is bought as recipes by name. Got {_named(recipes)} instead.",
+            tip='launch({"fever": recipe}, ...)',
+        )
+    for name, recipe in recipes.items():
+        check_text(name, "name")
+        check_recipe(recipe)
 
 
 def check_snapshot(snapshot: object) -> None:

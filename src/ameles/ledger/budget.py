@@ -17,7 +17,7 @@ from ameles.accounting.filter import admit, in_currency, left_of, nothing_of
 from ameles.core.exceptions import BadInput, BudgetExceeded
 from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
-from ameles.core.parameters import shown, whole
+from ameles.core.parameters import refuse, shown, whole
 from ameles.core.unique import Unique
 from ameles.ledger.arguments import check_loss, check_text, check_unit
 
@@ -92,7 +92,11 @@ class Budget(Unique, ABC):
         The parts must be public and divide the protected units: parts of events are no
         parts of users.
         """
+        if not isinstance(parts, Iterable):
+            raise refuse("parts", "names", parts)
         names = list(parts)
+        for name in names:
+            check_text(name, "parts")
         check_unit(of, "of")
         if len(set(names)) != len(names) or not names:
             raise BadInput("The parts of a partition must be named, and each only once.")

@@ -41,7 +41,13 @@ from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.mechanism import Noise, Run
 from ameles.core.parameters import shown
-from ameles.ledger.arguments import check_loss, check_recipe, check_snapshot, check_text
+from ameles.ledger.arguments import (
+    check_loss,
+    check_recipe,
+    check_recipes,
+    check_snapshot,
+    check_text,
+)
 from ameles.ledger.budget import Budget, Quote, added, any_of
 from ameles.ledger.entering import Terms
 from ameles.ledger.entry import Entry, Renewal
@@ -163,6 +169,7 @@ class Ledger(Budget):
 
     def prices(self, recipes: Mapping[str, Recipe[Run[Any, Any]]]) -> dict[str, Loss]:
         """What each recipe would cost here, in the population's currency; nothing is bought."""
+        check_recipes(recipes)
         return {
             name: self._terms.price(recipe.guarantee, self._cap) for name, recipe in recipes.items()
         }
@@ -189,11 +196,12 @@ class Ledger(Budget):
 
         Each has an entry of its own, on ``on/name``.
         """
+        self.check_process()
+        check_recipes(recipes)
+        check_text(on, "on")
+        check_text(why, "why")
         if not recipes:
             raise BadInput("A plan must have something to release.")
-        self.check_process()
-        for recipe in recipes.values():
-            check_recipe(recipe)
         with self._lock:
             prices = self.prices(recipes)
             total = self._plan_total(prices)

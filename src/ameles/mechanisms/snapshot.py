@@ -55,7 +55,7 @@ def unpack(snapshot: bytes, fingerprint: bytes) -> State:
     """The state in these bytes, if they are whole and of this recipe."""
     try:
         magic, version, written_by, run, step, count = _HEAD.unpack_from(snapshot)
-    except struct.error as problem:
+    except (struct.error, TypeError) as problem:  # too short, or no bytes at all
         raise _damaged() from problem
     if magic != MAGIC:
         raise _damaged()
@@ -88,7 +88,7 @@ def run_id(snapshot: bytes) -> tuple[str, int]:
     """Whose snapshot this is and at which step, for the ledger, whatever the recipe."""
     try:
         magic, _, _, run, step, _ = _HEAD.unpack_from(snapshot)
-    except struct.error as problem:
+    except (struct.error, TypeError) as problem:  # too short, or no bytes at all
         raise _damaged() from problem
     if magic != MAGIC:
         raise _damaged()

@@ -45,6 +45,7 @@ from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.varying import check_varying
 from ameles.mechanisms.counters import gaussian_error
 from ameles.mechanisms.counters.gaussian_error import sum_factor
+from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
@@ -132,12 +133,7 @@ class Afresh(Recipe):
         return AfreshRun(self, unpack(snapshot, self.fingerprint), noise)
 
     def _check_noise(self, noise: Noise) -> None:
-        if self.intrusions is not Intrusions.NONE and not noise.forgetful:
-            raise BadInput(
-                "Afresh must draw straight from the operating system.",
-                why="its state may be seized, and a keystream in memory tells its future noise",
-                tip="start(System.direct())",
-            )
+        check_noise(noise, self, forgetful=self.intrusions is not Intrusions.NONE)
 
 
 class AfreshRun(SteppedRun[int]):

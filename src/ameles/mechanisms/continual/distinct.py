@@ -37,6 +37,7 @@ from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.estimator import Exactly
 from ameles.mechanisms.continual.relation import Relation
 from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.pan_private.density import Density, DensityRun
 from ameles.mechanisms.pan_private.entries import indices
 from ameles.mechanisms.pan_private.estimate import Estimate
@@ -87,10 +88,12 @@ class ExactDistinct(Recipe):
 
     def start(self, noise: Noise) -> ExactDistinctRun:
         """A new run; nobody has occurred."""
+        check_noise(noise, self, forgetful=False)
         return ExactDistinctRun(self, os.urandom(16), np.zeros(self.users, dtype=np.uint8))
 
     def resume(self, snapshot: bytes, noise: Noise) -> ExactDistinctRun:
         """The run that this snapshot was taken of."""
+        check_noise(noise, self, forgetful=False)
         state = unpack(snapshot, self.fingerprint)
         return ExactDistinctRun(self, state.run, _bits(state, self.users))
 

@@ -34,6 +34,7 @@ from ameles.mechanisms.continual.reply import Reply
 from ameles.mechanisms.continual.sparse_vector import SparseVectorRun
 from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.watching import LARGEST, Watch
+from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 
@@ -65,10 +66,12 @@ class WindowMonitor(Watch):
 
     def start(self, noise: Noise) -> WindowMonitorRun:
         """A new run; the threshold's noise is drawn here, for the stream's life."""
+        check_noise(noise, self, forgetful=False)
         return WindowMonitorRun(self, State(os.urandom(16), 0, ()), noise)
 
     def resume(self, snapshot: bytes, noise: Noise) -> WindowMonitorRun:
         """The run that this snapshot was taken of."""
+        check_noise(noise, self, forgetful=False)
         return WindowMonitorRun(self, unpack(snapshot, self.fingerprint), noise)
 
 

@@ -41,6 +41,7 @@ from ameles.core.mechanism import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.watching import LARGEST, LONGEST, Watch
+from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import BoolArray, IntArray
 
@@ -79,10 +80,12 @@ class WindowMonitors(Watch):
 
     def start(self, noise: Noise) -> WindowMonitorsRun:
         """A new run; the thresholds' noises are drawn here, for the stream's life."""
+        check_noise(noise, self, forgetful=False)
         return WindowMonitorsRun(self, State(os.urandom(16), 0, ()), noise)
 
     def resume(self, snapshot: bytes, noise: Noise) -> WindowMonitorsRun:
         """The run that this snapshot was taken of."""
+        check_noise(noise, self, forgetful=False)
         return WindowMonitorsRun(self, unpack(snapshot, self.fingerprint), noise)
 
 

@@ -37,6 +37,7 @@ from ameles.core.parameters import OptionalHorizon, Parameter, refuse
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.nested import nested, unnested
 from ameles.mechanisms.continual.stepped import SteppedRun
+from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 
@@ -104,10 +105,12 @@ class Renewed(Recipe):
 
     def start(self, noise: Noise) -> RenewedRun:
         """A new run, with an identity of its own."""
+        check_noise(noise, self, forgetful=False)
         return RenewedRun(self, State(os.urandom(16), 0, ()), noise)
 
     def resume(self, snapshot: bytes, noise: Noise) -> RenewedRun:
         """The run that this snapshot was taken of."""
+        check_noise(noise, self, forgetful=False)
         return RenewedRun(self, unpack(snapshot, self.fingerprint), noise)
 
 

@@ -63,6 +63,7 @@ from ameles.mechanisms.continual.relation import Relation
 from ameles.mechanisms.continual.reply import Reply, Said
 from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.threshold_error import ThresholdError
+from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
@@ -157,10 +158,12 @@ class SparseVector(Recipe):
 
     def start(self, noise: Noise) -> SparseVectorRun:
         """A new run; the threshold's noise is drawn here, and never again."""
+        check_noise(noise, self, forgetful=False)
         return SparseVectorRun(self, State(os.urandom(16), 0, ()), noise)
 
     def resume(self, snapshot: bytes, noise: Noise) -> SparseVectorRun:
         """The run that this snapshot was taken of."""
+        check_noise(noise, self, forgetful=False)
         return SparseVectorRun(self, unpack(snapshot, self.fingerprint), noise)
 
 

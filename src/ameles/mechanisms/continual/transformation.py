@@ -56,6 +56,7 @@ from ameles.mechanisms.continual.nested import nested, unnested
 from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
 from ameles.mechanisms.continual.varying import check_varying
+from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
@@ -158,12 +159,7 @@ class Continual(Recipe):
         return ContinualRun(self, unpack(snapshot, self.fingerprint), noise)
 
     def _check_noise(self, noise: Noise) -> None:
-        if self.intrusions is not Intrusions.NONE and not noise.forgetful:
-            raise BadInput(
-                "Continual must draw straight from the operating system.",
-                why="its state may be seized, and a keystream in memory tells its future noise",
-                tip="start(System.direct())",
-            )
+        check_noise(noise, self, forgetful=self.intrusions is not Intrusions.NONE)
 
 
 class ContinualRun(SteppedRun[int | Halted]):

@@ -132,6 +132,8 @@ def compare(
     optimise: Objective = "mean",
 ) -> list[Row]:
     """All counters that can give this guarantee, the one with the smallest error first."""
+    if not 0 <= exact(delta, "delta") < 1:
+        raise refuse("delta", "a probability: zero or more and below 1", delta)
     steps = REFERENCE if horizon is None else horizon
     if isinstance(optimise, str) and optimise not in ("mean", "worst"):
         raise refuse("optimise", "'mean', 'worst' or the number of a step", optimise)
@@ -143,7 +145,6 @@ def compare(
     if asked is Intrusions.NONE:
         recipes = _built(_candidates(pure, delta, steps, optimise))
     else:
-        exact(delta, "delta")  # Gaussian noise has no use here, but nonsense is refused
         recipes = _built(_pan_private(pure, asked, steps, optimise))
     recipes = [recipe for recipe in recipes if covers(recipe.guarantee.intrusions, asked)]
     found = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)

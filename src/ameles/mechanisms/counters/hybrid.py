@@ -65,7 +65,7 @@ class Inside(Parameter[str, str]):
     """The name of the counter to run inside an epoch."""
 
     def check(self, value: str) -> str:
-        if value not in INSIDE:
+        if value not in tuple(INSIDE):
             raise refuse(self.name, f"one of {', '.join(INSIDE)}", value)
         return value
 

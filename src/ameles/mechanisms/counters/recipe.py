@@ -26,6 +26,7 @@ from ameles.core.loss import Loss
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Bound, Contributions, Width
 from ameles.core.recipe import Recipe
+from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
@@ -125,12 +126,7 @@ class CounterRecipe(Recipe, ABC):
         """A run from a state; a state without parts is the beginning."""
 
     def _check_noise(self, noise: Noise) -> None:
-        if self.intrusions is not Intrusions.NONE and not noise.forgetful:
-            raise BadInput(
-                f"{type(self).__name__} must draw straight from the operating system.",
-                why="its state may be seized, and a keystream in memory tells its future noise",
-                tip="start(System.direct())",
-            )
+        check_noise(noise, self, forgetful=self.intrusions is not Intrusions.NONE)
 
     def check_room(self, t: int, count: int) -> None:
         """Refuses steps past the horizon, before anything is drawn."""

@@ -26,6 +26,7 @@ from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Parameter, Whole, refuse
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.pan_private.entries import CHUNK, indices
 from ameles.mechanisms.pan_private.estimate import EstimateError, check_beta
 from ameles.mechanisms.snapshot import State, pack, unpack
@@ -143,12 +144,7 @@ class UserRecipe(Recipe, ABC, Generic[Out]):
         """A run with empty tables."""
 
     def _check_noise(self, noise: Noise) -> None:
-        if not noise.forgetful:
-            raise BadInput(
-                f"{type(self).__name__} must draw straight from the operating system.",
-                why="its state may be seized, and a keystream in memory tells its future noise",
-                tip="start(System.direct())",
-            )
+        check_noise(noise, self, forgetful=True)
 
 
 class UserRun(LiveRun, Generic[Out]):

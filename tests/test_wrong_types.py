@@ -1,0 +1,125 @@
+"""Wrong types at the public names: refusals that say what to give, no errors from the depths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+import ameles
+from ameles import EVENT, AmelesError, BadInput, Ledger, Neighbours, Pure, StoreRefused, counter
+from ameles.ledger.arguments import check_recipe
+from ameles.noise import System
+from tests.recipe_checks import Sample
+from tests.samples import SAMPLES
+
+WRONG: tuple[Any, ...] = (None, "text", -1, 2.5, b"x", [], {}, object(), Pure(1), Ledger, 10**60)
+RECIPE: Any = ameles.SimpleTwoCounter(epsilon="1/100")
+TERMS: dict[str, Any] = {
+    "population": "visitors",
+    "cap": Pure(1),
+    "unit": EVENT,
+    "neighbours": Neighbours.ADD_REMOVE,
+}
+
+
+def refused_or_taken(call: Callable[[], object]) -> AmelesError | None:
+    """The refusal, if there is one; any other error fails the test."""
+    try:
+        call()
+    except AmelesError as refusal:
+        return refusal
+    return None
+
+
+@pytest.mark.parametrize("delta", [2, 1, -1, "1.5", 1.0, float("nan"), None, "much"])
+@pytest.mark.parametrize("intrusions", ["none", "one"])
+def test_a_delta_is_a_probability(delta: Any, intrusions: str) -> None:
+    with pytest.raises(BadInput, match="'delta'"):
+        counter(epsilon=1, delta=delta, horizon=8, intrusions=intrusions)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "tip"),
+    [
+        ("cap", 1, "Pure(1)"),
+        ("cap", "1", "Pure(1)"),
+        ("unit", "event", "unit=EVENT"),
+        ("unit", None, "unit=EVENT"),
+        ("neighbours", "add-remove", "Neighbours.ADD_REMOVE"),
+        ("neighbours", EVENT, "Neighbours.ADD_REMOVE"),
+        ("population", 3, ""),
+    ],
+)
+def test_a_ledger_says_what_it_is_opened_with(name: str, value: Any, tip: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        Ledger(**{**TERMS, name: value})
+    assert tip in caught.value.tip
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
+def test_a_ledger_sells_and_resumes_recipes_only(wrong: Any) -> None:
+    ledger = Ledger(**TERMS)
+    run = ledger.start(RECIPE, on="x", why="y")
+    spent = ledger.spent
+    calls: list[Callable[[], object]] = [
+        lambda: ledger.start(wrong, on="x", why="y"),
+        lambda: ledger.launch({"a": wrong}, on="x", why="y"),
+        lambda: ledger.launch(wrong, on="x", why="y"),
+        lambda: ledger.prices({"a": wrong}),
+        lambda: ledger.resume(wrong, run.snapshot()),
+        lambda: ledger.resume(RECIPE, wrong),
+        lambda: ledger.scaled(wrong),
+        lambda: ledger.partition(["a"], of=wrong),
+    ]
+    for call in calls:
+        assert isinstance(refused_or_taken(call), BadInput | StoreRefused)
+    for call in (
+        lambda: ledger.child("c", cap=wrong),
+        lambda: ledger.partition([wrong], of=EVENT),
+        lambda: ledger.partition(wrong, of=EVENT),
+        lambda: ledger.renew(wrong, why="y"),
+    ):
+        refused_or_taken(call)
+    assert ledger.spent == spent
+    run.step(1)
+
+
+@pytest.mark.parametrize("name", ["on", "why"])
+@pytest.mark.parametrize("wrong", [None, 3, b"x", EVENT])
+def test_what_the_ledger_writes_is_text(name: str, wrong: Any) -> None:
+    ledger = Ledger(**TERMS)
+    for buy in (ledger.start, ledger.launch):
+        goods: Any = RECIPE if buy == ledger.start else {"a": RECIPE}
+        with pytest.raises(BadInput, match=f"'{name}' parameter must be text"):
+            buy(goods, **{"on": "x", "why": "y", name: wrong})
+    assert ledger.entries == ()
+
+
+def test_an_estimator_is_bought_inside_of_something() -> None:
+    with pytest.raises(BadInput, match="ExactDistinct cannot be bought by itself"):
+        check_recipe(ameles.ExactDistinct(users=9))
+    with pytest.raises(BadInput, match="Got the class SimpleTwoCounter"):
+        check_recipe(ameles.SimpleTwoCounter)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample.recipe).__name__)
+def test_every_recipe_refuses_wrong_types(sample: Sample) -> None:
+    recipe = sample.recipe
+    snapshot = recipe.start(System.direct()).snapshot()
+    for wrong in WRONG:
+        for field in fields(recipe):
+            if field.init:
+                refused_or_taken(partial(replace, recipe, **{field.name: wrong}))
+        with pytest.raises(BadInput, match="source of noise"):
+            recipe.start(wrong)
+        with pytest.raises(BadInput, match="source of noise"):
+            recipe.resume(snapshot, wrong)
+        with pytest.raises(StoreRefused, match="not a snapshot"):
+            recipe.resume(wrong, System.direct())
+    for garbage in (b"", snapshot[:60], snapshot[:-1], b"AMELES\0S" + bytes(200), snapshot + b"x"):
+        with pytest.raises(StoreRefused):
+            recipe.resume(garbage, System.direct())
