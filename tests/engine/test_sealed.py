@@ -14,7 +14,7 @@ from ameles.core.exceptions import BadInput, PlanError, StoreRefused
 from ameles.engine.engine import Engine
 from ameles.engine.sealed import SealedSession, packed, unpacked
 from ameles.engine.vault import EpochEnded
-from ameles.noise import Zero
+from ameles.noise import Tape, Zero
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, EVENT, HEADER, World, row
 from tests.stand_in import bare_store
@@ -148,6 +148,31 @@ class TestAnnounced:
         first, second = (r for r in world.releases() if r.key == "north")
         assert (first.value, second.value) == (1, 2)
         assert width(second) > width(first)
+
+    def test_the_state_that_was_seen_gives_way_to_another(self, tmp_path: Path) -> None:
+        world = Sealed(tmp_path, COUNT, "announced", 1000)
+        tape = Tape(range(10**6, 10**6 + 500))
+
+        def state() -> tuple[bytes, int]:
+            with (
+                closing(open_store(str(world.folder / "s.db"))) as store,
+                Engine(world.plan, store, noise=tape).session() as session,
+            ):
+                return vars(session)["_vault"].load().state, vars(session)["_vault"].generation
+
+        world.feed([row(1)])
+        seen, saves = state()
+        with (
+            closing(open_store(str(world.folder / "s.db"))) as store,
+            Engine(world.plan, store, noise=tape).session() as session,
+        ):
+            assert isinstance(session, SealedSession)
+            session.announce("a laptop was stolen")
+            runs = [line.run.snapshot() for line in session._lines]
+        fresh, later = state()
+        assert fresh != seen  # with noise that nobody has seen
+        assert unpacked(fresh) == runs  # and this is what the vault has
+        assert later == saves + 1
 
     def test_it_is_remembered(self, tmp_path: Path) -> None:
         world = Sealed(tmp_path, COUNT, "announced", 1000)

@@ -16,8 +16,9 @@ import pytest
 
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.engine.vault import EpochEnded, FileSlot, MemorySlot, Vault, disk
+from ameles.engine.vault.opening import Opened
 
-from .vault_faults import IDENTITY, SIZE, Rig, loaded, save
+from .vault_faults import IDENTITY, SIZE, Disk, Rig, loaded, on, save
 
 SHARED = Path("/", "dev", "shm")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for a file system's type")
@@ -234,3 +235,34 @@ def test_a_folder_that_someone_else_put_there_first_is_refused(rig: Rig, memory:
     other = os.geteuid() + 1
     with patch("os.geteuid", lambda: other), pytest.raises(StoreRefused, match="another user"):
         disk.open_folder(squatted, create=True)
+
+
+def test_what_a_kill_left_of_an_older_state_is_overwritten_when_it_is_opened(rig: Rig) -> None:
+    vault = rig.create()
+    save(vault, 1)
+    with patch.object(Opened, "blank"):  # killed after the commit
+        save(vault, 2)
+    vault.close()
+    files = [rig.folder / name for name in ("state.0", "state.1")]
+    assert all(any(file.read_bytes()) for file in files)
+    with rig.open() as vault:
+        assert loaded(vault) == 2
+        assert sorted(any(file.read_bytes()) for file in files) == [False, True]
+
+
+def test_names_are_on_the_disk_before_what_depends_on_them(rig: Rig) -> None:
+    # a power cut right after the vault was made must not leave a header without its files, nor a
+    # folder of which the one above knows nothing
+    recorded = Disk()
+    with on(recorded), rig.create():
+        kinds = [(call.kind, (call.target or call.path).name) for call in recorded.calls]
+    header = kinds.index(("rename", "vault.json"))
+    made = kinds.index(("create", "state.1"))
+    assert ("sync names", rig.folder.name) in kinds[made:header]
+    folder = kinds.index(("mkdir", rig.folder.name))
+    assert kinds[folder + 1] == ("sync names", rig.folder.parent.name)
+    recorded = Disk()
+    with on(recorded), rig.open():
+        # what was made before a crash may still be in the system's cache alone
+        kinds = [(call.kind, call.path.name) for call in recorded.calls]
+    assert ("sync names", rig.folder.name) in kinds

@@ -169,3 +169,12 @@ def test_a_link_in_the_place_of_the_lock_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreRefused, match="lock file"), held(tmp_path / "flu.db", "flu"):
         pass
     assert target.read_text() == "1"
+
+
+def test_a_lock_file_that_others_could_open_is_closed_to_them(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    with held(store, "flu"):
+        (lock,) = tmp_path.iterdir()
+    lock.chmod(0o644)
+    with held(store, "flu"):
+        assert lock.stat().st_mode & 0o777 == 0o600

@@ -6,13 +6,18 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.core.loss import Pure
-from ameles.store import Store, StreamRecord
+from ameles.store import Store, StreamRecord, open_store, sqlite_session
+from ameles.store import columns as columns_module
 from tests.store.places import Place
 from tests.store.stores import launch, minutes, new_store, open_visitors
 
@@ -164,3 +169,27 @@ def test_processes_that_create_one_store_at_once_all_succeed(place: Place) -> No
     assert [process.returncode for process in running] == [0] * 6, said
     with new_store(place) as store:
         store.check()
+
+
+def test_an_interruption_that_is_swallowed_leaves_nothing_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(str(tmp_path / "s.db")) as store:
+        with store.writing() as transaction:
+            stream = launch(transaction)
+        given = columns_module.rows
+
+        def interrupted(columns: Any) -> Iterator[Any]:
+            yield next(iter(given(columns)))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(sqlite_session, "rows", interrupted)
+        with (
+            pytest.raises(StoreRefused, match="all or nothing"),
+            store.writing() as transaction,
+            suppress(KeyboardInterrupt),
+        ):
+            transaction.add_steps(stream, minutes(1, 3))
+        monkeypatch.undo()
+        with store.writing() as transaction:
+            transaction.add_steps(stream, minutes(1, 3))  # the first of them is not there

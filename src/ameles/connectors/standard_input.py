@@ -53,8 +53,10 @@ class StandardInput:
             rest = data[end:]
             if len(rest) > LONGEST:  # already too long, however it goes on
                 rest, skipping = b"", True
-            if end:
-                yield _unmarked(data[:end], first)
+            lines = [_unmarked(data[:end], first)] if end else []
+            data = piece = b""  # the next ones may come in hours: nothing is held until then
+            if lines:
+                yield lines.pop()
                 first = False
         if rest:
             yield _unmarked(rest, first) + b"\n"

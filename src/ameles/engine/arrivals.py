@@ -101,6 +101,7 @@ class Arrivals:
                 self._since = self._since if self._handed else self._elapsed()
                 self._handed += len(found.piece)
             yield found
+            found = None  # the next may come in hours: events are not held until then
 
     def _next(self) -> Ended | Came | Idle | BaseException | None:
         """What is next in the queue; idle if rows have waited long enough, whatever is in it."""
@@ -151,6 +152,7 @@ class Arrivals:
             with self._order:
                 self._queue.put(Came(self._look(), piece))
                 self._backlog += len(piece)
+                piece = b""  # noted below
                 self._order.wait_for(lambda: self._backlog < BACKLOG or self._stop.is_set())
             if self._stop.is_set():
                 return  # what is still in the pipe stays there

@@ -32,6 +32,7 @@ from ameles.engine.restarting import Restarting
 from ameles.engine.sealed import SealedSession, Sealing
 from ameles.engine.session import Report as Report
 from ameles.engine.session import Session
+from ameles.engine.vault.cipher import wipe_bytes
 from ameles.store import Store, StreamRecord
 
 # How many published numbers a transaction may hold: enough to make its syncs cheap.
@@ -143,6 +144,7 @@ class Engine:
                     opened.snapshots,
                     opened.vault.generation + sum(opened.ended),
                 )
+            wipe_bytes(*opened.snapshots.values())
             for line in lines:
                 line.terms = replace(line.terms, ended=opened.ended)
             given = self.plan, self.store, stream, lines, outlets

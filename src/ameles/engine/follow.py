@@ -95,6 +95,7 @@ class _Counting:
                 self._keep(found)
             elif self._pieces:
                 self._count(0)
+            del found  # rows that were counted are not held until the next ones come
         if self._pieces:  # stopped: what was read is counted
             self._count(0)
 

@@ -182,13 +182,18 @@ class Gathering:
     def _joined(
         self, parts: dict[str, list[Totals]], earlier: dict[str, Totals]
     ) -> dict[str, Totals]:
-        return {
+        whole = {
             release.name: Totals.joined(
                 [*parts[release.name], *filter(None, [earlier.get(release.name)])],
                 len(release.question.amounts),
             )
             for release in self.plan.releases
         }
+        for name, found in parts.items():
+            for part in found:
+                if part is not whole[name]:
+                    part.amounts.fill(0)
+        return whole
 
     def _add_up(self, selected: str, parts: dict[str, list[Totals]], weight: str | None) -> None:
         """Sums of all releases that count every event, in one pass over the rows."""
@@ -213,9 +218,12 @@ class Gathering:
             parts[release.name].append(
                 _totals(found, here, column, [found[name] for name in amounts[release.name]])
             )
+        _wipe(found)
         for release in counted:  # many small scans: keep one row for each cell
             if len(parts[release.name]) >= 64:
                 whole = Totals.joined(parts[release.name], len(amounts[release.name]))
+                for part in parts[release.name]:
+                    part.amounts.fill(0)
                 parts[release.name][:] = [whole]
 
     def _add_up_one(self, name: str, counted: str, parts: dict[str, list[Totals]]) -> None:
@@ -225,6 +233,7 @@ class Gathering:
             found = self.duck.execute(query).fetchnumpy()
         every = np.ones(len(found["step"]), dtype=bool)
         parts[name].append(_totals(found, every, "cell", [found["n"]]))
+        _wipe(found)
 
 
 def _totals(
@@ -233,11 +242,21 @@ def _totals(
     cell = found[column]
     masked = np.ma.getmaskarray(cell)  # NULL: the event counts nowhere
     here = here & ~masked
-    return Totals(
+    exact = [np.ma.getdata(amount)[here].astype(np.int64, copy=False) for amount in amounts]
+    totals = Totals(
         np.asarray(found["step"])[here].astype(np.int64),
         np.ma.getdata(cell)[here].astype(np.int64),
-        np.stack([np.ma.getdata(amount)[here].astype(np.int64) for amount in amounts], axis=1),
+        np.stack(exact, axis=1),
     )
+    for copied in exact:
+        copied.fill(0)
+    return totals
+
+
+def _wipe(found: dict[str, Any]) -> None:
+    """Overwrites what DuckDB gave: of some streams no exact sum may stay in memory."""
+    for column in found.values():
+        np.ma.getdata(column).fill(0)
 
 
 def _stacked(parts: list[Candidates]) -> Candidates:

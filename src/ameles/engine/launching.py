@@ -17,9 +17,11 @@ from ameles.core.recipe import Recipe
 from ameles.engine.difference import difference
 from ameles.engine.noise_tally import CountsNoises, NoiseTally
 from ameles.engine.plan import Plan
+from ameles.engine.vault.cipher import wipe_bytes
 from ameles.engine.window_phase import check_window
 from ameles.ledger.ledger import Recipe as Buyable
 from ameles.measures.measure import Measure
+from ameles.mechanisms.pan_private.erase import erase
 from ameles.store import ReleaseState, Store, StreamRecord, Transaction
 
 
@@ -80,7 +82,10 @@ def launch(
     snapshots = {key: runs[key].snapshot() for key in plan.recipes}
     if seal is not None:
         seal(snapshots)
+        wipe_bytes(*snapshots.values())
         snapshots = dict.fromkeys(snapshots, b"")
+        for run in runs.values():  # the state is in the vault, from where it is resumed
+            erase(run)
     for release in plan.releases:
         recipe, run = plan.recipes[release.name], runs[release.name]
         entry = entries[run.id]

@@ -24,8 +24,10 @@ from ameles.engine.launching import bought
 from ameles.engine.plan import Plan, reserved_name
 from ameles.engine.sealed import Sealing
 from ameles.engine.vault import EpochEnded, Vault, VaultMissing
+from ameles.engine.vault.cipher import wipe_bytes
 from ameles.measures.distinct import Distinct
 from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.mechanisms.pan_private.erase import erase
 from ameles.mechanisms.snapshot import adopted
 from ameles.noise import System
 from ameles.store import EpochRecord, ReleaseState, Store, StreamRecord, Transaction
@@ -139,7 +141,11 @@ class Restarting:
             raise TypeError(type(recipe))
         for _ in range(epoch.released):
             run.release()
-        return adopted(run.snapshot(), self._paid(transaction, release, epoch.number - 1))
+        snapshot = run.snapshot()
+        erase(run)
+        paid = adopted(snapshot, self._paid(transaction, release, epoch.number - 1))
+        wipe_bytes(snapshot)
+        return paid
 
     def _paid(self, transaction: Transaction, release: str, restart: int) -> str:
         """The run that was bought for this epoch at launch."""

@@ -22,10 +22,19 @@ from ameles.connectors import durable
 from ameles.connectors.source import Reading
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.engine.folding import Folding
+from ameles.engine.freed_memory import overwrite_freed_memory
 from ameles.engine.pending import Totals
 from ameles.engine.plan import Plan
 from ameles.engine.session import Session
-from ameles.engine.vault import EpochEnded, FileSlot, MemorySlot, Slot, Vault, VaultMissing
+from ameles.engine.vault import (
+    EpochEnded,
+    FileSlot,
+    MemorySlot,
+    Slot,
+    Vault,
+    VaultMissing,
+    cipher,
+)
 from ameles.engine.vault.problems import told
 from ameles.mechanisms.continual.halted import CODE, Halted
 from ameles.noise.arrays import IntArray
@@ -58,7 +67,8 @@ def folder_of(plan: Plan, identity: UUID) -> Path:
 
 def packed(snapshots: Iterable[bytes]) -> bytes:
     """Several snapshots as one."""
-    return b"".join(_LENGTH.pack(len(one)) + one for one in snapshots)
+    # one copy of each, and no other on the way
+    return b"".join(piece for one in snapshots for piece in (_LENGTH.pack(len(one)), one))
 
 
 def unpacked(state: bytes) -> list[bytes]:
@@ -114,6 +124,7 @@ class Sealing:
         opened = Vault.open if made else Vault.create
         with opened(size=self._size(len(state)), **self._place) as vault:
             vault.save(state, step=step)
+        cipher.wipe_bytes(state)
         with told(self._sizes(), "written"):
             durable.replace(self._sizes(), str(len(state)).encode("ascii"))
 
@@ -125,6 +136,8 @@ class Sealing:
         if len(snapshots) != len(self._plan.releases):
             vault.close()
             raise EpochEnded("The vault has no state of this stream.")
+        if sealed is not None:
+            cipher.wipe_bytes(sealed.state)
         names = [release.name for release in self._plan.releases]
         return vault, dict(zip(names, snapshots, strict=True))
 
@@ -161,6 +174,7 @@ class SealedSession(Session):
 
     def __init__(self, *given: Any, vault: Vault, base: bytes = b"", **options: Any) -> None:
         super().__init__(*given, **options)
+        overwrite_freed_memory()
         self._vault = vault
         # what was released before the last restart, and goes on
         none = bytes(8 * sum(line.measure.question.width for line in self._lines))
@@ -172,7 +186,10 @@ class SealedSession(Session):
     def finish(self) -> None:
         """Publishes the step that was sealed and, after a crash, not yet stored."""
         sealed, stream = self._vault.load(), self.stream
-        if sealed is None or sealed.step == stream.released:
+        if sealed is None:
+            return
+        cipher.wipe_bytes(sealed.state)  # the runs have it
+        if sealed.step == stream.released:
             return
         if sealed.step != stream.released + 1:
             raise StoreRefused(
@@ -236,6 +253,7 @@ class SealedSession(Session):
             self._fold_users(stream, reading)
             return
         gathered = self._gather(stream, reading, step, step, (), step)
+        self._disconnect()  # which lets go of the events that DuckDB has in its buffers
         for line in self._lines:
             question = line.measure.question
             totals = gathered.pending.totals.get(line.measure.name)
@@ -254,12 +272,17 @@ class SealedSession(Session):
                 found = cells[line.measure.name]
                 line.run.add(found)
                 found.fill(0)
+        self._disconnect()
         self._seal(stream.released, None)
 
     def _seal(self, step: int, outputs: list[IntArray] | None) -> None:
-        state = packed(line.run.snapshot() for line in self._lines)
+        snapshots = [line.run.snapshot() for line in self._lines]
+        state = packed(snapshots)
         kept = b"" if outputs is None else b"".join(o.astype("<i8").tobytes() for o in outputs)
-        self._vault.save(state, kept, step=step)
+        try:
+            self._vault.save(state, kept, step=step)
+        finally:  # with the state that follows, this one tells what came in between
+            cipher.wipe_bytes(*snapshots, state)
 
     def _outputs_from(self, sealed: bytes) -> list[IntArray]:
         found = np.frombuffer(sealed, dtype="<i8").astype(np.int64)

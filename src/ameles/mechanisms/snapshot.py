@@ -44,11 +44,20 @@ class State:
 
 def pack(state: State, fingerprint: bytes, version: int = VERSION) -> bytes:
     """The bytes of a state under a recipe."""
-    pieces = [_HEAD.pack(MAGIC, version, fingerprint, state.run, state.step, len(state.parts))]
+    size = _HEAD.size + sum(_LENGTH.size + 8 * part.size for part in state.parts) + _CHECK
+    # In one buffer, which is wiped: of a state that may be seized no copy may stay behind.
+    buffer = bytearray(size)
+    _HEAD.pack_into(buffer, 0, MAGIC, version, fingerprint, state.run, state.step, len(state.parts))
+    place = _HEAD.size
     for part in state.parts:
-        pieces += [_LENGTH.pack(part.size), part.astype("<i8").tobytes()]
-    body = b"".join(pieces)
-    return body + hashlib.sha256(body).digest()
+        _LENGTH.pack_into(buffer, place, part.size)
+        place += _LENGTH.size
+        np.frombuffer(buffer, "<i8", count=part.size, offset=place)[:] = part
+        place += 8 * part.size
+    buffer[place:] = hashlib.sha256(memoryview(buffer)[:place]).digest()
+    packed = bytes(buffer)
+    buffer[:] = bytes(size)
+    return packed
 
 
 def unpack(snapshot: bytes, fingerprint: bytes) -> State:
@@ -65,7 +74,7 @@ def unpack(snapshot: bytes, fingerprint: bytes) -> State:
             why="a newer program wrote it",
             tip="update ameles",
         )
-    body, check = snapshot[:-_CHECK], snapshot[-_CHECK:]
+    body, check = memoryview(snapshot)[:-_CHECK], snapshot[-_CHECK:]
     if hashlib.sha256(body).digest() != check:
         raise _damaged()
     if written_by != fingerprint:

@@ -287,6 +287,14 @@ def test_an_announcement_may_come_late_but_before_the_next_intrusion(horizon: in
         assert loss(recipe, [announced(after(0, 1), later=2)]) == math.inf
 
 
+def test_a_late_announcement_in_the_shortest_stream_needs_three_noises() -> None:
+    # a tree of depth 1 would have two of them, and lose 3/2 here
+    recipe = PanPrivateCounter(epsilon=1, horizon=2, intrusions="announced")
+    view = (Instant(0, announced=2), Instant(2))
+    assert loss(recipe, [view], 2) == Fraction(2, 3)
+    assert recipe.depth() == 2
+
+
 def test_fresh_noise_before_an_intrusion_does_not_help_against_the_next() -> None:
     # told of the first look, and looked at again before anything has happened; that look and
     # the next are as good as two unannounced ones

@@ -222,9 +222,10 @@ class Vault:
             raise ended(self._opened.folder, "the ciphertext that its key opens was damaged")
         first, second = _LENGTHS.unpack_from(plain)
         middle = _LENGTHS.size + first
+        content = memoryview(plain)
         state, releases = (
-            bytes(plain[_LENGTHS.size : middle]),
-            bytes(plain[middle : middle + second]),
+            bytes(content[_LENGTHS.size : middle]),
+            bytes(content[middle : middle + second]),
         )
         cipher.wipe(plain)
         return Sealed(self._now.step, state, releases)

@@ -46,6 +46,7 @@ from ameles.mechanisms.continual.varying import check_varying
 from ameles.mechanisms.counters import gaussian_error
 from ameles.mechanisms.counters.gaussian_error import sum_factor
 from ameles.mechanisms.noise_source import check_noise
+from ameles.mechanisms.pan_private.erase import only, wipe
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
@@ -146,6 +147,7 @@ class AfreshRun(SteppedRun[int]):
         self._inner: EstimatorRun
         if state.parts:
             self._inner = recipe.algorithm.resume(unnested(state.parts), noise)
+            wipe(*state.parts)
         else:
             self._inner = recipe.algorithm.start(noise)
 
@@ -165,7 +167,7 @@ class AfreshRun(SteppedRun[int]):
         else:
             noise = self._noise.gaussian(recipe.variance, 1)
         self._t += 1
-        return wrapped(self._inner.answer() + int(noise[0]))
+        return wrapped(self._inner.answer() + only(noise))
 
     def _parts(self) -> tuple[IntArray, ...]:
         """The algorithm's state, and nothing else."""

@@ -38,6 +38,7 @@ from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.nested import nested, unnested
 from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.noise_source import check_noise
+from ameles.mechanisms.pan_private.erase import erase, wipe
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 
@@ -124,6 +125,7 @@ class RenewedRun(SteppedRun[Any]):
         self._inner: InnerRun
         if state.parts:
             self._inner = recipe.inner.resume(unnested(state.parts), noise)
+            wipe(*state.parts)
         else:
             self._inner = recipe.inner.start(noise)
 
@@ -141,7 +143,9 @@ class RenewedRun(SteppedRun[Any]):
         released = self._inner.release()
         self._t += 1
         if self._t % self._recipe.window == 0 and self._t != self._recipe.horizon:
-            self._inner = self._recipe.inner.start(self._noise)
+            following = self._recipe.inner.start(self._noise)
+            erase(self._inner)
+            self._inner = following
         return released
 
     def _parts(self) -> tuple[IntArray, ...]:

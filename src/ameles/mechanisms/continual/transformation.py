@@ -57,6 +57,7 @@ from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
 from ameles.mechanisms.continual.varying import check_varying
 from ameles.mechanisms.noise_source import check_noise
+from ameles.mechanisms.pan_private.erase import only, wipe
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
@@ -174,6 +175,7 @@ class ContinualRun(SteppedRun[int | Halted]):
             # the last value and the number of updates; the noise of the open intervals
             self._public, self._open, *inner = state.parts
             self._inner = recipe.algorithm.resume(unnested(tuple(inner)), noise)
+            wipe(*inner)
         else:
             self._public = np.zeros(2, dtype=np.int64)
             self._open = np.zeros(recipe.levels, dtype=np.int64)
@@ -243,7 +245,7 @@ class ContinualRun(SteppedRun[int | Halted]):
                 self._open[level] = 0
 
     def _draw(self, scale: Fraction) -> int:
-        return int(self._noise.laplace(scale, 1)[0])
+        return only(self._noise.laplace(scale, 1))
 
 
 def continual(

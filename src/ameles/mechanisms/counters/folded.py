@@ -9,6 +9,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
+
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.live_run import LiveRun
 from ameles.mechanisms.snapshot import State
@@ -32,8 +34,11 @@ class FoldedRun(LiveRun):
         """Folds an input into the state of the open step."""
         self.check_live()
         row = self._recipe.row(x)
-        self._recipe.check_room(self._t, 1)
-        self._fold(row)
+        try:
+            self._recipe.check_room(self._t, 1)
+            self._fold(row)
+        finally:
+            _wipe_copy(row, x)
 
     def release(self) -> Any:
         """Closes the step and gives its release."""
@@ -52,8 +57,11 @@ class FoldedRun(LiveRun):
         """Many steps in one call; the state may be seized before or after it, not within."""
         self.check_live()
         rows = self._recipe.rows(xs)
-        self._recipe.check_room(self._t, len(rows))
-        releases = self._feed(rows)
+        try:
+            self._recipe.check_room(self._t, len(rows))
+            releases = self._feed(rows)
+        finally:
+            _wipe_copy(rows, xs)
         self._t += len(rows)
         return releases[:, 0] if self._recipe.width is None else releases
 
@@ -71,3 +79,9 @@ class FoldedRun(LiveRun):
     @abstractmethod
     def _feed(self, rows: IntArray) -> IntArray:
         """The releases of many steps."""
+
+
+def _wipe_copy(rows: IntArray, given: object) -> None:
+    """Overwrites inputs, unless they are in an array of the caller's, who may still need it."""
+    if not (isinstance(given, np.ndarray) and np.may_share_memory(rows, given)):
+        rows.fill(0)

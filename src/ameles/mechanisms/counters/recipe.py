@@ -119,7 +119,12 @@ class CounterRecipe(Recipe, ABC):
     def resume(self, snapshot: bytes, noise: Noise) -> CounterRun:
         """The run that this snapshot was taken of."""
         self._check_noise(noise)
-        return self._run(unpack(snapshot, self.fingerprint), noise)
+        state = unpack(snapshot, self.fingerprint)
+        run = self._run(state, noise)
+        if self.intrusions is not Intrusions.NONE:  # then it has them in buffers of its own
+            for part in state.parts:
+                part.fill(0)
+        return run
 
     @abstractmethod
     def _run(self, state: State, noise: Noise) -> CounterRun:

@@ -99,7 +99,8 @@ class SimpleTwoRun(FoldedRun):
         self._columns = recipe.columns
         if state.parts:
             # version 1 has 0 or 1 here, so that its noises are counted from zero
-            self._sums, counted = state.parts
+            sums, counted = state.parts
+            self._sums = sums.copy()
             self._noises, added = divmod(int(counted[0]), 2)
             self._added = bool(added)
         else:
@@ -116,9 +117,10 @@ class SimpleTwoRun(FoldedRun):
         return self._noises
 
     def _fold(self, row: IntArray) -> None:
-        noisy = self._noise.laplace(self._scale, (1, self._columns))[0]
-        noisy += row
-        self._sums += noisy
+        drawn = self._noise.laplace(self._scale, (1, self._columns))
+        drawn[0] += row
+        self._sums += drawn[0]
+        drawn.fill(0)
         self._noises += 1
         self._added = True
 

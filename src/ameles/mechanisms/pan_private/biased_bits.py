@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from ameles.core.guarantee import Neighbours
 from ameles.core.mechanism import Noise
+from ameles.mechanisms.pan_private.erase import moved, wipe
 
 Bits: TypeAlias = NDArray[np.uint8]
 
@@ -45,16 +46,22 @@ def fair_bits(noise: Noise, count: int) -> Bits:
     """Bits of users who have not been seen: eight from each uniform byte."""
     whole, rest = divmod(count, 8)
     packed = np.empty(whole + 1, dtype=np.uint8)
-    packed[:whole] = noise.uniform(256, whole)
-    packed[whole:] = noise.uniform(1 << rest, 1)
-    return np.unpackbits(packed, count=count, bitorder="little")
+    moved(packed[:whole], noise.uniform(256, whole))
+    moved(packed[whole:], noise.uniform(1 << rest, 1))
+    bits = np.unpackbits(packed, count=count, bitorder="little")
+    wipe(packed)
+    return bits
 
 
 def biased_bits(noise: Noise, neighbours: Neighbours, epsilon: Fraction, count: int) -> Bits:
     """Bits of users who have just been seen: 1 with probability exactly 1/2 + gamma."""
     if neighbours is Neighbours.USER_PRESENCE:
         zero = noise.bernoulli_exp(epsilon, count)
-        zero &= fair_bits(noise, count).view(np.bool_)
+        fair = fair_bits(noise, count)
+        zero &= fair.view(np.bool_)
+        wipe(fair)
     else:
-        zero = noise.laplace(1 / epsilon, count) > 0
+        drawn = noise.laplace(1 / epsilon, count)
+        zero = drawn > 0
+        wipe(drawn)
     return np.logical_not(zero, out=zero).view(np.uint8)

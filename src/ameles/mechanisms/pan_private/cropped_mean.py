@@ -35,6 +35,7 @@ from ameles.core.mechanism import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.biased_bits import bias, biased_bits, fair_bits
 from ameles.mechanisms.pan_private.entries import CHUNK, kind_for, room, times
+from ameles.mechanisms.pan_private.erase import moved, only
 from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
 from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
 from ameles.mechanisms.snapshot import State
@@ -145,8 +146,8 @@ class _CroppedRun(UserRun[Estimate]):
         for crop, clock, bit in zip(self._recipe.crops, self._clocks, self._bits, strict=True):
             for start in range(0, bit.size, CHUNK):
                 part = slice(start, min(start + CHUNK, bit.size))
-                clock[part] = self._noise.uniform(crop.at, part.stop - start)
-                bit[part] = fair_bits(self._noise, part.stop - start)
+                moved(clock[part], self._noise.uniform(crop.at, part.stop - start))
+                moved(bit[part], fair_bits(self._noise, part.stop - start))
 
     def _fold(self, users: IntArray, sign: int) -> None:
         recipe = self._recipe
@@ -155,11 +156,11 @@ class _CroppedRun(UserRun[Estimate]):
         for crop, clock, bit in zip(recipe.crops, self._clocks, self._bits, strict=True):
             # A bit for each occurrence, so that nothing but their number shows in the time.
             fresh = biased_bits(self._noise, recipe.relation, recipe.share, size)
-            moved = clock[who] + count
-            clock[who] = moved % crop.at
+            later = clock[who] + count
+            clock[who] = later % crop.at
             # Coming round twice is no different from once: the last bit is all that stays.
-            bit[who] = np.where(moved >= crop.at, fresh[: who.size], bit[who])
-            moved.fill(0)
+            bit[who] = np.where(later >= crop.at, fresh[: who.size], bit[who])
+            later.fill(0)
             fresh.fill(0)
         who.fill(0)
         count.fill(0)
@@ -167,7 +168,7 @@ class _CroppedRun(UserRun[Estimate]):
     def _close(self, beta: float) -> Estimate:
         recipe = self._recipe
         error = recipe.error
-        noisy = int(self._noise.laplace(error.scale, 1)[0])
+        noisy = only(self._noise.laplace(error.scale, 1))
         middle = 0.0
         for crop, bit in zip(recipe.crops, self._bits, strict=True):
             noisy += crop.weight * int(np.count_nonzero(bit))

@@ -41,6 +41,7 @@ from ameles.core.mechanism import Noise
 from ameles.mechanisms.continual.limits import Seizures
 from ameles.mechanisms.pan_private.biased_bits import bias, biased_bits, fair_bits
 from ameles.mechanisms.pan_private.entries import CHUNK, Entries, room
+from ameles.mechanisms.pan_private.erase import moved, only, wipe
 from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
 from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
 from ameles.mechanisms.snapshot import State
@@ -133,7 +134,7 @@ class DensityRun(UserRun[Estimate]):
     def _draw(self, table: Entries) -> None:
         for start in range(0, table.size, CHUNK):
             part = table[start : start + CHUNK]
-            part[:] = fair_bits(self._noise, part.size)
+            moved(part, fair_bits(self._noise, part.size))
 
     def _fold(self, users: IntArray, sign: int) -> None:
         recipe = self._recipe
@@ -146,7 +147,7 @@ class DensityRun(UserRun[Estimate]):
         tables = min(self._announced + 1, len(self._tables))
         error = self._recipe.error_over(tables)
         if tables == 1:
-            noisy = self.ones() + int(self._noise.laplace(error.scale, 1)[0])
+            noisy = self.ones() + only(self._noise.laplace(error.scale, 1))
             return self._given(error, (noisy - self._recipe.entries / 2) * error.unit, beta)
         bins = np.zeros(1 << tables, dtype=np.int64)
         for start in range(0, self._recipe.entries, CHUNK):
@@ -154,7 +155,10 @@ class DensityRun(UserRun[Estimate]):
             for j, table in enumerate(self._tables[:tables]):
                 pattern |= table[start : start + CHUNK].astype(np.int64) << j
             bins += np.bincount(pattern, minlength=bins.size)
-        bins += self._noise.laplace(error.scale, bins.size)
+            wipe(pattern)
+        drawn = self._noise.laplace(error.scale, bins.size)
+        bins += drawn
+        wipe(drawn)
         absent = float(np.dot(bins, absences(self._gamma, tables))) * error.unit
         # The noisy bins do not sum to the number of users, which is public.
         return self._given(error, 1 - absent, beta)

@@ -53,6 +53,7 @@ import numpy as np
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.continual.limits import Seizures
+from ameles.mechanisms.pan_private.erase import only
 from ameles.mechanisms.pan_private.estimate import ChanceError, Estimate, check_beta
 from ameles.mechanisms.pan_private.primes import most_divisors, primes
 from ameles.mechanisms.pan_private.residue_table import (
@@ -168,7 +169,7 @@ class DynamicRun(ResidueRun[Estimate]):
     def _close(self, beta: float) -> Estimate:
         error = self._recipe.error_given(self.modulus, self._offsets())
         nonzero = int(np.count_nonzero(self._table))
-        noisy = nonzero + int(self._noise.laplace(error.scale, 1)[0])
+        noisy = nonzero + only(self._noise.laplace(error.scale, 1))
         return error.estimate(error.fraction(noisy), beta)
 
     def _parts(self) -> tuple[IntArray, ...]:

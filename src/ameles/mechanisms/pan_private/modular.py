@@ -43,6 +43,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Parameter, Whole, refuse, whole
 from ameles.mechanisms.continual.limits import Seizures
+from ameles.mechanisms.pan_private.erase import only, wipe
 from ameles.mechanisms.pan_private.estimate import ChanceError, Estimate
 from ameles.mechanisms.pan_private.residue_table import (
     LARGEST_MODULUS,
@@ -160,7 +161,9 @@ class _HistogramRun(ModularRun[tuple[Estimate, ...]]):
     def _close(self, beta: float) -> tuple[Estimate, ...]:
         error = self._recipe.error_over(self._offsets(), 1)
         bins = self._histogram()
-        bins += self._noise.laplace(error.scale, bins.size)
+        drawn = self._noise.laplace(error.scale, bins.size)
+        bins += drawn
+        wipe(drawn)
         return tuple(error.estimate(error.fraction(int(noisy)), beta) for noisy in bins)
 
 
@@ -170,5 +173,7 @@ class _FractionRun(ModularRun[Estimate]):
     def _close(self, beta: float) -> Estimate:
         residues = list(self._recipe.residues)
         error = self._recipe.error_over(self._offsets(), len(residues))
-        noisy = int(self._histogram()[residues].sum()) + int(self._noise.laplace(error.scale, 1)[0])
+        bins = self._histogram()
+        noisy = int(bins[residues].sum()) + only(self._noise.laplace(error.scale, 1))
+        wipe(bins)
         return error.estimate(error.fraction(noisy), beta)

@@ -30,6 +30,7 @@ from ameles.mechanisms.pan_private.entries import (
     times,
     totals,
 )
+from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.pan_private.estimate import ChanceError
 from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
 from ameles.mechanisms.snapshot import State
@@ -184,9 +185,15 @@ def offsets(noise: Noise, modulus: int, share: Fraction, count: int) -> IntArray
     drawn = noise.uniform(modulus, count)
     pending = np.flatnonzero(drawn)
     while pending.size:
-        pending = pending[~noise.bernoulli_exp(share, pending.size)]
+        # Which proposals were kept tells which offsets are zero, so that goes, too.
+        kept = noise.bernoulli_exp(share, pending.size)
+        rejected = pending[~kept]
+        wipe(kept, pending)
+        pending = rejected
         if not pending.size:
             break
-        drawn[pending] = noise.uniform(modulus, pending.size)
-        pending = pending[drawn[pending] != 0]
+        again = noise.uniform(modulus, pending.size)
+        drawn[pending] = again
+        pending = pending[again != 0]
+        wipe(again, rejected)
     return drawn

@@ -28,6 +28,7 @@ from ameles.core.recipe import Recipe
 from ameles.mechanisms.live_run import LiveRun
 from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.pan_private.entries import CHUNK, indices
+from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.pan_private.estimate import EstimateError, check_beta
 from ameles.mechanisms.snapshot import State, pack, unpack
 from ameles.noise.arrays import IntArray
@@ -137,6 +138,7 @@ class UserRecipe(Recipe, ABC, Generic[Out]):
         state = unpack(snapshot, self.fingerprint)
         run = self._run(state, noise)
         run.restore(state.parts)
+        wipe(*state.parts)
         return run
 
     @abstractmethod

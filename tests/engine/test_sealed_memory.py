@@ -1,0 +1,101 @@
+"""The memory of a real process is searched: for events that it has counted, for noise that it has
+used up, and for states that it has had before the last."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ameles.engine.freed_memory import overwrite_freed_memory
+from tests.engine.seized_process import MARK
+from tests.engine.test_sealed import Sealed
+from tests.engine.worlds import COUNT, HEADER, row
+
+ROWS, STEPS = 100, 5
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc"),
+    pytest.mark.sqlite_only("it looks into one process"),
+]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the memory of a stopped process has of each step."""
+
+    events: list[int]  # how many different ids of each step
+    noises: set[int]  # the numbers of draws that are there as they were
+    drawn: list[int]  # how many there had been after each step
+    steps: set[int]  # of the states that can be read
+
+
+def searched(folder: Path, *options: str) -> Found:
+    world = Sealed(folder, COUNT, "one")
+    (world.folder / "plan.toml").write_text(world.text, encoding="utf-8")
+    command = [sys.executable, "-m", "tests.engine.seized_process", str(world.folder), str(STEPS)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*command, *options], stdin=pipe, stdout=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        drawn = []
+        for step in range(STEPS):
+            rows = [
+                row(1, who=f"canary-{step}-{n:04}", region=region)
+                for n in range(ROWS)
+                for region in ("north", "south")
+            ]
+            text = [HEADER] * (step == 0) + rows
+            process.stdin.write("".join(f"{line}\n" for line in text).encode())
+            process.stdin.flush()
+            drawn.append(int(process.stdout.readline()))
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        memory = _memory(process.pid)
+        os.kill(process.pid, signal.SIGKILL)
+    events = [
+        len({m for part in memory for m in re.findall(b"canary-%d-\\d{4}" % step, part)})
+        for step in range(STEPS)
+    ]
+    mark = (MARK >> 32).to_bytes(4, "little")
+    lows = {
+        int.from_bytes(part[m.start() - 4 : m.start()], "little")
+        for part in memory
+        for m in re.finditer(re.escape(mark), part)
+    }
+    heads = [m for part in memory for m in re.finditer(rb"AMELES\x00S[\x01\x02]\x00", part)]
+    steps = {int.from_bytes(m.string[m.start() + 58 : m.start() + 66], "little") for m in heads}
+    return Found(events, {low for low in lows if 0 < low <= drawn[-1]}, drawn, steps)
+
+
+def _memory(process: int) -> list[bytes]:
+    found = []
+    maps = Path(f"/proc/{process}/maps").read_text(encoding="ascii").splitlines()
+    with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
+        for line in maps:
+            place, allowed, *rest = line.split()
+            if "w" not in allowed or (rest and rest[-1].startswith("[v")):
+                continue
+            start, end = (int(part, 16) for part in place.split("-"))
+            memory.seek(start)
+            found.append(memory.read(end - start))
+    return found
+
+
+@pytest.mark.skipif(not overwrite_freed_memory(), reason="the allocator cannot overwrite")
+def test_events_noise_and_states_that_are_over_are_not_in_memory(tmp_path: Path) -> None:
+    found = searched(tmp_path)
+    # an allocator may keep a small piece here and there
+    assert sum(found.events) <= 0.02 * ROWS * STEPS
+    # the last step has opened the next one: its noise is the state
+    assert found.noises <= set(range(found.drawn[-2] + 1, found.drawn[-1] + 1))
+    assert found.steps <= {STEPS}
+
+
+def test_what_is_left_lying_is_found(tmp_path: Path) -> None:
+    found = searched(tmp_path, "careless")
+    assert sum(found.events) > 0.5 * ROWS * STEPS
