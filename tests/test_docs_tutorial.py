@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -26,6 +28,30 @@ def edit(plan: Path, block: str) -> None:
     plan.write_text(changed, encoding="utf-8")
 
 
+def in_a_pipe(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    ended = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    return ended.returncode, ended.stdout
+
+
+def on_terminal(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    """What a person sees, without colours, on a wide terminal that cannot move its cursor."""
+    watching, shown = pty.openpty()
+    environment |= {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=shown
+    ) as program:
+        os.close(shown)
+        text = b""
+        with contextlib.suppress(OSError):  # Linux says so when the other side has ended
+            while piece := os.read(watching, 1 << 16):
+                text += piece
+        code = program.wait()
+    os.close(watching)
+    return code, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode()).replace("\r\n", "\n")
+
+
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
     """Follows the page from top to bottom; what each group of commands said."""
@@ -35,23 +61,19 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
     for kind, block in BLOCKS:
         match kind:
             case "sh":
-                ended = subprocess.run(
-                    ["/bin/sh", "-e", "-c", f"exec 2>&1\n{block}"],
-                    cwd=folder,
-                    env={**os.environ, "PATH": path},
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
-                assert ended.returncode == 0, f"{block}\n{ended.stdout}"
-                said.append((block, ended.stdout))
+                command = ["/bin/sh", "-e", "-c", f"exec 2>&1\n{block}"]
+                environment = {**os.environ, "PATH": path}
+                tried = on_terminal if "ameles check" in block else in_a_pipe
+                code, text = tried(command, folder, environment)
+                assert code == 0, f"{block}\n{text}"
+                said.append((block, text))
             case "toml":
                 edit(folder / "ameles.toml", block)
     return said
 
 
 def test_it_can_be_followed(followed: list[tuple[str, str]]) -> None:
-    assert len(followed) == 7
+    assert len(followed) == 8
     whole = "".join(said for _, said in followed)
     assert "No new steps were released; the stream is at step 92 of 182." in whole
     assert "That is its last step." in whole
@@ -65,7 +87,7 @@ def plain(text: str) -> list[str]:
 
 def test_the_output_on_the_page_is_what_one_sees(followed: list[tuple[str, str]]) -> None:
     shown = [block for kind, block in BLOCKS if kind == "text"]
-    assert len(shown) == 5
+    assert len(shown) == 6
     whole = " ".join(plain("".join(said for _, said in followed)))
     for block in shown:
         for piece in block.replace("...", "\0").split("\0"):  # what stands between omissions

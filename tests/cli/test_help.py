@@ -18,7 +18,7 @@ from tests.cli.conftest import Program
 EXAMPLE_PLANS = Path(__file__).parents[2] / "examples"
 COMMANDS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 # Those that are about files leave files behind; all others leave nothing.
-LEAVE_FILES = {"demo", "init", "run"}
+LEAVE_FILES = {"check", "demo", "init", "run"}
 
 
 def paths() -> list[tuple[str, ...]]:
@@ -96,6 +96,7 @@ def test_the_examples_run(
         launch_door(site, ameles, monkeypatch)
     before = {file.name for file in site.iterdir()}
     _, *arguments = shlex.split(example)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)  # a person tries it
     ended = ameles(*arguments)
     assert ended.code == 0, ended.err
     assert ended.out.strip() or ended.err.strip()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.cli.secret_output import secret_output
+from ameles.cli.secret_output import printable, secret_output
 from ameles.core.exceptions import BadInput
 
 
@@ -52,3 +52,15 @@ def test_what_is_there_or_leads_elsewhere_is_refused_and_left_alone(tmp_path: Pa
             pass
     assert (tmp_path / "old.txt").read_text() == "mine"
     assert not (tmp_path / "elsewhere.txt").exists()
+
+
+def test_a_file_whose_writing_failed_is_gone(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), secret_output(tmp_path / "facts.txt"):
+        raise KeyError
+    with secret_output(tmp_path / "facts.txt") as out:
+        out.write("7")
+
+
+def test_nothing_from_the_data_commands_a_terminal() -> None:
+    assert printable("é ü 日本") == "é ü 日本"
+    assert printable("a\x1b]0;b\x07\r\n\u202e\x9b") == r"a\x1b]0;b\x07\r\n\u202e\x9b"

@@ -91,6 +91,12 @@ _command(
     "ameles plan ameles.toml --json",
 )
 _command(
+    "check",
+    "Look at the source in secret: what a run would read, count and leave out.",
+    "ameles check",
+    "ameles check ameles.toml --json --secret-to look.json",
+)
+_command(
     "run",
     "Release every step that has ended, and send it to the sinks.",
     "ameles run",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -31,7 +31,10 @@ SecretTo = Annotated[
 
 @contextmanager
 def secret_output(file: Path | None) -> Iterator[TextIO]:
-    """Standard output, if it is a terminal, or a new file of mode 0600."""
+    """Standard output, if it is a terminal, or a new file of mode 0600.
+
+    The file is removed if what was to be written fails, so that its name is free for the next try.
+    """
     if file is None:
         if not sys.stdout.isatty():
             raise BadInput(
@@ -42,7 +45,12 @@ def secret_output(file: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     with os.fdopen(_created(file), "w", encoding="utf-8") as opened:
-        yield opened
+        try:
+            yield opened
+        except BaseException:
+            with suppress(OSError):
+                file.unlink()
+            raise
 
 
 def _created(file: Path) -> int:
@@ -58,3 +66,13 @@ def _created(file: Path) -> int:
         why="what is exact goes into a new file, which nobody else has open",
         tip="--secret-to with a name that is free, in a folder of your own",
     )
+
+
+def printable(text: str) -> str:
+    """A text from the data, without what could command a terminal.
+
+    >>> printable("a\\x1b[2J")
+    'a\\\\x1b[2J'
+    """
+    shown = (one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(shown)

@@ -22,6 +22,13 @@ _NEWLINE = 10
 _MASK = 0  # no line has a NUL
 _SPACES = "' ' || chr(9)"
 
+# What may be wrong with a line.
+OPEN_QUOTE = "open quote"
+BAD_QUOTES = "bad quotes"
+TRAILING = "trailing delimiter"
+TOO_MANY = "too many fields"
+TOO_FEW = "too few fields"
+
 
 class CsvLines(Dialect):
     """Lines of fields; the plan or the first line of a file names them, in any order."""
@@ -103,6 +110,23 @@ class CsvLines(Dialect):
                 plain = f"trim({plain}, {_SPACES})"
             field = f"CASE WHEN starts_with({field}, {quote}) THEN {plain} ELSE {field} END"
         return f"nullif({field}, '')"
+
+    def flaws(self, names: tuple[str, ...]) -> Mapping[str, str]:
+        delimiter = literal(self.form.delimiter)
+        count, fields = len(names), f"len(string_split(line, {delimiter}))"
+        found = {
+            TRAILING: f"{fields} = {count + 1} AND ends_with(line, {delimiter})",
+            TOO_MANY: f"{fields} > {count}",
+            TOO_FEW: f"{fields} < {count}",
+        }
+        if not self.form.quote:
+            return found
+        quote = literal(self.form.quote)
+        return {
+            OPEN_QUOTE: f"(length(line) - length(replace(line, {quote}, ''))) % 2 = 1",
+            BAD_QUOTES: f"contains(line, {quote}) AND NOT regexp_full_match(line, {self._sound})",
+            **found,
+        }
 
 
 def _masked(chunk: bytes, quote: int, delimiter: int) -> bytes:

@@ -10,12 +10,19 @@ with a backslash before it.  Streams that were launched before there were paths 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ameles.connectors.identity import json_id
 from ameles.connectors.text import LINES, Dialect
 from ameles.connectors.typed import IDS, Typed, typed
 from ameles.core.rules import PATHS
 from ameles.measures.fields import literal
+
+_EVENT = "starts_with(ltrim(line, ' ' || chr(9) || chr(13)), '{')"
+
+# What may be wrong with a line.
+NO_OBJECT = "no object"
+NO_JSON = "no JSON"
 
 
 class JsonLines(Dialect):
@@ -36,7 +43,6 @@ class JsonLines(Dialect):
         paths = ", ".join(self._pointer(name) for name in self.columns)
         # The extraction fails on a line that is no JSON, and that line alone is then NULL.
         fields = f"TRY(json_extract_string(line, [{paths}]))"
-        event = "starts_with(ltrim(line, ' ' || chr(9) || chr(13)), '{')"
         wanted, columns = [f"{fields} AS fields"], []
         for place, (name, kind) in enumerate(self.columns.items(), 1):
             field = f"fields[{place}]"
@@ -44,7 +50,7 @@ class JsonLines(Dialect):
                 wanted.append(f"TRY(json_type(line, {self._pointer(name)})) AS type_{place}")
                 field = json_id(f"type_{place}", field)
             columns.append(Typed(name, kind, field, written=f"fields[{place}]"))
-        split = f"SELECT {', '.join(wanted)} FROM {LINES} WHERE {event}"
+        split = f"SELECT {', '.join(wanted)} FROM {LINES} WHERE {_EVENT}"
         events = f"(SELECT * FROM ({split}) WHERE fields IS NOT NULL)"
         return typed(columns, events, self.form, raw=self.raw)
 
@@ -52,6 +58,12 @@ class JsonLines(Dialect):
         """A JSON pointer in SQL, in which a name may have any character."""
         path = keys(name) if self.form.rules >= PATHS else [name]
         return literal("".join("/" + key.replace("~", "~0").replace("/", "~1") for key in path))
+
+    def flaws(self, names: tuple[str, ...]) -> Mapping[str, str]:
+        return {
+            NO_OBJECT: f"NOT {_EVENT}",
+            NO_JSON: "TRY(json_extract_string(line, ['/a'])) IS NULL",
+        }
 
 
 def keys(name: str) -> list[str]:

@@ -11,7 +11,9 @@ across.  A line that is longer than a limit, or that has a NUL, counts nowhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 BLOCK = 8 << 20  # bytes that are read at a time
 CHUNK = 64 << 10  # bytes that DuckDB splits at a time, about
@@ -19,8 +21,27 @@ LONGEST = 1 << 20  # bytes of a line without its newline
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+TOO_LONG = "too long"
+WITH_NUL = "NUL"
 
-def blocks(read: Callable[[int], bytes], *, within: bool = False) -> Iterator[bytes]:
+
+@dataclass
+class Tally:
+    """Lines that count nowhere, by what is wrong with them; only ``ameles check`` keeps one.
+
+    Exact and secret: nothing that a run says or stores may come from here.
+    """
+
+    flaws: Counter[str] = field(default_factory=Counter)
+    read: int = 0  # bytes, for progress
+
+    def __repr__(self) -> str:
+        return "<Tally>"
+
+
+def blocks(
+    read: Callable[[int], bytes], *, within: bool = False, tally: Tally | None = None
+) -> Iterator[bytes]:
     """Whole lines, many at a time; the last gets its newline if it has none.
 
     ``within`` says that the bytes begin inside a line, which is left out.
@@ -39,11 +60,13 @@ def blocks(read: Callable[[int], bytes], *, within: bool = False) -> Iterator[by
         rest = data[end:]
         if len(rest) > LONGEST:  # already too long, however it goes on
             rest, skipping = b"", True
+            if tally is not None:
+                tally.flaws[TOO_LONG] += 1
     if rest:
         yield rest + b"\n"
 
 
-def chunks(block: bytes) -> Iterator[bytes]:
+def chunks(block: bytes, tally: Tally | None = None) -> Iterator[bytes]:
     """The lines of a block without those that count nowhere, each chunk some whole lines."""
     start = 0
     while start < len(block):
@@ -52,10 +75,15 @@ def chunks(block: bytes) -> Iterator[bytes]:
             end = block.index(b"\n", start + CHUNK) + 1
             if end - 1 - start > LONGEST:
                 start = end
+                if tally is not None:
+                    tally.flaws[TOO_LONG] += 1
                 continue
         chunk, start = block[start:end], end
         if b"\0" in chunk:
-            kept = [line for line in chunk.split(b"\n") if b"\0" not in line]
+            lines = chunk.split(b"\n")
+            kept = [line for line in lines if b"\0" not in line]
+            if tally is not None:
+                tally.flaws[WITH_NUL] += len(lines) - len(kept)
             chunk = b"\n".join(kept)
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r\n", b"\n")

@@ -14,7 +14,7 @@ import duckdb
 from ameles.connectors.csv_lines import CsvLines
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.json_lines import JsonLines
-from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, text
+from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, TOO_LONG, text
 from ameles.connectors.source import Reading
 from ameles.connectors.text import Dialect, handed_over
 from ameles.core import codec
@@ -34,7 +34,7 @@ class StandardInput:
         descriptor: int = 0,
         form: Format = DEFAULT,
     ) -> None:
-        self._dialect = DIALECTS[kind](columns, form)
+        self.dialect = self._dialect = DIALECTS[kind](columns, form)
         self._names = () if self._dialect.header else self._dialect.names("")
         self._descriptor = descriptor
 
@@ -53,6 +53,8 @@ class StandardInput:
             rest = data[end:]
             if len(rest) > LONGEST:  # already too long, however it goes on
                 rest, skipping = b"", True
+                if self._dialect.tally is not None:
+                    self._dialect.tally.flaws[TOO_LONG] += 1
             lines = [_unmarked(data[:end], first)] if end else []
             data = piece = b""  # the next ones may come in hours: nothing is held until then
             if lines:

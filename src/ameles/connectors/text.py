@@ -17,7 +17,7 @@ from ameles.connectors.duck import quiet
 from ameles.connectors.durable import SPAN
 from ameles.connectors.file_identity import Present, born, present
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, blocks, chunks, text
+from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, Tally, blocks, chunks, text
 from ameles.connectors.marks import Mark, last_newline
 from ameles.connectors.same_files import (
     LOOKS,
@@ -29,6 +29,7 @@ from ameles.connectors.same_files import (
 )
 from ameles.connectors.source import Reading, Source, find_files
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
+from ameles.measures.fields import literal
 
 _VIEW = "ameles_text"
 LINES = f"(SELECT unnest(string_split(chunk, chr(10))) AS line FROM {_VIEW})"
@@ -38,6 +39,8 @@ class Dialect(ABC):
     """How a line is an event."""
 
     header: bool  # the first line of a file names its columns
+
+    tally: Tally | None = None  # for the owner's secret look alone: counts broken lines
 
     def __init__(
         self, columns: Mapping[str, str], form: Format = DEFAULT, *, raw: bool = False
@@ -61,6 +64,13 @@ class Dialect(ABC):
     @abstractmethod
     def relation(self, names: tuple[str, ...], *, slower: bool) -> str:
         """SQL: the plan's columns of each line of ``LINES`` that is an event."""
+
+    @abstractmethod
+    def flaws(self, names: tuple[str, ...]) -> Mapping[str, str]:
+        """SQL conditions on a ``line`` of ``LINES`` that is no event; the first that holds is why.
+
+        A line without any, that is not empty, is an event of ``relation``.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,7 @@ class TextSource(Source):
         """``take_last`` takes a last line without its newline too, unless files are followed."""
         self._pattern = pattern
         self._base = base
-        self._dialect = dialect
+        self.dialect = self._dialect = dialect
         self._take_last = take_last
         self._same = SameFiles(
             "text", declarations, fits=Mark.fits, start=lambda handle: self._header(handle)[1]
@@ -236,7 +246,8 @@ class TextReading(Reading):
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
         for segment in self._segments:
             with self._opened(segment) as handle:
-                lines = blocks(_up_to(handle, segment), within=segment.within)
+                read, tally = _up_to(handle, segment), self._dialect.tally
+                lines = blocks(read, within=segment.within, tally=tally)
                 yield from handed_over(duck, self._dialect, segment.names, lines)
                 if not segment.mark.fits(handle):
                     raise replaced(segment.file.file.name)
@@ -269,18 +280,29 @@ def handed_over(
     """Blocks of lines as relations, one at a time; what follows a stream uses this too."""
     try:
         for block in lines:
-            prepared = [dialect.prepared(chunk) for chunk in chunks(block)]
+            prepared = [dialect.prepared(chunk) for chunk in chunks(block, dialect.tally)]
             if not prepared:
                 continue
             held = np.empty(len(prepared), dtype=object)
             held[:] = [text(chunk) for chunk, _ in prepared]
             with quiet("reading lines"):
                 duck.register(_VIEW, {"chunk": held})
+            if dialect.tally is not None:
+                dialect.tally.read += len(block)
+                _count_flaws(duck, dialect.flaws(names), dialect.tally)
             slower = any(needs for _, needs in prepared)
             yield dialect.relation(names, slower=slower)
     finally:
         with contextlib.suppress(duckdb.Error):  # the connection may be closed by now
             duck.unregister(_VIEW)
+
+
+def _count_flaws(duck: duckdb.DuckDBPyConnection, flaws: Mapping[str, str], tally: Tally) -> None:
+    cases = " ".join(f"WHEN {holds} THEN {literal(name)}" for name, holds in flaws.items())
+    lines = f"SELECT CASE {cases} END AS flaw FROM {LINES} WHERE line <> ''"
+    with quiet("counting lines"):
+        found = duck.execute(f"SELECT flaw, count(*) FROM ({lines}) GROUP BY flaw").fetchall()
+    tally.flaws.update({flaw: count for flaw, count in found if flaw is not None})
 
 
 def _up_to(handle: int, segment: Segment) -> Callable[[int], bytes]:

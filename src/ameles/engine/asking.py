@@ -73,7 +73,7 @@ class Asking:
         if shares > 1:  # first of all: the other rows need no answers
             part = f"hash('{salt}', CAST({identifier(privacy.user or '')} AS VARCHAR))"
             relation = f"(SELECT * FROM {relation} WHERE {part} % {shares} = {share})"
-        step, kept = self._step(released, last, arrived)
+        step, kept = self.counted(released, last, arrived)
         answers = [f"{step} AS step", *self._answers()]
         if privacy.user is not None:
             columns = ", ".join(identifier(name) for name in stream.columns)
@@ -84,13 +84,21 @@ class Asking:
                 f"hash('{salt}', {columns}) AS place",
                 f"hash('{salt}', {who}) AS part",
             ]
-            kept += f" AND {who} IS NOT NULL"
         if stream.weight is not None:
-            weight = identifier(stream.weight)
-            answers.append(f"{weight} AS weight")
-            # Under the first rules, one that claims more counts nowhere; today they are clamped.
-            kept += f" AND {weight} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
+            answers.append(f"{identifier(stream.weight)} AS weight")
         return f"SELECT {', '.join(answers)} FROM {relation} WHERE {kept}"
+
+    def counted(self, released: int, last: int, arrived: int | None) -> tuple[str, str]:
+        """SQL: an event's step, and whether it counts in any, before the bounds of users."""
+        stream, privacy = self.plan.stream, self.plan.privacy
+        step, kept = self._step(released, last, arrived)
+        if privacy.user is not None:
+            kept += f" AND {identifier(privacy.user)} IS NOT NULL"
+        if stream.weight is not None:
+            # Under the first rules, one that claims more counts nowhere; today they are clamped.
+            weight = identifier(stream.weight)
+            kept += f" AND {weight} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
+        return step, kept
 
     def _step(self, released: int, last: int, arrived: int | None) -> tuple[str, str]:
         """SQL: an event's step, and whether it has one."""
@@ -119,12 +127,18 @@ class Asking:
                 texts[name] = f"CAST({text} AS BIGINT)"
         return [f"{texts[name]} AS {name}" for name in self.columns]
 
-    def _cell(self, release: Measure) -> str:
-        cell = release.question.cell
+    def matches(self, release: Measure) -> str:
+        """SQL: whether an event meets a release's condition."""
         if release.where is None:
-            return f"CAST({cell} AS BIGINT)"
+            return "true"
         condition = check_condition(release.where, self.plan.stream.columns)
-        return f"CASE WHEN TRY({condition}) IS TRUE THEN CAST({cell} AS BIGINT) END"
+        return f"TRY({condition}) IS TRUE"
+
+    def _cell(self, release: Measure) -> str:
+        cell = f"CAST({release.question.cell} AS BIGINT)"
+        if release.where is None:
+            return cell
+        return f"CASE WHEN {self.matches(release)} THEN {cell} END"
 
 
 def sum_of(amount: str, weight: str | None) -> str:

@@ -166,10 +166,11 @@ class Engine:
         """The files that the plan names, with its columns in them; they may be still to come."""
         return plan_source(self.plan, waiting=waiting, declarations=self._declarations)
 
-    def standard_input(self) -> StandardInput:
-        """Lines as they come."""
+    def standard_input(self, descriptor: int | None = None) -> StandardInput:
+        """Lines as they come, by default on standard input itself."""
         stream = self.plan.stream
-        return StandardInput(stream.format, self.plan.kinds, STANDARD_INPUT, self.plan.form)
+        number = STANDARD_INPUT if descriptor is None else descriptor
+        return StandardInput(stream.format, self.plan.kinds, number, self.plan.form)
 
     def _outlets(self, identity: UUID) -> Outlets:
         genuine = self._noise is None or self._noise.genuine

@@ -1,0 +1,131 @@
+"""``check``: the facts about a plan's source, from wherever its stream stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from ameles.connectors.format import kind_of
+from ameles.connectors.source import find_files
+from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
+from ameles.core.rules import CURRENT
+from ameles.engine.clock import FAR, microseconds
+from ameles.engine.difference import difference
+from ameles.engine.engine import Engine
+from ameles.engine.owner_check.advice import findings
+from ameles.engine.owner_check.facts import Facts, Finding
+from ameles.engine.owner_check.first_lines import FirstLines
+from ameles.engine.owner_check.look import MEMORY, Moment, Rows, look
+from ameles.engine.owner_check.source_rows import FileRows, SampleRows
+from ameles.engine.plan import Plan
+from ameles.engine.plan_source import plan_source
+from ameles.store import Store
+
+
+def check(
+    plan: Plan,
+    store: Store,
+    *,
+    now: datetime,
+    sample: Path | None = None,
+    whole: bool = False,
+    show: bool = False,
+    memory: int = MEMORY,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Facts:
+    """Exact, secret facts about what the next run would read.
+
+    Of a stream that was launched that is what it has not taken yet, or everything with ``whole``.
+    ``sample`` stands for standard input; ``show`` adds values.
+    """
+    _check_sample(plan, sample)
+    engine = Engine(plan, store)
+    changed, released, position = _standing(engine, plan, store)
+    ended = released == plan.stream.horizon
+    if whole or changed or ended:
+        released, position = 0, None
+    if changed:
+        engine.plan = replace(engine.plan, rules=CURRENT)
+    first = _first_lines(engine.plan, sample)
+    try:
+        rows = _rows(engine, position, sample)
+    except PlanError as refusal:
+        facts = Facts(engine.plan.stream.name, engine.plan.stream.source, unreadable=refusal.what)
+        told = [*first.findings] or [Finding(refusal.what, refusal.tip)]
+    else:
+        moment = _moment(engine, released, now)
+        facts = look(engine.plan, rows, moment, show=show, memory=memory, progress=progress)
+        told = [*(Finding(one.what, one.tip) for one in rows.problems), *first.findings]
+    facts.files = first.facts
+    if changed:
+        facts.findings.append(
+            Finding(
+                "The plan has changed since its stream was launched, so a run refuses it. This "
+                "look is at all of the source, as for a new stream.",
+                "another name for a new stream",
+            )
+        )
+    elif ended and not whole:
+        facts.findings.append(
+            Finding(
+                "The stream has released its last step, so a run reads nothing more. This look is "
+                "at all of the source, as for a new stream."
+            )
+        )
+    facts.findings += told
+    if not facts.unreadable:
+        facts.findings += findings(engine.plan, facts)
+    return facts
+
+
+def _check_sample(plan: Plan, sample: Path | None) -> None:
+    if plan.stream.source == "-" and sample is None:
+        raise BadInput(
+            "The source is standard input, which passes once: a look would take its events away.",
+            tip="--sample FILE, with some lines as they will come",
+        )
+    if plan.stream.source != "-" and sample is not None:
+        raise BadInput(
+            f"The source is '{plan.stream.source}', and --sample is for standard input.",
+            tip="leave it out",
+        )
+
+
+def _standing(engine: Engine, plan: Plan, store: Store) -> tuple[bool, int, str | None]:
+    """Whether the plan changed since a launch; the released steps, and where the source stands."""
+    with store.reading() as transaction:
+        stream = transaction.stream(plan.stream.name)
+        if stream is None:
+            return False, 0, None
+        changed = bool(difference(stream.plan, engine.plan.to_json()))
+        return changed, stream.released, transaction.position(stream)
+
+
+def _moment(engine: Engine, released: int, now: datetime) -> Moment:
+    """As a run would have it at this moment."""
+    target, stream = max(engine.target(microseconds(now)), released), engine.plan.stream
+    last = stream.horizon or min(target + FAR, engine.plan.clock.latest)
+    # without a time of their own, events count in the step in which they arrive: the open one
+    arrived = None if stream.time is not None else min(released + 1, last)
+    return Moment(released, target, last, arrived)
+
+
+def _rows(engine: Engine, position: str | None, sample: Path | None) -> Rows:
+    if sample is not None:
+        return SampleRows(sample, engine.standard_input)
+    source = plan_source(engine.plan, raw=True)
+    return FileRows(source, source.reading(position))
+
+
+def _first_lines(plan: Plan, sample: Path | None) -> FirstLines:
+    """The beginnings of the files; raises if none can be opened at all."""
+    stream = plan.stream
+    text, base = (stream.source, plan.base) if sample is None else (str(sample), Path())
+    files = find_files(text, base)
+    if not files:
+        tip = "a file beside the plan" if sample is None else "--sample FILE"
+        raise SourceUnreadable(f"No file matches the source '{text}'.", tip=tip)
+    kind = stream.format if sample is not None else kind_of(text) or "csv"
+    return FirstLines(files, list(stream.columns), kind, plan.form)

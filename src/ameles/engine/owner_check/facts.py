@@ -1,0 +1,153 @@
+"""What the owner is shown: exact and secret, so none of it has a ``repr`` with a number in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+class Secret:
+    """Something that does not print itself: a log that catches it has nothing."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+@dataclass(repr=False)
+class FileFacts(Secret):
+    """One file of the source."""
+
+    name: str
+    size: int
+    open_line: bool = False  # its last line has no newline yet
+
+
+@dataclass(repr=False)
+class LineFacts(Secret):
+    """What the lines or rows of the source are."""
+
+    events: int = 0
+    flaws: Counter[str] = field(default_factory=Counter)
+    replaced: int = 0  # events with characters that are not of the declared encoding
+
+
+@dataclass(repr=False)
+class Shape(Secret):
+    """What some values look like, and how many do."""
+
+    shape: str
+    count: int
+    example: str | None = None  # only if the owner asked for values
+
+
+@dataclass(repr=False)
+class ColumnFacts(Secret):
+    """What one column holds."""
+
+    name: str
+    kind: str
+    read: int = 0
+    missing: int = 0
+    unfit: int = 0
+    spaced: int = 0  # values with spaces around them
+    shapes: list[Shape] = field(default_factory=list)  # of values that do not fit
+    formats: list[str] = field(default_factory=list)  # of times, which most of those would fit
+    tried: int = 0  # how many were tried for formats
+
+
+@dataclass(repr=False)
+class TimeFacts(Secret):
+    """Which events have a step."""
+
+    without: int = 0
+    before: int = 0
+    after: int = 0
+    late: int = 0
+    waiting: int = 0  # of steps that have not ended yet
+    first: datetime | None = None
+    last: datetime | None = None
+    counted: int = 0  # in some step, before the bounds of users
+
+
+@dataclass(repr=False)
+class WeightFacts(Secret):
+    """What lines stand for, where they have a weight."""
+
+    missing: int = 0
+    negative: int = 0
+    zero: int = 0
+    clamped: int = 0
+    total: int = 0  # of the lines that count in a step
+
+
+@dataclass(repr=False)
+class Choice(Secret):
+    """One pair of bounds: what it keeps, and the noise that it needs."""
+
+    max_per_step: int
+    max_steps: int
+    kept: int
+    half_widths: dict[str, float | None] = field(default_factory=dict)  # at the last step
+
+
+@dataclass(repr=False)
+class UserFacts(Secret):
+    """What the bounds leave of each user."""
+
+    without: int = 0  # events without an id
+    users: int = 0
+    events: int = 0
+    kept: int = 0
+    bounded: int = 0  # users of whom the bounds leave something out
+    most_in_a_step: int = 0
+    most_steps: int = 0
+    choices: list[Choice] = field(default_factory=list)
+
+
+@dataclass(repr=False)
+class ReleaseFacts(Secret):
+    """What one release counts, before the bounds of users."""
+
+    name: str
+    measure: str
+    matched: int = 0  # events that meet its condition
+    counted: int = 0  # of those, events that are in one of its cells
+    keys: dict[str, int] = field(default_factory=dict)  # events (or their weight) by key
+    undeclared: dict[str, int] = field(default_factory=dict)  # by column: values that are no key
+    nearly: dict[str, int] = field(default_factory=dict)  # of those, but for capitals and spaces
+    others: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # if asked for values
+    valueless: int = 0
+    below: int = 0  # of the lower bound or the first edge
+    above: int = 0
+
+
+@dataclass(repr=False)
+class Finding(Secret):
+    """Something that is probably not as meant, and the line of the plan that mends it."""
+
+    what: str
+    mend: str = ""
+
+
+@dataclass(repr=False)
+class Facts(Secret):
+    """All of it."""
+
+    stream: str
+    source: str
+    released: int = 0  # steps of a launched stream that are published
+    unreadable: str = ""  # why the source cannot be read as the plan declares it
+    files: list[FileFacts] = field(default_factory=list)
+    lines: LineFacts = field(default_factory=LineFacts)
+    columns: list[ColumnFacts] = field(default_factory=list)
+    times: TimeFacts = field(default_factory=TimeFacts)
+    weights: WeightFacts | None = None
+    users: UserFacts | None = None
+    releases: list[ReleaseFacts] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a program, which must keep it as secret."""
+        return asdict(self)

@@ -1,0 +1,132 @@
+"""What the beginnings of files tell: empty, compressed, in another encoding, with other delimiters.
+
+A run does not look for any of this: it reads what the plan declares.  This is for the owner, who
+then declares it.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ameles.connectors.format import Format
+from ameles.connectors.source import Found
+from ameles.core.exceptions import SourceUnreadable
+from ameles.engine.owner_check.facts import FileFacts, Finding
+
+MOST = 100  # files that are looked into
+_START = 64 << 10
+_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
+_DELIMITERS = {";": '";"', "\t": '"\\t"', "|": '"|"', ",": '","'}
+
+
+class FirstLines:
+    """The beginnings of some files; ``columns`` are the plan's, ``kind`` that of the files."""
+
+    def __init__(
+        self, files: Sequence[Found], columns: Sequence[str], kind: str, form: Format
+    ) -> None:
+        self.facts: list[FileFacts] = []
+        self.findings: list[Finding] = []
+        self._columns = columns
+        self._kind = kind
+        self._encoding = form.encoding
+        self._delimiter = form.delimiter
+        self._named = not form.header  # the first line names the columns
+        for file in files[:MOST]:
+            self._look(file)
+        if files and not self.facts:
+            raise SourceUnreadable(
+                f"The file '{files[0].name}' cannot be read.",
+                why="it does not exist, or its permissions do not allow it",
+                tip="a file that the user who runs Ameles may read",
+            )
+
+    def _look(self, file: Found) -> None:
+        try:
+            start, last, size = _ends(file.path)
+        except OSError:
+            self.findings.append(
+                Finding(
+                    f"The file '{file.name}' cannot be read.",
+                    f"chmod u+r {file.name}, or a pattern without it",
+                )
+            )
+            return
+        packed = next((end for magic, end in _MAGIC.items() if start.startswith(magic)), None)
+        plain = packed is None and self._kind != "parquet"
+        self.facts.append(FileFacts(file.name, size, plain and last not in (b"", b"\n")))
+        if not size:
+            self.findings.append(Finding(f"The file '{file.name}' is empty."))
+        elif packed is not None and not file.name.endswith(packed):
+            self.findings.append(
+                Finding(
+                    f"The file '{file.name}' is compressed.",
+                    f"mv {file.name} {file.name}{packed}, and the same ending in source",
+                )
+            )
+        elif plain:
+            self.findings += [*self._encoded(file.name, start), *self._headed(file.name, start)]
+
+    def _encoded(self, name: str, start: bytes) -> Iterator[Finding]:
+        if self._encoding != "utf-8":
+            return
+        if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            yield Finding(f"The file '{name}' begins as UTF-16 does.", 'encoding = "utf-16"')
+        elif start.count(b"\0") > len(start) / 4:
+            little = start[1:2] == b"\0"
+            yield Finding(
+                f"The file '{name}' looks like UTF-16 without a byte order mark.",
+                f'encoding = "utf-16-{"le" if little else "be"}"',
+            )
+
+    def _headed(self, name: str, start: bytes) -> Iterator[Finding]:
+        """What is wrong with a first line that should name the columns."""
+        encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
+        wide = self._encoding == "utf-8" and b"\0" in start
+        if self._kind != "csv" or not self._named or wide:
+            return
+        line = start.decode(encoding, errors="replace").partition("\n")[0].rstrip("\r")
+        names = _split(line, self._delimiter)
+        missing = [column for column in self._columns if column not in names]
+        if not missing:
+            return
+        for delimiter, written in _DELIMITERS.items():
+            other = _split(line, delimiter)
+            if delimiter != self._delimiter and set(self._columns) <= set(other):
+                yield Finding(
+                    f"The fields of '{name}' are separated by {written}.", f"delimiter = {written}"
+                )
+                return
+        folded = {one.strip().casefold(): one for one in names}
+        near = {column: folded.get(column.strip().casefold()) for column in missing}
+        for column, found in near.items():
+            if found is not None:
+                yield Finding(
+                    f"The first line of '{name}' has the column '{found}', and the plan "
+                    f"'{column}'.",
+                    f'columns = {{ "{found}" = ..., and so on }}, in its letters',
+                )
+        if len(missing) == len(self._columns) and not any(near.values()):
+            yield Finding(
+                f"The first line of '{name}' names none of the plan's columns. It may be an event.",
+                f"header = [...], with the names of its {len(names)} fields in their order",
+            )
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    try:
+        return [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:
+        return []
+
+
+def _ends(path: Path) -> tuple[bytes, bytes, int]:
+    """The first bytes of a file, the last one, and how many there are."""
+    with path.open("rb") as opened:
+        start = opened.read(_START)
+        size = os.fstat(opened.fileno()).st_size
+        opened.seek(max(0, size - 1))
+        return start, opened.read(1), size

@@ -1,0 +1,157 @@
+"""What each release counts: by declared key, with none, clamped or beyond the edges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import duckdb
+
+from ameles.connectors.duck import quiet
+from ameles.engine.asking import Asking
+from ameles.engine.owner_check.facts import ReleaseFacts
+from ameles.engine.plan import Plan
+from ameles.measures.bins import real, real_literal
+from ameles.measures.bounded import BoundedMeasure
+from ameles.measures.fields import identifier, literal
+from ameles.measures.histogram import Histogram
+from ameles.measures.keys import Keys
+from ameles.measures.measure import Measure
+from ameles.measures.quantile import Quantile
+
+OTHERS = 10  # undeclared values that are shown
+_KEPT = 10_000  # undeclared values that are told apart; the most frequent stay
+
+
+@dataclass
+class _Part:
+    """One release, and what is asked about it."""
+
+    facts: ReleaseFacts
+    matches: str
+    keyed: dict[str, tuple[str, ...]]  # columns with their declared values
+    values: str | None  # SQL: the value that it needs
+    ends: tuple[Fraction, Fraction] | None  # of the values that count as they are
+    cells: Counter[int] = field(default_factory=Counter)
+    others: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return "<_Part>"
+
+
+class ReleaseLook:
+    """Adds up the releases of one scan after the other."""
+
+    def __init__(self, plan: Plan, *, show: bool) -> None:
+        self._plan = plan
+        self._show = show
+        self._asking = Asking(plan)
+        self._parts = [self._part(release) for release in plan.releases]
+
+    def add(self, duck: duckdb.DuckDBPyConnection, counted: str, events: str) -> None:
+        """Rows that count in a step: with all columns, and with the answers of the engine."""
+        asked = [text for part in self._parts for text in self._questions(part)]
+        with quiet("looking at the releases"):
+            (counts,) = duck.execute(f"SELECT {', '.join(asked)} FROM ({counted})").fetchall()
+            self._count_cells(duck, events)
+            if self._show:
+                for part in self._parts:
+                    self._add_others(duck, part, counted)
+        remaining = iter(counts)
+        for part in self._parts:
+            facts = part.facts
+            facts.matched += next(remaining)
+            facts.valueless += next(remaining)
+            facts.below += next(remaining)
+            facts.above += next(remaining)
+            for column in part.keyed:
+                facts.undeclared[column] += next(remaining)
+                facts.nearly[column] += next(remaining)
+
+    def finished(self) -> list[ReleaseFacts]:
+        """The facts, with keys by name."""
+        for part, release in zip(self._parts, self._plan.releases, strict=True):
+            names = release.declared.names
+            each = release.cells // len(names)  # bins of a key, where they have no names
+            counts = dict.fromkeys(names, 0)
+            for cell, count in part.cells.items():
+                counts[names[cell // each]] += count
+            part.facts.keys = counts
+            part.facts.others = {
+                column: found.most_common(OTHERS) for column, found in part.others.items()
+            }
+        return [part.facts for part in self._parts]
+
+    def _part(self, release: Measure) -> _Part:
+        keyed = dict(release.by)
+        values, ends = None, None
+        match release:
+            case Histogram(categories=tuple() as categories):
+                keyed[release.column] = categories
+            case Histogram() | Quantile():
+                edges = release.edges or (Fraction(0),)
+                values, ends = real(release.column), (edges[0], edges[-1])
+            case BoundedMeasure():
+                values, ends = real(release.column), (release.lower, release.upper)
+            case _:
+                pass
+        facts = ReleaseFacts(release.name, release.measure)
+        facts.undeclared, facts.nearly = dict.fromkeys(keyed, 0), dict.fromkeys(keyed, 0)
+        others: dict[str, Counter[str]] = {column: Counter() for column in keyed}
+        matches = self._asking.matches(release)
+        return _Part(facts, matches, keyed, values, ends, others=others if self._show else {})
+
+    def _questions(self, part: _Part) -> list[str]:
+        """SQL: how many match, have no value, are below and above; and for each column of keys
+        how many have none, and how many of those nearly have one."""
+
+        def count(holds: str) -> str:
+            return f"count(*) FILTER ({part.matches} AND {holds})"
+
+        asked = [count("true")]
+        if part.values is None or part.ends is None:
+            asked += ["0", "0", "0"]
+        else:
+            low, high = (real_literal(end) for end in part.ends)
+            asked += [
+                count(f"({part.values} IS NULL)"),
+                count(f"{part.values} < {low}"),
+                count(f"{part.values} > {high}"),
+            ]
+        for column, declared in part.keyed.items():
+            plain = ", ".join({literal(value.strip().lower()): None for value in declared})
+            near = f"lower(trim(CAST({identifier(column)} AS VARCHAR))) IN ({plain})"
+            none = _undeclared(column, declared)
+            asked += [count(none), count(f"{none} AND {near}")]
+        return asked
+
+    def _count_cells(self, duck: duckdb.DuckDBPyConnection, events: str) -> None:
+        """As the engine does; a line with a weight stands for so many."""
+        amount = "count(*)" if self._plan.stream.weight is None else "sum(weight)"
+        for name in dict.fromkeys(self._asking.cells.values()):
+            mine = [p for p in self._parts if self._asking.cells[p.facts.name] == name]
+            rows = duck.execute(
+                f"SELECT {name}, count(*), {amount} FROM ({events}) WHERE {name} IS NOT NULL "
+                f"GROUP BY {name}"
+            ).fetchall()
+            for part in mine:
+                for cell, lines, count in rows:
+                    part.facts.counted += lines
+                    part.cells[cell] += int(count)
+
+    def _add_others(self, duck: duckdb.DuckDBPyConnection, part: _Part, counted: str) -> None:
+        for column, declared in part.keyed.items():
+            value = f"left(CAST({identifier(column)} AS VARCHAR), 60)"
+            none = f"{_undeclared(column, declared)} AND {identifier(column)} IS NOT NULL"
+            rows = duck.execute(
+                f"SELECT {value} AS value, count(*) FROM ({counted}) WHERE {part.matches} "
+                f"AND {none} GROUP BY value ORDER BY count(*) DESC LIMIT {_KEPT}"
+            ).fetchall()
+            part.others[column].update(dict(rows))
+            if len(part.others[column]) > 2 * _KEPT:
+                part.others[column] = Counter(dict(part.others[column].most_common(_KEPT)))
+
+
+def _undeclared(column: str, declared: tuple[str, ...]) -> str:
+    return f"({Keys({column: declared}, other=False).cell} IS NULL)"

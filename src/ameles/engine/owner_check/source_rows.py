@@ -1,0 +1,101 @@
+"""The rows of a source as a run would read them; of standard input, those of a sample file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+
+from ameles.connectors.lines import Tally
+from ameles.connectors.source import Reading, Source
+from ameles.connectors.standard_input import StandardInput
+from ameles.connectors.text import TextSource
+from ameles.core.exceptions import AmelesError, SourceUnreadable
+
+
+class FileRows:
+    """Of the files that a plan names; ``source`` gives the text of values beside them."""
+
+    def __init__(self, source: Source, reading: Reading) -> None:
+        self.tally = Tally()
+        self._source = source
+        self._reading = reading
+
+    @property
+    def size(self) -> int:
+        """How many bytes are unread."""
+        return self._reading.size
+
+    @property
+    def problems(self) -> tuple[AmelesError, ...]:
+        """Files that a run would leave out, each with its fix."""
+        return self._reading.problems
+
+    @property
+    def held(self) -> bool:
+        """Blocks of lines are small and slow to parse; Parquet is neither."""
+        return isinstance(self._source, TextSource)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that DuckDB itself opens."""
+        return self._source.paths()
+
+    def scans(self, duck: duckdb.DuckDBPyConnection, *, first: bool) -> Iterator[str]:
+        """Relations, one after the other; lines are counted the first time."""
+        if isinstance(self._source, TextSource):
+            self._source.dialect.tally = self.tally if first else None
+        return self._reading.scans(duck)
+
+
+class SampleRows:
+    """Of a file that stands for what will come on standard input."""
+
+    held = True
+    paths: tuple[str, ...] = ()
+    problems: tuple[AmelesError, ...] = ()
+
+    def __init__(self, sample: Path, opened: Callable[[int], StandardInput]) -> None:
+        self.tally = Tally()
+        self._sample = sample
+        self._opened = opened
+        with self._descriptor() as descriptor:
+            self.size = os.fstat(descriptor.number).st_size
+
+    def scans(self, duck: duckdb.DuckDBPyConnection, *, first: bool) -> Iterator[str]:
+        """Relations, one after the other; lines are counted the first time."""
+        with self._descriptor() as descriptor:
+            source = self._opened(descriptor.number)
+            source.dialect.raw = True
+            source.dialect.tally = self.tally if first else None
+            for piece in source.pieces():
+                yield from source.reading([piece]).scans(duck)
+
+    def _descriptor(self) -> _Descriptor:
+        return _Descriptor(self._sample)
+
+
+class _Descriptor:
+    """An open file by its number, as standard input is."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            failed = True
+        else:
+            failed = False
+        if failed:
+            raise SourceUnreadable(
+                f"The sample '{path}' cannot be read.",
+                why="it does not exist, or its permissions do not allow it",
+                tip="--sample FILE, with some lines as they will come on standard input",
+            )
+
+    def __enter__(self) -> _Descriptor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.number)

@@ -1,0 +1,132 @@
+"""What bounds leave of each user: at the plan's, and at others beside the noise that they need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+
+from ameles.connectors.duck import quiet
+from ameles.core.exceptions import AmelesError
+from ameles.engine.forecast import forecasts
+from ameles.engine.owner_check.facts import Choice, UserFacts
+from ameles.engine.plan import Plan
+from ameles.noise.arrays import IntArray
+
+ROUND = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000)
+SIDE = 5  # rows and columns of the table
+_ROWS = 2_000_000  # pairs of user and step that are put in order at a time
+
+
+class UserLook:
+    """Adds up the users of one scan after the other, of one share of them at a time."""
+
+    def __init__(self, plan: Plan, duck: duckdb.DuckDBPyConnection) -> None:
+        self._plan = plan
+        self._duck = duck
+        self._per_step = plan.privacy.max_per_step or 1
+        self._max_steps = plan.privacy.max_steps or 1
+        self._rounded = sorted({*ROUND, self._per_step})
+        # row n: what the n-th steps of users have, kept of each at most so many
+        self._sums: IntArray = np.zeros((1, 1 + len(self._rounded)), dtype=np.int64)
+        self.found = UserFacts()
+        self._empty()
+
+    def add(self, events: str) -> None:
+        """The events of ``events``, which has their ``step`` and ``who``."""
+        with quiet("looking at users"):
+            self._duck.execute(
+                "INSERT INTO visits SELECT md5_number(who), step, count(*) "
+                f"FROM ({events}) GROUP BY ALL"
+            )
+
+    def fold(self) -> None:
+        """Nothing more comes of the users that were added: counts what bounds leave of them."""
+        with quiet("looking at what bounds leave out"):
+            ((rows,),) = self._duck.execute("SELECT count(*) FROM visits").fetchall()
+            shares = -(-rows // _ROWS) or 1
+            for share in range(shares):
+                self._fold_share(share, shares)
+        self._empty()
+
+    def finished(self) -> UserFacts:
+        """The facts, with the table of other bounds."""
+        kept = self._sums.cumsum(axis=0)  # row s: with up to s steps of each
+        self.found.events = int(kept[-1, 0])
+        self.found.kept = self._kept(kept, self._per_step, self._max_steps)
+        if self._plan.privacy.max_steps is not None:
+            self.found.choices = self._choices(kept)
+        return self.found
+
+    def _empty(self) -> None:
+        self._duck.execute(
+            "CREATE OR REPLACE TEMP TABLE visits (who UHUGEINT, step BIGINT, events BIGINT)"
+        )
+
+    def _fold_share(self, share: int, shares: int) -> None:
+        window = self._plan.unit.window
+        span = "0" if window is None else f"(step - 1) // {window}"
+        part = "" if shares == 1 else f"WHERE who % {shares} = {share}"
+        nth = "row_number() OVER (PARTITION BY who, span ORDER BY step)"
+        self._duck.execute(
+            f"CREATE OR REPLACE TEMP TABLE ordered AS SELECT who, span, events, {nth} AS nth FROM "
+            f"(SELECT who, {span} AS span, step, sum(events) AS events FROM visits {part} "
+            "GROUP BY ALL)"
+        )
+        sums = ", ".join(f"sum(least(events, {most}))" for most in self._rounded)
+        rows = self._duck.execute(
+            f"SELECT nth, sum(events), {sums} FROM ordered GROUP BY nth"
+        ).fetchall()
+        highest = max((row[0] for row in rows), default=0)
+        if highest >= len(self._sums):
+            more = np.zeros((highest + 1 - len(self._sums), self._sums.shape[1]), dtype=np.int64)
+            self._sums = np.concatenate([self._sums, more])
+        for row in rows:
+            self._sums[row[0]] += np.array([int(value) for value in row[1:]], dtype=np.int64)
+        whole = "SELECT who, max(nth) AS steps, max(events) AS most FROM ordered GROUP BY who, span"
+        beyond = f"steps > {self._max_steps} OR most > {self._per_step}"
+        ((users, bounded, most, steps),) = self._duck.execute(
+            f"SELECT count(DISTINCT who), count(DISTINCT who) FILTER ({beyond}), "
+            f"coalesce(max(most), 0), coalesce(max(steps), 0) FROM ({whole})"
+        ).fetchall()
+        self._duck.execute("DROP TABLE ordered")
+        self.found.users += users
+        self.found.bounded += bounded
+        self.found.most_in_a_step = max(self.found.most_in_a_step, int(most))
+        self.found.most_steps = max(self.found.most_steps, steps)
+
+    def _kept(self, kept: IntArray, per_step: int, max_steps: int) -> int:
+        row = min(max_steps, len(kept) - 1)
+        return int(kept[row, 1 + self._rounded.index(per_step)])
+
+    def _choices(self, kept: IntArray) -> list[Choice]:
+        there_are = self._plan.unit.window or self._plan.stream.horizon
+        steps = [s for s in ROUND if there_are is None or s <= there_are]
+        return [
+            Choice(a, b, self._kept(kept, a, b), half_widths(self._plan, a, b))
+            for a in _around(self._per_step, ROUND, self.found.most_in_a_step)
+            for b in _around(self._max_steps, steps, self.found.most_steps)
+        ]
+
+
+def half_widths(plan: Plan, per_step: int, max_steps: int) -> dict[str, float | None]:
+    """The half-width of each release at the last step, under these bounds."""
+    bounds = {"max_per_step": per_step, "max_steps": max_steps}
+    other = replace(plan, privacy=plan.privacy.model_copy(update=bounds))
+    try:
+        return {found.release: found.half_widths[-1] for found in forecasts(other)}
+    except AmelesError:  # bounds for which there is no such release
+        return dict.fromkeys([release.name for release in plan.releases])
+
+
+def _around(own: int, others: list[int] | tuple[int, ...], enough: int) -> list[int]:
+    """Some bounds around the plan's own, up to the first that leaves nothing out.
+
+    >>> _around(6, ROUND, 30), _around(1, ROUND, 1)
+    ([3, 5, 6, 10, 20], [1])
+    """
+    useful = [one for place, one in enumerate(others) if not place or others[place - 1] < enough]
+    listed = sorted({*useful, own})
+    first = max(0, min(listed.index(own) - SIDE // 2, len(listed) - SIDE))
+    return listed[first : first + SIDE]
