@@ -48,7 +48,7 @@ def default(field: FieldInfo) -> str:
     value: Any = field.get_default(call_default_factory=True)
     if field.is_required():
         return "needed"
-    if value is None or value == {}:
+    if value is None or value in ({}, ()):
         return "none"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"

@@ -11,13 +11,14 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
-from ameles.connectors.source import Found
+from ameles.connectors.source import Found, unreadable
+from ameles.core.exceptions import AmelesError
 
 Signature: TypeAlias = tuple[int, int, int, int, int]
 
@@ -64,6 +65,7 @@ class Present:
 
     links: list[Found]
     status: os.stat_result = field(repr=False)
+    copy: bool = False  # of a file that was rotated: it is read only where that one ended
 
     @property
     def file(self) -> Found:
@@ -94,3 +96,36 @@ def present(files: Iterable[Found]) -> list[Present]:
             known = found.setdefault((status.st_dev, status.st_ino), Present([], status))
             known.links.append(file)
     return list(found.values())
+
+
+@contextmanager
+def opened(file: Present) -> Iterator[int]:
+    """The descriptor of a file, which must be the one that was listed."""
+    with readable(file.file), file.file.path.open("rb", buffering=0) as raw:
+        status = os.fstat(raw.fileno())
+        if (status.st_dev, status.st_ino) != (file.status.st_dev, file.status.st_ino):
+            raise vanished(file.file.name)
+        yield raw.fileno()
+
+
+@contextmanager
+def readable(file: Found) -> Iterator[None]:
+    """Turns what the operating system refuses into an error about a source."""
+    problem: AmelesError | None = None
+    try:
+        yield
+    except FileNotFoundError:
+        problem = vanished(file.name)
+    except OSError:
+        problem = unreadable(file.name)
+    if problem is not None:
+        raise problem
+
+
+def vanished(name: str) -> AmelesError:
+    """The error for a file that went away while it was being read."""
+    return AmelesError(
+        f"The file '{name}' was removed or renamed while it was being read.",
+        why="nothing of it was counted",
+        tip="run again",
+    )

@@ -26,8 +26,8 @@ from ameles.core.exceptions import StoreRefused
 
 VERSION = 2
 _FOOTER = 16 << 20  # bytes of a Parquet footer that are digested at the most
-_FIELDS = ("name", "device", "inode", "born", "offset", "head", "tail", "within", "declared")
-_SECOND = ("born", "declared")  # came with version 2
+_FIRST = ("name", "device", "inode", "offset", "head", "tail", "within")
+_FIELDS = (*_FIRST, "born", "declared", "rotated")  # of version 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,7 @@ class Mark:
     tail: str
     within: bool  # the last line that was taken had no newline yet
     declared: Declared = None  # what the owner said when the file could not be told
+    rotated: bool = False  # a copy of a file that was cut or compressed, all of which was taken
     first: bool = field(default=False, repr=False)  # of a position of version 1
 
     @classmethod
@@ -97,6 +98,11 @@ class Mark:
         now = Mark.of_parquet(handle, self.name)
         return (now.offset, now.head, now.tail) == (self.offset, self.head, self.tail)
 
+    def same_content(self, other: Mark) -> bool:
+        """Whether two marks are about the same bytes."""
+        here, there = (self.offset, self.head, self.tail), (other.offset, other.head, other.tail)
+        return here == there
+
     @cached_property
     def json(self) -> str:
         """For a position; made once, since most files of many do not change."""
@@ -140,13 +146,13 @@ def from_json(kind: str, text: str | None) -> list[Mark]:
 
 
 def _mark(file: dict[str, Any], *, first: bool) -> Mark:
-    fields = [name for name in _FIELDS if not (first and name in _SECOND)]
-    if set(file) != set(fields):
+    if set(file) != set(_FIRST if first else _FIELDS):
         raise TypeError
     mark = Mark(**{"born": None, **file}, first=first)
     numbers = (mark.device, mark.inode, mark.offset)
     texts = (mark.name, mark.head, mark.tail)
     sound = all(type(n) is int and n >= 0 for n in numbers) and isinstance(mark.within, bool)
+    sound = sound and isinstance(mark.rotated, bool)
     sound = sound and (mark.born is None or type(mark.born) is int)
     if not sound or not all(isinstance(text, str) for text in texts):
         raise TypeError

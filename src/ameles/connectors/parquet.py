@@ -12,12 +12,12 @@ import duckdb
 
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
-from ameles.connectors.file_identity import Present, present
+from ameles.connectors.file_identity import Present, opened, present, readable
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.identity import WHOLE_TYPES, parquet_id
 from ameles.connectors.marks import Mark
 from ameles.connectors.parquet_types import check_type
-from ameles.connectors.same_files import SameFiles, opened, readable, replaced, settled
+from ameles.connectors.same_files import SameFiles, replaced, settled
 from ameles.connectors.source import Found, Reading, Source, find_files
 from ameles.connectors.typed import IDS, Typed, typed
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
@@ -84,7 +84,7 @@ class ParquetSource(Source):
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
     ) -> ParquetReading:
-        matched = self._same.match(files, self._same.taken(position))
+        matched = self._same.match(files, position)
         fresh, taken, problems = [], [], list(matched.problems)
         # files that have the same columns, in the same order, are one relation
         alike: dict[tuple[tuple[str, str], ...], list[Found]] = {}

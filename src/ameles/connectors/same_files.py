@@ -12,7 +12,6 @@ for a while is relied on.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections import defaultdict
@@ -23,12 +22,13 @@ from typing import TypeAlias, TypeVar
 
 from ameles.connectors import marks
 from ameles.connectors.declarations import Declarations, Declared
-from ameles.connectors.file_identity import Present, Signature, born
+from ameles.connectors.file_identity import Present, Signature, born, opened
 from ameles.connectors.marks import Mark
-from ameles.connectors.source import Found, unreadable
+from ameles.connectors.rotated_copies import Supplied, Supply, measured, supply
 from ameles.core.exceptions import AmelesError, SourceUnreadable, StoreRefused
 
 ALONE = 2 * 10**9  # nanoseconds: the coarsest tick of a file system that is in use
+_COPIES = 100  # marks of copies that are gone; they may be there again, compressed
 LOOKS = 10  # how often files are listed that are being renamed meanwhile
 
 Fits: TypeAlias = Callable[[Mark, int], bool]
@@ -46,6 +46,7 @@ class Matched:
     gone: list[Mark]
     problems: list[AmelesError] = field(default_factory=list)  # of files that are left out
     declared_new: list[Present] = field(default_factory=list)
+    supplies: list[Supply] = field(default_factory=list)  # ends of files, from their copies
 
     def declared(self, file: Present, mark: Mark | None) -> Declared:
         """What the owner said about a file, to be kept in its mark."""
@@ -90,9 +91,10 @@ class SameFiles:
         self._position = marks.to_json(self._kind, taken)
         return self._position
 
-    def match(self, files: Sequence[Present], taken: Sequence[Mark]) -> Matched:
-        """Gives each file its mark; refuses what cannot be told."""
-        return _Matching(self, files, taken).matched()
+    def match(self, files: Sequence[Present], position: str | None) -> Matched:
+        """Gives each file its mark in a position; refuses what cannot be told."""
+        taken = self.taken(position)
+        return _Matching(self, files, taken, first=position is None).matched()
 
     def unchanged(self, file: Present, mark: Mark) -> bool:
         """Whether a file is as it was when it was last compared with this mark."""
@@ -123,8 +125,12 @@ class SameFiles:
 class _Matching:
     """One look at all files."""
 
-    def __init__(self, known: SameFiles, files: Sequence[Present], taken: Sequence[Mark]) -> None:
+    def __init__(
+        self, known: SameFiles, files: Sequence[Present], taken: Sequence[Mark], *, first: bool
+    ) -> None:
         self._known = known
+        self._first = first
+        self._supplied = Supplied()
         self._files = files
         self._taken = taken
         self._found: dict[int, Mark] = {}  # by the place of a file
@@ -143,17 +149,41 @@ class _Matching:
     def matched(self) -> Matched:
         """Every file with its mark."""
         self._recognise()
-        for place in range(len(self._files)):
-            if place not in self._found and place not in self._unread:
+        self._supply()
+        for place, file in enumerate(self._files):
+            if place not in self._found and place not in self._unread and not file.copy:
                 with self._left_out(place):
                     self._judge(place)
         files = [
             (file, self._found.get(place))
             for place, file in enumerate(self._files)
-            if place not in self._unread
+            if place in self._found or not (file.copy or place in self._unread)
         ]
-        problems = list(self._unread.values())
-        return Matched(files, self._gone(), problems, self._declared_new)
+        problems = [*self._unread.values(), *self._supplied.problems]
+        marks = [*self._supplied.marks, *self._gone()]
+        return Matched(files, marks, problems, self._declared_new, self._supplied.supplies)
+
+    def _supply(self) -> None:
+        """Ends of files that were cut or are gone, from their copies."""
+        copies = [
+            file
+            for place, file in enumerate(self._files)
+            if file.copy and place not in self._found and place not in self._unread
+        ]
+        if not copies:
+            return
+        altered = {id(mark): mark for some in self._altered.values() for mark in some}
+        self._supplied = supply(
+            copies,
+            cut=[mark for key, mark in altered.items() if key in self._left],
+            gone=[mark for key, mark in self._left.items() if key not in altered],
+            known=[mark for mark in self._found.values() if mark.rotated],
+            there=[file for file in self._files if not file.copy],
+            declared=self._known.declared,
+            first=self._first,
+        )
+        for mark in self._supplied.settled:
+            del self._left[id(mark)]
 
     def _recognise(self) -> None:
         """Files that are certainly those of their marks."""
@@ -193,10 +223,17 @@ class _Matching:
                 rank = _rank(file, birth, mark)
                 if rank is None:
                     continue
-                if self._known.fits(mark, handle):
+                if self._same_content(file, birth, mark, handle):
                     yield rank, place, mark
                 elif mark.device == file.status.st_dev and mark.inode == file.status.st_ino:
                     self._altered[place].append(mark)
+
+    def _same_content(self, file: Present, birth: int | None, mark: Mark, handle: int) -> bool:
+        """Whether a file has what was taken; a copy is known by its birth, or it is unpacked."""
+        if not mark.rotated:
+            return self._known.fits(mark, handle)
+        told = birth is not None and mark.born is not None
+        return told or measured(file, ()).whole.same_content(mark)
 
     def _give(self, place: int, mark: Mark, declared: Declared = None) -> None:
         """This file is that of this mark."""
@@ -288,6 +325,9 @@ class _Matching:
         """
         if not self._left:
             return []
+        copies = [key for key, mark in self._left.items() if mark.rotated]
+        for key in copies[:-_COPIES]:
+            del self._left[key]
         read = [file for place, file in enumerate(self._files) if place not in self._unread]
         inodes = {(file.status.st_dev, file.status.st_ino) for file in read}
         names = {link.name for file in read for link in file.links} | {""}
@@ -340,37 +380,14 @@ def _listing(files: list[Present]) -> set[tuple[int, int, str]]:
     }
 
 
-@contextmanager
-def opened(file: Present) -> Iterator[int]:
-    """The descriptor of a file, which must be the one that was listed."""
-    with readable(file.file), file.file.path.open("rb", buffering=0) as raw:
-        status = os.fstat(raw.fileno())
-        if (status.st_dev, status.st_ino) != (file.status.st_dev, file.status.st_ino):
-            raise vanished(file.file.name)
-        yield raw.fileno()
-
-
-@contextmanager
-def readable(file: Found) -> Iterator[None]:
-    """Turns what the operating system refuses into an error about a source."""
-    problem: AmelesError | None = None
-    try:
-        yield
-    except FileNotFoundError:
-        problem = vanished(file.name)
-    except OSError:
-        problem = unreadable(file.name)
-    if problem is not None:
-        raise problem
-
-
 def replaced(name: str) -> StoreRefused:
     """The error for a file that is no longer the one that was taken."""
     return StoreRefused(
         f"The file '{name}' was replaced or cut since it was last read.",
         why="which of its events were counted before can no longer be told",
         tip="put the file back as it was and only append to it; for files that are rotated, a "
-        'source such as "events.csv*", which also matches their old names; if none of its events '
+        'source such as "events.csv*", which also matches their old names; for copytruncate, '
+        'rotated = "events.csv.*" in the plan; if none of its events '
         f"was counted before, ameles run --new-file '{name}' counts all of it",
     )
 
@@ -383,13 +400,4 @@ def copied(name: str) -> StoreRefused:
         "copied or restored, or a new one whose events all count",
         tip=f"ameles run --same-file '{name}' to go on where the old file ended, or "
         f"ameles run --new-file '{name}' to count all of it",
-    )
-
-
-def vanished(name: str) -> AmelesError:
-    """The error for a file that went away while it was being read."""
-    return AmelesError(
-        f"The file '{name}' was removed or renamed while it was being read.",
-        why="nothing of it was counted",
-        tip="run again",
     )

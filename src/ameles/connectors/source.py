@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -110,13 +110,15 @@ def open_source(
     *,
     waiting: bool = False,
     take_last: bool = False,
+    rotated: Sequence[str] = (),
     declarations: Declarations = NOTHING,
     form: Format = DEFAULT,
     raw: bool = False,
 ) -> Source:
     """The source that a plan names; ``columns`` are its columns with their kinds.
 
-    ``waiting`` says that its files may still be to come, ``take_last`` that a last line counts
+    ``waiting`` says that its files may still be to come, ``rotated`` which of them are
+    copies of files that were cut or compressed, ``take_last`` that a last line counts
     without its newline, ``declarations`` what files are that cannot be told, and ``form`` how they
     are written.  With ``raw``, its relations also have the text of each column as it was given,
     for the owner of the data (``typed.given_name``).
@@ -133,7 +135,9 @@ def open_source(
         case "csv" | "jsonl" as kind:
             dialects: dict[str, type[Dialect]] = {"csv": CsvLines, "jsonl": JsonLines}
             dialect = dialects[kind](columns, form, raw=raw)
-            source = TextSource(text, base, dialect, declarations, take_last=take_last)
+            source = TextSource(
+                text, base, dialect, declarations, take_last=take_last, rotated=rotated
+            )
         case "parquet":
             source = ParquetSource(text, base, columns, declarations, form, raw=raw)
         case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,17 +15,16 @@ import numpy as np
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.duck import quiet
 from ameles.connectors.durable import SPAN
-from ameles.connectors.file_identity import Present, born, present
+from ameles.connectors.file_identity import Present, born, opened, present, vanished
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, Tally, blocks, chunks, text
 from ameles.connectors.marks import Mark, last_newline
+from ameles.connectors.rotated_copies import Supply, piece_of, unpacking
 from ameles.connectors.same_files import (
     LOOKS,
     SameFiles,
-    opened,
     replaced,
     settled,
-    vanished,
 )
 from ameles.connectors.source import Reading, Source, find_files
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
@@ -82,6 +81,7 @@ class Segment:
     mark: Mark  # how far, and what the file looks like there
     names: tuple[str, ...]
     within: bool  # it begins inside a line that was taken before
+    end: int
 
 
 class TextSource(Source):
@@ -95,8 +95,11 @@ class TextSource(Source):
         declarations: Declarations = NOTHING,
         *,
         take_last: bool = False,
+        rotated: Sequence[str] = (),
     ) -> None:
-        """``take_last`` takes a last line without its newline too, unless files are followed."""
+        """``take_last`` takes a last line without its newline too, unless files are followed;
+        ``rotated`` are patterns of copies."""
+        self._rotated = rotated
         self._pattern = pattern
         self._base = base
         self.dialect = self._dialect = dialect
@@ -111,6 +114,7 @@ class TextSource(Source):
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
         found, problems = [], []
+        files = [file for file in files if not file.copy]
         for file in files:
             try:
                 with opened(file) as handle:
@@ -141,7 +145,7 @@ class TextSource(Source):
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
     ) -> TextReading:
-        matched = self._same.match(files, self._same.taken(position))
+        matched = self._same.match(files, position)
         whole = ends is not None or not self._take_last
         segments, taken, problems = [], [], list(matched.problems)
         for file, known in matched.files:
@@ -158,12 +162,26 @@ class TextSource(Source):
                 taken.append(segment.mark)
             elif known is not None:
                 taken.append(known)
+        for supply in matched.supplies:
+            segment = self._end_of(supply)
+            if segment is not None:
+                segments.append(segment)
         taken += matched.gone
         position = self._same.position(taken)
         return TextReading(self._dialect, segments, position, self._files, tuple(problems))
 
     def _files(self) -> list[Present]:
-        return present(find_files(self._pattern, self._base))
+        """Those of the source, and the copies of those that were rotated."""
+        rest = {file.name: file for file in find_files(self._pattern, self._base)}
+        if not self._rotated:
+            return present(rest.values())
+        copies = {
+            file.name: file for pattern in self._rotated for file in find_files(pattern, self._base)
+        }
+        files = present((copies | rest).values())
+        for file in files:
+            file.copy = not file.names.isdisjoint(copies)
+        return files
 
     def _segment(
         self, file: Present, known: Mark | None, end: int, declared: Declared, *, whole: bool
@@ -184,8 +202,20 @@ class TextSource(Source):
             name = known.name if known else file.file.name
             mark = Mark.of(handle, name, end, declared)
         if known is None:
-            return Segment(file, body, mark, names, within=False)
-        return Segment(file, max(start, body), mark, names, within=known.within and start > body)
+            return Segment(file, body, mark, names, within=False, end=end)
+        within = known.within and start > body
+        return Segment(file, max(start, body), mark, names, within=within, end=end)
+
+    def _end_of(self, supply: Supply) -> Segment | None:
+        """What to read of a copy."""
+        content = supply.content
+        names, body = self._first_line(content.first)
+        self._check(names, body, content.file.file.name)
+        start = max(supply.start, body)
+        if content.lines <= start:
+            return None
+        within = supply.within and supply.start > body
+        return Segment(content.file, start, content.whole, names, within=within, end=content.lines)
 
     def _check(self, names: tuple[str, ...], body: int, name: str) -> None:
         """Refuses a file that has not the plan's columns, or a first line without end."""
@@ -202,7 +232,10 @@ class TextSource(Source):
         head = os.pread(handle, SPAN, 0)
         if len(head) == SPAN and b"\n" not in head:
             head = os.pread(handle, LONGEST + 1, 0)
-        first = head[: head.find(b"\n") + 1] or head
+        return self._first_line(head[: head.find(b"\n") + 1] or head)
+
+    def _first_line(self, first: bytes) -> tuple[tuple[str, ...], int]:
+        """The columns that a first line names, and its length."""
         mark = len(BYTE_ORDER_MARK) if first.startswith(BYTE_ORDER_MARK) else 0
         if not self._dialect.header:
             return self._dialect.names(""), mark
@@ -236,7 +269,7 @@ class TextReading(Reading):
     @property
     def size(self) -> int:
         """How many bytes are unread."""
-        return sum(segment.mark.offset - segment.start for segment in self._segments)
+        return sum(segment.end - segment.start for segment in self._segments)
 
     @property
     def position(self) -> str:
@@ -245,12 +278,23 @@ class TextReading(Reading):
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
         for segment in self._segments:
+            if segment.mark.rotated:
+                yield from self._copied(duck, segment)
+                continue
             with self._opened(segment) as handle:
                 read, tally = _up_to(handle, segment), self._dialect.tally
                 lines = blocks(read, within=segment.within, tally=tally)
                 yield from handed_over(duck, self._dialect, segment.names, lines)
                 if not segment.mark.fits(handle):
                     raise replaced(segment.file.file.name)
+
+    def _copied(self, duck: duckdb.DuckDBPyConnection, segment: Segment) -> Iterator[str]:
+        """The end of a file, from its copy."""
+        name = segment.file.file.name
+        with self._opened(segment) as handle, unpacking(handle, name) as stream:
+            read = piece_of(stream, segment.start, segment.end)
+            lines = blocks(read, within=segment.within)
+            yield from handed_over(duck, self._dialect, segment.names, lines)
 
     @contextlib.contextmanager
     def _opened(self, segment: Segment) -> Iterator[int]:
@@ -310,7 +354,7 @@ def _up_to(handle: int, segment: Segment) -> Callable[[int], bytes]:
 
     def read(size: int) -> bytes:
         nonlocal place
-        left = segment.mark.offset - place
+        left = segment.end - place
         if not left:
             return b""
         piece = os.pread(handle, min(size, left), place)

@@ -135,7 +135,9 @@ class Plan:
     def to_json(self) -> str:
         """What cannot change once the stream has been launched, in one order."""
         document = {
-            "stream": self.stream.model_dump(mode="json", exclude_defaults=True),
+            "stream": self.stream.model_dump(
+                mode="json", exclude_defaults=True, exclude={"rotated"}
+            ),
             "privacy": self.privacy.model_dump(mode="json", exclude_defaults=True, exclude={"cap"}),
             "release": [r.model_dump(mode="json", exclude_defaults=True) for r in self.releases],
         }

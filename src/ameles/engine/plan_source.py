@@ -29,6 +29,7 @@ def plan_source(
         plan.base,
         waiting=waiting,
         take_last=stream.last_line == "take",
+        rotated=stream.rotated,
         declarations=declarations,
         form=plan.form,
         raw=raw,

@@ -43,6 +43,16 @@ def _duration(value: Any) -> Duration:
         raise problem(refusal.what, tip=refusal.tip) from None
 
 
+def _patterns(value: Any) -> Any:
+    """One pattern or several."""
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list) or not all(isinstance(one, str) and one for one in given):
+        raise problem(
+            "It must be a pattern of files, or a list of them.", tip='rotated = "events.csv.*.gz"'
+        )
+    return tuple(given)
+
+
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 Length = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)]
 
@@ -52,6 +62,7 @@ class StreamSection(FormatFields):
 
     name: Name
     last_line: Literal["wait", "take"] = "wait"
+    rotated: Annotated[tuple[str, ...], BeforeValidator(_patterns)] = ()
     time: Column | None = None
     weight: Column | None = None
     start: Instant

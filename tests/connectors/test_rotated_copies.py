@@ -1,0 +1,259 @@
+"""Copies of files that were cut or compressed supply the ends of those files, and nothing else."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ameles.core.exceptions import StoreRefused
+from tests.connectors.following import HEADER, Following, append
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": lambda content: content,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+}
+
+
+class Log:
+    """A log that is rotated by copying or by compression; events are numbered."""
+
+    def __init__(self, folder: Path, header: bytes = HEADER) -> None:
+        self.folder = folder
+        self.live = folder / "log.csv"
+        self.header = header
+        self.live.write_bytes(header)
+        self.written = 0
+
+    def write(self, events: int = 10) -> None:
+        append(self.live, *(b"x,%d\n" % n for n in range(self.written, self.written + events)))
+        self.written += events
+
+    def shift(self) -> None:
+        for n in range(9, 0, -1):
+            for ending in PACKERS:
+                old = self.folder / f"log.csv.{n}{ending}"
+                if old.exists():
+                    old.rename(self.folder / f"log.csv.{n + 1}{ending}")
+
+    def copy(self) -> None:
+        self.shift()
+        shutil.copy(self.live, self.folder / "log.csv.1")
+
+    def cut(self) -> None:
+        self.live.write_bytes(self.header)
+
+    def rename(self) -> None:
+        self.shift()
+        self.live.rename(self.folder / "log.csv.1")
+        self.live.write_bytes(self.header)
+
+    def compress(self, n: int, ending: str) -> None:
+        plain = self.folder / f"log.csv.{n}"
+        (self.folder / f"log.csv.{n}{ending}").write_bytes(PACKERS[ending](plain.read_bytes()))
+        plain.unlink()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path)
+
+
+@pytest.fixture
+def here(log: Log) -> Following:
+    return Following(log.folder, "log.csv", rotated=("log.csv.*",))
+
+
+def numbers(first: int, last: int) -> list[tuple[str, int]]:
+    return [("x", n) for n in range(first, last)]
+
+
+def test_copytruncate_counts_every_event_once(log: Log, here: Following) -> None:
+    found = []
+    for _ in range(5):
+        log.write()
+        found += here.read()
+        log.write()  # not read before it is rotated
+        log.copy()
+        log.cut()
+        log.write()
+        found += here.read()
+        assert here.read() == []
+    assert found == numbers(0, log.written)
+
+
+def test_a_log_that_grew_beyond_what_was_taken_of_it_is_seen_to_be_cut(
+    log: Log, here: Following
+) -> None:
+    log.write(3)
+    here.read()
+    log.write(2)
+    log.copy()
+    log.cut()
+    log.write(50)
+    assert here.read() == numbers(3, 55)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2"])
+def test_compression_counts_every_event_once(ending: str, log: Log, here: Following) -> None:
+    log.write(1)
+    found = here.read()
+    for n in range(5):
+        log.write()
+        if n % 2:
+            found += here.read()
+        log.write()
+        log.rename()
+        if n % 3 == 1:
+            found += here.read()
+        log.compress(1, ending)
+        log.write()
+        found += here.read()
+        assert here.read() == []
+    assert found == numbers(0, log.written)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2"])
+def test_copies_may_be_compressed_at_any_time(ending: str, log: Log, here: Following) -> None:
+    log.write()
+    assert here.read() == numbers(0, 10)
+    log.write()
+    log.copy()
+    log.cut()
+    log.compress(1, ending)  # before it was read
+    assert here.read() == numbers(10, 20)
+    log.write()
+    assert here.read() == numbers(20, 30)
+    log.copy()
+    log.cut()
+    assert here.read() == []
+    log.compress(1, ending)  # after
+    here.restart()
+    assert here.read() == []
+
+
+def test_at_every_instant(log: Log, here: Following) -> None:
+    found = []
+    for _ in range(3):
+        for change in (log.write, log.copy, log.cut, log.write):
+            change()
+            here.restart()
+            found += here.read()
+        (log.folder / "log.csv.1.gz").write_bytes(b"\x1f\x8b\x08")
+        assert here.read() == [], "it is still being written"
+        (log.folder / "log.csv.1.gz").write_bytes(
+            gzip.compress((log.folder / "log.csv.1").read_bytes())
+        )
+        found += here.read()
+        (log.folder / "log.csv.1").unlink()
+        found += here.read()
+    assert found == numbers(0, log.written)
+
+
+def test_without_the_word_in_the_plan_a_log_that_was_cut_is_refused(log: Log) -> None:
+    here = Following(log.folder, "log.csv")
+    log.write()
+    here.read()
+    log.copy()
+    log.cut()
+    with pytest.raises(StoreRefused, match="replaced or cut") as caught:
+        here.read()
+    assert 'rotated = "events.csv.*"' in str(caught.value)
+
+
+def test_a_log_that_was_cut_without_a_copy_is_refused(log: Log, here: Following) -> None:
+    log.write()
+    here.read()
+    log.cut()
+    with pytest.raises(StoreRefused, match=r"'log.csv' was replaced or cut"):
+        here.read()
+
+
+def test_a_log_that_was_cut_twice_between_two_readings_is_refused(
+    log: Log, here: Following
+) -> None:
+    log.write()
+    here.read()
+    for _ in range(2):
+        log.write()
+        log.copy()
+        log.cut()
+    with pytest.raises(StoreRefused, match=r"rotated file 'log.csv.1' is not the rest"):
+        here.read()
+    before = here.position
+    here.restart(new="log.csv.1")
+    assert here.read() == numbers(10, 30)
+    assert here.read() == []
+    here.position = before
+    here.restart(same="log.csv.1")
+    assert here.read() == numbers(10, 20)
+
+
+def test_old_copies_at_a_launch_are_the_past(log: Log, here: Following) -> None:
+    log.write()
+    log.copy()
+    log.cut()
+    log.write()
+    assert here.read() == numbers(10, 20)
+    log.copy()
+    log.cut()
+    assert here.read() == []
+
+
+def test_copies_that_begin_alike_are_refused(log: Log, here: Following) -> None:
+    append(log.live, b"same,1\n")
+    here.read()
+    append(log.live, b"x,1\n")
+    log.copy()
+    (log.folder / "log.csv.2").write_bytes(HEADER + b"same,1\nother,1\n")
+    log.cut()
+    with pytest.raises(StoreRefused, match="is not the rest of one file"):
+        here.read()
+
+
+def test_equal_logs_day_after_day_are_told_apart(log: Log, here: Following) -> None:
+    for _ in range(4):
+        log.written = 0
+        log.write()
+        assert here.read() == numbers(0, 10)
+        log.copy()
+        log.cut()
+        assert here.read() == []
+
+
+def test_a_copy_beside_its_source_is_no_event_twice(log: Log) -> None:
+    here = Following(log.folder, "log.csv*", rotated=("log.csv.*",))
+    log.write()
+    assert here.read() == numbers(0, 10)
+    log.copy()
+    assert here.read() == []
+    log.cut()
+    log.write()
+    assert here.read() == numbers(10, 20)
+
+
+def test_a_damaged_copy_stops_nothing_else(log: Log, here: Following) -> None:
+    log.write()
+    here.read()
+    (log.folder / "log.csv.1.gz").write_bytes(b"no gzip at all")
+    log.write()
+    (problem,) = here.source.reading(here.position).problems
+    assert "'log.csv.1.gz' cannot be unpacked" in str(problem)
+    assert here.read() == numbers(10, 20)
+
+
+def test_of_equal_logs_none_is_skipped(log: Log, here: Following) -> None:
+    for _ in range(2):  # a copy that was taken, and one that nobody had begun to read
+        log.written = 0
+        log.write()
+        if not here.position:
+            here.read()
+        log.copy()
+        log.cut()
+    with pytest.raises(StoreRefused, match="is not the rest of one file"):
+        here.read()
