@@ -136,7 +136,7 @@ def _follow(engine: Engine, *, quiet: bool) -> Report:
     """Until the horizon, or until it is stopped."""
     talk = _Talk(engine.plan, quiet=quiet)
     with stopping() as stop:
-        return follow(engine, stop, begun=talk.begun, told=talk.told)
+        return follow(engine, stop, begun=talk.begun, told=talk.told, failing=talk.failing)
 
 
 class _Warning:
@@ -174,6 +174,10 @@ class _Talk:
         due = self._plan.clock.end_of(step + 1) + self._plan.stream.grace_us
         due_at = moment(instant(due))
         typer.echo(f"Released up to step {step}; the next release is due {due_at} UTC.", err=True)
+
+    def failing(self, said: str) -> None:
+        """A sink that cannot be written, or can again: a log should have it, so always."""
+        typer.echo(said, err=True)
 
 
 def _launched(checked: Plan) -> str:

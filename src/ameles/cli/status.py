@@ -13,6 +13,7 @@ import typer
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.clock import instant, microseconds
+from ameles.engine.outlets import Outlets, SinkState
 from ameles.engine.plan import Plan, read_plan
 from ameles.engine.sealed import slot_of
 from ameles.engine.vault.tier import tier
@@ -32,6 +33,7 @@ class Status:
     population: str
     spent: str
     left: str
+    sinks: tuple[SinkState, ...] = ()  # how far each is
     vault: str | None = None  # how well the key of a state that may be seized is erased
     announced: int | None = None  # how many intrusions were, where they can be
     restarts: int | None = None  # how often it began anew, where it may
@@ -49,6 +51,17 @@ def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
         return
     for name, text in _told(found).items():
         typer.echo(f"{name:<12}{text}")
+    for place, sink in enumerate(found.sinks):
+        typer.echo(f"{'' if place else 'sinks':<12}{_of_sink(sink)}")
+
+
+def _of_sink(sink: SinkState) -> str:
+    """How far it is, and what is wrong with it as far as can be seen."""
+    if sink.step is None:
+        return f"{sink.sink}: failing. {sink.problem}"
+    at = f"{sink.sink}: step {sink.step}" if sink.step else f"{sink.sink}: nothing yet"
+    late = f", {sink.behind} behind" if sink.behind else ""
+    return f"{at}{late}" + (f", failing. {sink.problem}" if sink.problem else "")
 
 
 def _told(found: Status) -> dict[str, str]:
@@ -84,6 +97,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
             seen = len(transaction.intrusions(stream))
             again = len(transaction.epochs(stream))
         running = store.held(checked.stream.name)
+        sinks = Outlets(checked, stream.identity).states(store, stream)
     if ledger is None:
         raise StoreRefused(f"The store has no population '{stream.population}'.")
     grace = checked.stream.grace_us
@@ -101,6 +115,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
         population=stream.population,
         spent=str(ledger.spent),
         left=str(ledger.left),
+        sinks=sinks,
         vault=None if intrusions == "none" else _vault(checked, stream.identity),
         announced=seen if intrusions == "announced" else None,
         restarts=again if checked.privacy.restarts else None,

@@ -4,7 +4,8 @@ Beside ``releases.csv`` stands ``releases.csv.ameles``: whose file it is, how ma
 are whole steps, and a digest of the last of them.  It is written after the bytes are durable.
 So bytes beyond are what a crash left of a write that is about to come again, from the store, with
 the same bytes; until then they are published, and a store that does not have their steps is too
-old.  A file that is shorter, or looks different at that place, was changed by someone else.
+old.  A file that is shorter, or looks different at that place, was changed by someone else.  One
+that is gone is written again, whole, and takes its place if it is what the note remembers.
 """
 
 from __future__ import annotations
@@ -12,71 +13,109 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
-from itertools import islice
-from pathlib import Path
+from dataclasses import replace
+from itertools import islice, pairwise
+from stat import S_ISDIR
 from typing import BinaryIO
 
 from ameles.connectors import durable
-from ameles.connectors.notes import Note, Notes
-from ameles.connectors.records import Format
+from ameles.connectors.notes import PLAIN, Note, Notes
+from ameles.connectors.own_folder import FRESH, OwnFolder, Place
+from ameles.connectors.records import FORMATS, SHIELDED, Format, ShieldedCsv
 from ameles.connectors.sink import Row, Sink
-from ameles.core.exceptions import StoreRefused
+from ameles.core.exceptions import PlanError, StoreRefused
 
 _AT_ONCE = 10_000  # rows in memory
 _TAIL = 1 << 16  # bytes of what a crash left in which its last step is looked for
+NOTE = ".ameles"  # how the name of a note ends
 
 
 class AppendedSink(Sink):
     """A file of lines, one a record."""
 
-    def __init__(self, name: str, path: Path, form: Format, stream: str, identity: str) -> None:
-        self.name = name
-        self._path = path
-        self._notes = Notes(path.with_name(path.name + ".ameles"))
-        self._form = form
+    def __init__(self, place: Place, kind: str, stream: str, identity: str) -> None:
+        self.name = place.sink
+        self._place = place
+        self._notes = Notes(place.name + NOTE)
         self._stream = stream
         self._identity = identity
         self._named = False  # whether its name is known to be durable
-        with durable.writing(name):
-            self._note = self._opened()
-            self._shown = self._last_shown()
+        self._changed: StoreRefused | None = None
+        self._shown = 0
+        with durable.writing(self.name), place.entered() as folder:
+            self._note = self._opened(folder, kind)
+            self._form: Format = ShieldedCsv() if self._note.form == SHIELDED else FORMATS[kind]
+            self._check(folder)
 
     def last(self) -> int:
-        return self._shown
+        return max(self._shown, self._note.last)
+
+    def problem(self) -> StoreRefused | None:
+        return self._changed
 
     def first_needed(self, sent: int) -> int:
-        return self._note.last + 1
+        return 1 if self._gone() else self._note.last + 1
 
     def write(self, rows: Iterable[Row], through: int) -> None:
-        if through <= self._note.last:
+        gone = self._gone()
+        if through <= self._note.last and not gone:
             return
-        with durable.writing(self.name):
+        with durable.writing(self.name), self._place.entered() as folder:
+            if self._changed is not None:
+                self._check(folder)
+            if self._changed is not None:
+                raise self._changed
             if not self._notes.begun:
-                self._notes.write(self._note)  # first, so that a torn first write is known as ours
-            with self._open() as file:
-                offset, tail = self._append(file, rows)
-            if not self._named:
-                durable.sync_folder(self._path.parent)
-                self._named = True
-            note = self._noted(offset, through, tail)
-            self._notes.write(note)
+                # first, so that a torn first write is known as ours
+                self._notes.write(folder, self._note)
+            offset, tail = self._rewrite(folder, rows) if gone else self._append(folder, rows)
+            if not self._named and not gone:
+                folder.sync()
+            self._named = True
+            note = replace(self._note, offset=offset, last=through, tail=tail)
+            self._notes.write(folder, note)
             self._note, self._shown = note, through
 
-    def _open(self) -> BinaryIO:
-        try:
-            return self._path.open("r+b")
-        except FileNotFoundError:
-            if self._note.offset:
-                raise self._changed() from None
-        return self._path.open("w+b")
+    def _gone(self) -> bool:
+        """Whether there was a file that is not there any more."""
+        with durable.writing(self.name), self._place.entered() as folder:
+            return bool(self._note.offset) and folder.look(self._place.name) is None
 
-    def _append(self, file: BinaryIO, rows: Iterable[Row]) -> tuple[int, str]:
+    def _append(self, folder: OwnFolder, rows: Iterable[Row]) -> tuple[int, str]:
         """Where the file ends now, and the digest of its end."""
-        if os.fstat(file.fileno()).st_size < self._note.offset:
-            raise self._changed()
-        # Over what an earlier write may have left: what is published is at no time not there.
-        file.seek(self._note.offset)
-        if not self._note.offset:
+        new = folder.look(self._place.name) is None
+        if new and self._note.offset:
+            raise self._was_changed()  # just now
+        with open(self._handle(folder, new=new), "r+b") as file:
+            if os.fstat(file.fileno()).st_size < self._note.offset:
+                raise self._was_changed()
+            # Over what an earlier write may have left: what is published is at no time not there.
+            file.seek(self._note.offset)
+            return self._written(file, rows)
+
+    def _handle(self, folder: OwnFolder, *, new: bool) -> int:
+        name = self._place.name
+        return folder.create(name) if new else folder.open(name, writing=True)
+
+    def _rewrite(self, folder: OwnFolder, rows: Iterable[Row]) -> tuple[int, str]:
+        """The same for a file that is gone: all steps again, aside until they are seen to be those
+        that were published."""
+        name, offset = self._place.name, self._note.offset
+        fresh = name + FRESH
+        with open(folder.create_fresh(fresh), "r+b") as file:
+            end, tail = self._written(file, rows)
+            same = end >= offset and _tail(file, offset) == self._note.tail
+        if not same:
+            folder.remove(fresh)
+            raise self._refused(
+                "is gone, and what the store has is not what was published in it",
+                "the newest copy of the store; put the file back if there is no other",
+            )
+        folder.rename(fresh, name)
+        return end, tail
+
+    def _written(self, file: BinaryIO, rows: Iterable[Row]) -> tuple[int, str]:
+        if not file.tell():
             file.write(self._form.header.encode())
         remaining = iter(rows)
         while some := list(islice(remaining, _AT_ONCE)):
@@ -84,59 +123,89 @@ class AppendedSink(Sink):
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
-        offset = file.tell()
-        start = max(0, offset - durable.SPAN)
-        return offset, hashlib.sha256(os.pread(file.fileno(), offset - start, start)).hexdigest()
+        return file.tell(), _tail(file, file.tell())
 
-    def _noted(self, offset: int, last: int, tail: str) -> Note:
-        return Note(
-            stream=self._stream, identity=self._identity, offset=offset, last=last, tail=tail
-        )
-
-    def _opened(self) -> Note:
-        """What the file holds, once it is seen to be ours."""
-        size = self._path.stat().st_size if self._path.exists() else 0
-        note, beside = self._notes.read(), self._notes.path.name
+    def _opened(self, folder: OwnFolder, kind: str) -> Note:
+        """What is noted, once it is seen to be ours."""
+        found = folder.look(self._place.name)
+        if found is not None and S_ISDIR(found.st_mode):
+            raise PlanError(
+                f"The sink {self.name} is a folder.", tip=f"{self._place.name}/releases.{kind}"
+            )
+        if found is not None:
+            os.close(folder.open(self._place.name, writing=False))  # a link, or another user's
+        note, beside = self._notes.read(folder), self._notes.name
         if note is None:
-            if size:
+            if found is not None and (found.st_size or found.st_nlink > 1):
                 raise self._refused(
                     "was not written by Ameles, or has lost the file beside it",
                     f"another name for the sink, or put '{beside}' back beside it",
                 )
-            return self._noted(0, 0, "")
+            form = SHIELDED if kind == "csv" else PLAIN
+            begun = {"stream": self._stream, "identity": self._identity}
+            return Note(**begun, offset=0, last=0, tail="", form=form)
         if note.identity != self._identity:
             raise self._refused(
                 f"belongs to another launch of stream '{note.stream}'",
                 f"another name for the sink, or move the file and '{beside}' away",
             )
-        if size < note.offset:
-            raise self._changed()
-        if note.offset and durable.tail(self._path, note.offset) != note.tail:
-            raise self._changed()
         return note
 
-    def _last_shown(self) -> int:
-        """The last step of which the file shows anything, also by a write that a crash ended."""
-        offset = self._note.offset
-        size = self._path.stat().st_size if self._path.exists() else 0
-        if size <= offset:
-            return self._note.last
-        with self._path.open("rb") as file:
-            file.seek(max(offset, size - _TAIL))
-            lines = file.read().decode("utf-8", errors="replace").split("\n")
-        steps = [self._form.step_of(line) for line in lines]
-        return max(self._note.last + 1, *(step for step in steps if step is not None), 0)
+    def _check(self, folder: OwnFolder) -> None:
+        """Whether the file is what the note says, and what else it shows."""
+        self._changed, self._shown = None, self._note.last
+        try:
+            handle = folder.open(self._place.name, writing=False)
+        except FileNotFoundError:
+            return
+        with open(handle, "rb") as file:
+            size, offset = os.fstat(handle).st_size, self._note.offset
+            if size < offset or (offset and _tail(file, offset) != self._note.tail):
+                self._changed = self._was_changed()
+            elif size > offset:
+                self._look_beyond(file, size)
 
-    def _changed(self) -> StoreRefused:
+    def _look_beyond(self, file: BinaryIO, size: int) -> None:
+        """The steps in what a crash left: those after the noted ones, in their order, the last of
+        them perhaps torn.  Anything else was added by somebody, unless the power failed: sectors
+        that did not reach the disk are zeros."""
+        offset, noted = self._note.offset, self._note.last
+        start = max(offset, size - _TAIL)
+        content = os.pread(file.fileno(), size - start, start)
+        text = content.decode("utf-8", errors="replace")
+        if start == 0:
+            header = self._form.header
+            text = "" if header.startswith(text) else text.removeprefix(header)
+        elif start > offset:
+            text = text[text.find("\n") + 1 :]
+        end = self._form.whole(text)
+        steps, torn = self._form.steps_of(text[:end]), text[end:]
+        known = [step for step in steps if step is not None]
+        ours = known == steps and self._form.begins(torn, self._stream)
+        follows = all(after - before in (0, 1) for before, after in pairwise([noted, *known]))
+        seen_whole = start == offset and b"\0" not in content
+        if noted in known or (seen_whole and not (ours and follows)):
+            self._changed = self._was_changed()
+            return
+        self._shown = max(noted + 1, *known, 0)
+
+    def _was_changed(self) -> StoreRefused:
+        kept = f"'{self._notes.name}'"
         return self._refused(
-            "was cut, removed or changed since it was written",
-            f"put the file back, or remove it and '{self._notes.path.name}' to have all releases "
-            "written again",
+            "was cut or edited since it was written",
+            f"put the file back, or move it away and keep {kept}: all releases are then written "
+            "again, the same as before",
         )
 
     def _refused(self, what: str, tip: str) -> StoreRefused:
         return StoreRefused(
-            f"The file '{self._path.name}' of the sink {self.name} {what}.",
+            f"The file '{self._place.name}' of the sink {self.name} {what}.",
             why="what a sink already has must stay as it was published",
             tip=tip,
         )
+
+
+def _tail(file: BinaryIO, offset: int) -> str:
+    """The digest of a file's last bytes before ``offset``."""
+    start = max(0, offset - durable.SPAN)
+    return hashlib.sha256(os.pread(file.fileno(), offset - start, start)).hexdigest()

@@ -20,15 +20,11 @@ def digest(path: Path, start: int, stop: int) -> str:
         return hashlib.sha256(file.read(stop - start)).hexdigest()
 
 
-def tail(path: Path, offset: int) -> str:
-    """The digest of a file's last bytes before ``offset``."""
-    return digest(path, max(0, offset - SPAN), offset)
-
-
 def replace(path: Path, content: bytes) -> None:
     """Give a file this content: after a crash it has the old one or the new one, whole."""
     fresh = path.with_name(path.name + ".new")
-    with fresh.open("wb") as file:
+    fresh.unlink(missing_ok=True)
+    with fresh.open("xb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

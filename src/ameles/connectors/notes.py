@@ -1,9 +1,12 @@
-"""The note beside a file that grows: whose file it is, and how far it is whole.
+"""The note beside a sink: whose it is, and how far it is whole.
 
 It has two places, a sector each, that are written in turns and in place.  Whatever tears a write,
 the other place has the note before it.  A note is written after the bytes that it is about are
 durable, and need not be so itself: after a power cut the file may have whole steps beyond its
 note, which are taken for what they are, published, and written over with the same bytes.
+
+A note is also the fence: a store that has released less than it says is too old to go on.  It stays
+when the sink is removed, and what the store then writes again must be what the note remembers.
 """
 
 from __future__ import annotations
@@ -11,46 +14,52 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from ameles.connectors import durable
+from ameles.connectors.own_folder import OwnFolder
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 
 SECTOR = 512
-_KIND, _VERSION = "sink", 2
+_MOST = 1 << 16  # bytes that a note may have, whoever wrote it
+_KIND, _VERSION = "sink", 3
+PLAIN = "plain"  # the form of what was written before notes had one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What is noted: the bytes of all whole steps, the last of these, and a digest of the end."""
+    """What is noted: how much there is of whole steps (in bytes of lines, in files of Parquet), the
+    last of these steps, a digest of the end, and how it is written."""
 
     stream: str
     identity: str
     offset: int
     last: int
     tail: str
+    form: str = PLAIN
 
 
 class Notes:
-    """The notes of one file; version 1 was a single note, replaced with each step."""
+    """The notes of one sink; version 1 was a single note, replaced with each step, and the form is
+    noted since version 3."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._place: int | None = None  # of the newest note; None: not in this version
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._place: int | None = None  # of the newest note; None: not in two places yet
 
     @property
     def begun(self) -> bool:
-        """Whether there are notes in this version."""
+        """Whether there are notes in two places."""
         return self._place is not None
 
-    def read(self) -> Note | None:
+    def read(self, folder: OwnFolder) -> Note | None:
         """The newest note, or None if there is no file of notes."""
         try:
-            content = self.path.read_bytes()
+            handle = folder.open(self.name, writing=False)
         except FileNotFoundError:
             return None
+        with open(handle, "rb") as file:
+            content = file.read(_MOST)
         if len(content) != 2 * SECTOR:
             return _fields(_document(content, 1))
         places = [content[:SECTOR], content[SECTOR:]]
@@ -60,18 +69,18 @@ class Notes:
         self._place = max(found, key=lambda place: found[place].last)
         return found[self._place]
 
-    def write(self, note: Note) -> None:
-        """A newer note; the first time durably, so that the file is known as ours."""
+    def write(self, folder: OwnFolder, note: Note) -> None:
+        """A newer note; the first time durably, so that the sink is known as ours."""
         text = _written(note)
-        if self._place is not None and self._over(1 - self._place, text):
+        if self._place is not None and self._over(folder, 1 - self._place, text):
             self._place = 1 - self._place
             return
-        durable.replace(self.path, 2 * text)
+        folder.replace(self.name, 2 * text)
         self._place = 0
 
-    def _over(self, place: int, text: bytes) -> bool:
+    def _over(self, folder: OwnFolder, place: int, text: bytes) -> bool:
         try:
-            handle = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+            handle = folder.open(self.name, writing=True)
         except FileNotFoundError:
             return False  # someone has removed it
         try:
@@ -114,7 +123,7 @@ def _fields(document: dict[str, Any]) -> Note:
     except TypeError:
         raise codec.damaged(_KIND) from None
     numbers: list[Any] = [note.offset, note.last]
-    texts = (note.stream, note.identity, note.tail)
+    texts = (note.stream, note.identity, note.tail, note.form)
     sound = all(type(number) is int and number >= 0 for number in numbers)
     if not sound or not all(isinstance(text, str) for text in texts):
         raise codec.damaged(_KIND)

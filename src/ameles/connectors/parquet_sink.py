@@ -1,145 +1,270 @@
-"""A Parquet file of all releases: rewritten whole, and replaced in one instant.
+"""A folder of Parquet files: all but the last are never touched again.
 
-Whose file it is, and its last step, stand in the metadata of the file itself.
+``releases.parquet/00000001.parquet`` and so on have the releases in the order of their steps, each
+file whole steps.  A file that has ``SEALED`` rows stays as it is for ever.  The last one is written
+anew with each step and takes its own place by one rename.  So a row is in one file alone, from
+its first moment on: whoever lists the folder and opens what is listed, however slowly, sees every
+row once, up to some step (docs/decisions/parquet_sink.md).  What is written for a step is at most
+one such file, however long the history.
+
+Beside the folder stands its note (``connectors/notes.py``), and each file says in its metadata
+whose it is and which steps it has.  A folder that is gone is written again, aside, and takes its
+place if it is what the note remembers.  So does one instead of the single file of earlier versions.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
-from contextlib import closing
-from itertools import islice
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 
-import duckdb
-import numpy as np
-
 from ameles.connectors import durable
-from ameles.connectors.duck import connect, quiet
+from ameles.connectors.appended import NOTE
+from ameles.connectors.notes import Note, Notes
+from ameles.connectors.own_folder import FRESH, OwnFolder, Place, write_all
+from ameles.connectors.parquet_rows import ParquetRows, digest, reading
 from ameles.connectors.sink import Row, Sink
 from ameles.core import codec
-from ameles.core.exceptions import PlanError, StoreRefused
+from ameles.core.exceptions import StoreRefused
 from ameles.core.release import COLUMNS
-from ameles.measures.fields import identifier, literal
 
-_AT_ONCE = 50_000  # rows in Python's memory
-_MEMORY = 1 << 30
-_KINDS = {
-    "BIGINT": ("step", "entry"),
-    "TIMESTAMPTZ": ("start", "end"),
-    "DOUBLE": ("value", "low", "high"),
-}
-_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
-# Quoted, because some are also words of SQL.
-_TYPES = {identifier(name): _KIND_OF.get(name, "VARCHAR") for name in COLUMNS}
-_KEY = "ameles"
+SEALED = 1 << 16  # rows of a file that gets no more
+_STEP = COLUMNS.index("step")
+_FRESH = re.compile(r"\.[0-9]{8}\.parquet\.new")  # what a crash may leave in the folder
+_OURS = re.compile(rf"[0-9]{{8}}\.parquet|{_FRESH.pattern}")
+_KIND, _VERSION = "sink", 2  # of the note in a file; version 1 was in a file of all steps
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The last file of a folder: what it is called and what it has."""
+
+    number: int = 1
+    first: int = 1  # step
+    last: int = 0
+    rows: int = 0
+    tail: str = ""  # the digest of the rows of its last step
 
 
 class ParquetSink(Sink):
-    """One file; every write needs the rows of all steps."""
+    """Files of whole steps in a folder."""
 
-    def __init__(self, name: str, path: Path, stream: str, identity: str) -> None:
-        self.name = name
-        self._path = path.absolute()
-        self._fresh = self._path.with_name(path.name + ".new")
+    def __init__(self, place: Place, stream: str, identity: str) -> None:
+        self.name = place.sink
+        self._place = place
+        self._notes = Notes(place.name + NOTE)
         self._stream = stream
         self._identity = identity
-        if any(character in str(self._path) for character in "*?["):
-            raise PlanError(
-                f"The path of the sink {name} has one of the characters * ? [ in it.",
-                why="DuckDB would take it for a pattern",
-                tip="another name for the file or its folder",
-            )
-        with durable.writing(name):
-            self._last = self._opened()
+        self._rows = ParquetRows()
+        self._looked = False  # whether what is there is known
+        self._ready = False  # whether the rows of the last file are held
+        self._changed: StoreRefused | None = None
+        with durable.writing(self.name), place.entered() as folder:
+            note = self._notes.read(folder)
+            if note is not None and note.identity != identity:
+                raise self._of_another(note.stream)
+            begun = {"stream": stream, "identity": identity}
+            self._note = note or Note(**begun, offset=0, last=0, tail="")
+            self._end: _End | None = None  # None: everything is to be written
+            self._look(folder)
 
     def last(self) -> int:
-        return self._last
+        return max(self._note.last, self._end.last if self._end else 0)
+
+    def problem(self) -> StoreRefused | None:
+        return self._changed
 
     def first_needed(self, sent: int) -> int:
-        # All of them, but only if there is something to write: the engine compares with
-        # what it has released, and gives nothing where this is beyond.
-        return 1
+        with durable.writing(self.name), self._place.entered() as folder:
+            found = folder.look(self._place.name)
+            there = found is not None and S_ISDIR(found.st_mode)
+            vanished = self._end is not None and not there
+            if self._changed is not None or not self._looked or vanished:
+                self._look(folder)
+        if self._end is None:
+            return 1
+        grows = self._end.rows < SEALED and not self._ready
+        return self._end.first if grows else self._end.last + 1
 
     def write(self, rows: Iterable[Row], through: int) -> None:
-        if through <= self._last:
+        if through <= self._note.last and self._end is not None:
             return
-        with durable.writing(self.name):
-            # Made here, so that it has the permissions of any file of this user.
-            self._fresh.open("wb").close()
-            with closing(self._connect(self._fresh)) as duck, quiet("writing releases"):
-                _fill(duck, rows)
-                duck.execute(self._copy(through)).fetchall()
-            with self._fresh.open("rb") as file:
-                os.fsync(file.fileno())
-            self._fresh.replace(self._path)
-            durable.sync_folder(self._path.parent)
-        self._last = through
+        with durable.writing(self.name), self._place.entered() as folder:
+            if self._changed is not None:
+                raise self._changed
+            if not self._notes.begun:
+                self._notes.write(folder, self._note)  # first, so that all of it is known as ours
+            try:
+                if self._end is None:
+                    end = self._build(folder, rows)
+                else:
+                    with folder.below(self._place.name) as files:
+                        end = self._extend(files, rows, self._end)
+            except BaseException:
+                self._forget()
+                raise
+            self._end, self._ready = end, True
+            note = replace(self._note, offset=end.number, last=through, tail=end.tail)
+            self._notes.write(folder, note)
+            self._note = note
 
-    def _connect(self, path: Path) -> duckdb.DuckDBPyConnection:
-        return connect(zone="UTC", memory=_MEMORY, readable=[str(path)])
+    def _forget(self) -> None:
+        """What is held may be more than what is written: the next write begins with a look."""
+        self._looked = self._ready = False
+        self._rows.clear()
 
-    def _copy(self, through: int) -> str:
-        note = codec.write(
-            "sink",
-            1,
-            {"stream": self._stream, "identity": self._identity, "last": through},
-        )
-        # DuckDB's own temporary file would be one that it may not open.
-        options = f"FORMAT parquet, USE_TMP_FILE false, KV_METADATA {{{_KEY}: {literal(note)}}}"
-        rows = f"SELECT {', '.join(_TYPES)} FROM records ORDER BY place"
-        return f"COPY ({rows}) TO {literal(str(self._fresh))} ({options})"
+    def _extend(
+        self, folder: OwnFolder, rows: Iterable[Row], end: _End, known: Note | None = None
+    ) -> _End:
+        """Writes steps after those of the last file, or that file anew if its rows are not held.
 
-    def _opened(self) -> int:
-        """The last step of the file, once it is seen to be ours."""
-        if not self._path.exists() or not self._path.stat().st_size:
-            return 0
-        note = self._note()
-        if note is None:
-            raise self._refused("was not written by Ameles, or is damaged")
-        if note.get("identity") != self._identity:
-            raise self._refused(f"belongs to another launch of stream '{note.get('stream')}'")
-        last = note.get("last")
-        if type(last) is not int or last < 1:
-            raise codec.damaged("sink")
-        return last
+        ``known`` is what the rows of its last step must be.
+        """
+        if end.rows >= SEALED:
+            end = replace(end, number=end.number + 1, first=end.last + 1, rows=0)
+            self._rows.clear()
+        elif not self._ready:
+            end = replace(end, rows=0)
+        for step, found in groupby(rows, key=lambda row: int(row[_STEP])):
+            if end.rows >= SEALED:
+                self._put(folder, end)
+                self._rows.clear()
+                end = _End(end.number + 1, step)
+            of_step = list(found)
+            self._rows.add(of_step)
+            end = _End(end.number, end.first, step, self._rows.size, digest(of_step))
+            if known is not None and step == known.last and end.tail != known.tail:
+                raise self._refused(
+                    "is gone, and what the store has is not what was published in it",
+                    "the newest copy of the store; put the folder back if there is no other",
+                )
+        if self._rows.size:
+            self._put(folder, end)
+        return end
 
-    def _note(self) -> dict[str, Any] | None:
-        query = f"SELECT key, value FROM parquet_kv_metadata({literal(str(self._path))})"
+    def _put(self, folder: OwnFolder, end: _End) -> None:
+        """A file is there whole, or as it was; no reader takes its fresh one for a part."""
+        whose = {"stream": self._stream, "identity": self._identity}
+        content = self._rows.content(codec.write(_KIND, _VERSION, whose | asdict(end)))
+        name = f"{end.number:08d}.parquet"
+        fresh = f".{name}{FRESH}"
+        handle = folder.create_fresh(fresh)
         try:
-            with closing(self._connect(self._path)) as duck:
-                found = dict(duck.execute(query).fetchall())
-        except duckdb.Error:
-            found = {}
-        text = found.get(_KEY.encode())
-        return None if text is None else codec.read("sink", 1, text.decode())
+            write_all(handle, content)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        folder.rename(fresh, name)
 
-    def _refused(self, what: str) -> StoreRefused:
-        return StoreRefused(
-            f"The file '{self._path.name}' of the sink {self.name} {what}.",
-            why="what a sink already has must stay as it was published",
-            tip="another name for the sink, or move the file away to have all releases written",
+    def _build(self, folder: OwnFolder, rows: Iterable[Row]) -> _End:
+        """All files, aside, until they are seen to be what was published."""
+        name, fresh = self._place.name, self._place.name + FRESH
+        left = folder.look(fresh)
+        if left is not None and S_ISDIR(left.st_mode):
+            folder.empty(fresh, _OURS)
+            folder.remove_folder(fresh)
+        elif left is not None:
+            folder.remove(fresh)
+        folder.make(fresh)
+        self._rows.clear()
+        with folder.below(fresh) as files:
+            end = self._extend(files, rows, _End(), self._note)
+        before = folder.look(name)
+        if before is not None and S_ISDIR(before.st_mode):
+            folder.empty(name, _FRESH)  # a folder takes the place of one that is empty
+        elif before is not None:
+            folder.remove(name)
+        folder.rename(fresh, name)
+        return end
+
+    def _look(self, folder: OwnFolder) -> None:
+        """What is there: nothing, the single file of an earlier version, or a folder."""
+        self._changed, self._end = None, None
+        self._forget()
+        self._looked = True
+        found = folder.look(self._place.name)
+        if found is None:
+            return
+        if S_ISREG(found.st_mode):
+            self._look_at_single(folder)
+            return
+        with folder.below(self._place.name) as files:
+            names = sorted(
+                name for name in files.names() if name.endswith(".parquet") and name[0] not in "._"
+            )
+            if names and not self._notes.begun:
+                raise self._refused(
+                    "was not written by Ameles, or has lost the file beside it",
+                    f"another name for the sink, or put '{self._notes.name}' back beside it",
+                )
+            expected = [f"{number:08d}.parquet" for number in range(1, len(names) + 1)]
+            if names != expected:
+                self._changed = self._was_changed()
+            elif names:
+                self._look_at_last(files, names[-1])
+
+    def _look_at_last(self, files: OwnFolder, name: str) -> None:
+        with files.looking(name) as handle, reading(handle) as file:
+            text = file.note()
+            found = _End() if text is None else self._told(text, _VERSION)
+            same = found.last > self._note.last or (
+                found.last == self._note.last and found.tail == self._note.tail
+            )
+        if text is None or not same or name != f"{found.number:08d}.parquet":
+            self._changed = self._was_changed()
+        else:
+            self._end = found
+
+    def _look_at_single(self, folder: OwnFolder) -> None:
+        """A file of all steps goes on as a folder that has the same."""
+        with folder.looking(self._place.name) as handle, reading(handle) as file:
+            text = file.note()
+            if text is None:
+                raise self._refused(
+                    "was not written by Ameles, or is damaged", "another name for the sink"
+                )
+            last = self._told(text, 1).last
+            tail = file.digest(last)
+        if last < 1 or tail is None:
+            raise codec.damaged(_KIND)
+        if last > self._note.last:
+            self._note = replace(self._note, last=last, tail=tail)
+
+    def _told(self, text: str, version: int) -> _End:
+        """What a file says of itself, once it is seen to be ours."""
+        document = codec.read(_KIND, version, text)
+        if document.pop("identity", None) != self._identity:
+            raise self._of_another(str(document.get("stream")))
+        document.pop("stream", None)
+        try:
+            end = _End(**document)
+        except TypeError:
+            raise codec.damaged(_KIND) from None
+        numbers: list[Any] = [end.number, end.first, end.last, end.rows]
+        if not all(type(number) is int and number >= 0 for number in numbers):
+            raise codec.damaged(_KIND)
+        return end
+
+    def _was_changed(self) -> StoreRefused:
+        return self._refused(
+            "was changed since it was written",
+            f"put its files back, or move the folder away and keep '{self._notes.name}': all "
+            "releases are then written again, the same as before",
         )
 
+    def _of_another(self, stream: str) -> StoreRefused:
+        return self._refused(
+            f"belongs to another launch of stream '{stream}'",
+            f"another name for the sink, or move it and '{self._notes.name}' away",
+        )
 
-def _fill(duck: duckdb.DuckDBPyConnection, rows: Iterable[Row]) -> None:
-    """All rows in a table, with their places, because DuckDB keeps no order by itself."""
-    kinds = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
-    duck.execute(f"CREATE TABLE records (place BIGINT, {kinds})").fetchall()
-    columns = ", ".join(f"CAST({name} AS {kind})" for name, kind in _TYPES.items())
-    remaining, done = iter(rows), 0
-    while some := list(islice(remaining, _AT_ONCE)):
-        held = {name: _texts(some, place) for place, name in enumerate(COLUMNS)}
-        held["place"] = np.arange(done, done + len(some))
-        duck.register("batch", held)
-        duck.execute(f"INSERT INTO records SELECT place, {columns} FROM batch").fetchall()
-        duck.unregister("batch")
-        done += len(some)
-
-
-def _texts(rows: list[Row], place: int) -> Any:
-    """A column for DuckDB; as texts, because it would guess the type of a mixed one."""
-    held = np.empty(len(rows), dtype=object)
-    held[:] = [None if row[place] is None else str(row[place]) for row in rows]
-    return held
+    def _refused(self, what: str, tip: str) -> StoreRefused:
+        return StoreRefused(
+            f"'{self._place.name}' of the sink {self.name} {what}.",
+            why="what a sink already has must stay as it was published",
+            tip=tip,
+        )

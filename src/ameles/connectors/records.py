@@ -4,8 +4,14 @@ r"""Release records as lines of CSV and JSON; their columns are documented and s
 ...        17, 11.5, None, "", "BinaryCounter", 2)
 >>> FORMATS["csv"].lines([row])
 'flu,fever,north,1,2026-01-01T00:00:00Z,2026-01-02T00:00:00Z,17,11.5,,,BinaryCounter,2\n'
->>> FORMATS["csv"].step_of("flu,fever,north,1,2026-01-01T00:00:00Z,,17,11.5,,,BinaryCounter,2")
-1
+>>> FORMATS["csv"].steps_of(FORMATS["csv"].lines([row]) + "flu,fever\n")
+[1, None]
+
+A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, and a
+declared key may begin so.  Files are therefore written with an apostrophe before such a text:
+
+>>> [shielded(text) for text in ("=1+1", "+south", "-1", "'east", "west")]
+["'=1+1", "'+south", '-1', "''east", 'west']
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
@@ -20,6 +27,12 @@ from ameles.connectors.sink import Row
 from ameles.core.release import COLUMNS
 
 _STEP = COLUMNS.index("step")
+_TEXTS = COLUMNS.index("key"), COLUMNS.index("label")  # what a plan declares, and is any text
+# What a formula begins with, also in full width; and an apostrophe, so that whoever takes one away
+# has the key again.
+_FORMULA = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'"
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+SHIELDED = "shielded"  # the form of CSV files since notes have one
 
 
 class Format(ABC):
@@ -31,9 +44,17 @@ class Format(ABC):
     def lines(self, rows: Iterable[Row]) -> str:
         """Records, each with its newline."""
 
+    def whole(self, text: str) -> int:
+        """How much of a text is whole records."""
+        return text.rfind("\n") + 1
+
     @abstractmethod
-    def step_of(self, line: str) -> int | None:
-        """The step of a record; None if the line is none, such as one that is torn."""
+    def steps_of(self, text: str) -> list[int | None]:
+        """The step of each record in a text of whole ones; None where something else is."""
+
+    @abstractmethod
+    def begins(self, torn: str, stream: str) -> bool:
+        """Whether a line that is not whole may be the beginning of a record."""
 
 
 class Csv(Format):
@@ -46,12 +67,51 @@ class Csv(Format):
         csv.writer(held, lineterminator="\n").writerows(rows)
         return held.getvalue()
 
-    def step_of(self, line: str) -> int | None:
+    def steps_of(self, text: str) -> list[int | None]:
+        steps: list[int | None] = []
         try:
-            row = next(csv.reader([line]), [])
+            for row in csv.reader(io.StringIO(text, newline="")):
+                steps.append(_whole(row[_STEP]) if len(row) == len(COLUMNS) else None)
         except csv.Error:
-            return None
-        return _whole(row[_STEP]) if len(row) == len(COLUMNS) else None
+            steps.append(None)
+        return steps
+
+    def whole(self, text: str) -> int:
+        end = super().whole(text)
+        while text.count('"', 0, end) % 2:  # a newline in a key
+            end = super().whole(text[: end - 1])
+        return end
+
+    def begins(self, torn: str, stream: str) -> bool:
+        return _agree(torn, f"{stream},")
+
+
+class ShieldedCsv(Csv):
+    """The same, with an apostrophe before each text that a spreadsheet would take for a formula."""
+
+    def lines(self, rows: Iterable[Row]) -> str:
+        held = io.StringIO()
+        # With this end of a line, a carriage return in a key is put into quotes.
+        writer = csv.writer(held, lineterminator="\r\n")
+        for row in rows:
+            writer.writerow(self._row(row))
+            held.seek(held.tell() - 2)
+            held.write("\n")
+            held.truncate()
+        return held.getvalue()
+
+    def _row(self, row: Row) -> Row:
+        if all(row[place][:1] not in _FORMULA for place in _TEXTS if row[place]):
+            return row
+        return tuple(
+            shielded(cell) if place in _TEXTS and cell else cell for place, cell in enumerate(row)
+        )
+
+
+def shielded(text: str) -> str:
+    """A cell that no spreadsheet computes; a plain number is one to both."""
+    computed = text[:1] in _FORMULA and text and not _NUMBER.fullmatch(text)
+    return "'" + text if computed else text
 
 
 class Jsonl(Format):
@@ -62,16 +122,27 @@ class Jsonl(Format):
     def lines(self, rows: Iterable[Row]) -> str:
         return "".join(self._line(row) + "\n" for row in rows)
 
-    def step_of(self, line: str) -> int | None:
-        try:
-            record = json.loads(line)
-        except ValueError:
-            return None
-        return _whole(record.get("step")) if isinstance(record, dict) else None
+    def steps_of(self, text: str) -> list[int | None]:
+        return [_json_step(line) for line in text.split("\n")[:-1]]
+
+    def begins(self, torn: str, stream: str) -> bool:
+        return _agree(torn, f'{{"stream":{json.dumps(stream)},')
 
     def _line(self, row: Sequence[object]) -> str:
         record = dict(zip(COLUMNS, row, strict=True))
         return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _json_step(line: str) -> int | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return _whole(record.get("step")) if isinstance(record, dict) else None
+
+
+def _agree(torn: str, start: str) -> bool:
+    return torn.startswith(start) or start.startswith(torn)
 
 
 def _whole(found: object) -> int | None:

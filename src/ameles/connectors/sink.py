@@ -1,8 +1,8 @@
 """Sinks: where releases go.  A sink gets stored values only, at least once, always the same.
 
-A sink says which is the last step that it has whole, and from which step it needs rows; after a
-crash the engine gives it those again.  A sink that has more than the store is the sign of a
-restored backup, and the engine refuses to release.
+A sink says which is the last step that it has, and from which step it needs rows; after a crash the
+engine gives it those again.  A sink that has more than the store is the sign of a restored backup,
+and the engine refuses to release.  A sink that somebody changed says so, and stops no other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ameles.core.exceptions import PlanError
+from ameles.connectors.own_folder import Place
+from ameles.core.exceptions import AmelesError, PlanError
 
 Row: TypeAlias = tuple[Any, ...]  # a record in the order of core.release.COLUMNS, times as texts
 
@@ -22,10 +23,15 @@ class Sink(ABC):
 
     name: str  # the same in every run, such as csv:releases.csv
     knows: bool = True  # what it has; if not, the store keeps that for it
+    heals: bool = True  # whether a write that failed may succeed later
 
     @abstractmethod
     def last(self) -> int:
-        """The last step that it has whole; 0: none."""
+        """The last step of which it, or its note, has anything; 0: none."""
+
+    def problem(self) -> AmelesError | None:
+        """Why it cannot be written as it is found, if somebody changed it."""
+        return None
 
     @abstractmethod
     def first_needed(self, sent: int) -> int:
@@ -52,11 +58,9 @@ def open_sink(kind: str, target: str, base: Path, *, stream: str, identity: str)
     name = f"{kind}:{target}"
     match kind:
         case "csv" | "jsonl":
-            _has_folder(target, base)
-            return AppendedSink(name, base / target, FORMATS[kind], stream, identity)
+            return AppendedSink(Place.of(name, target, base), kind, stream, identity)
         case "parquet":
-            _has_folder(target, base)
-            return ParquetSink(name, base / target, stream, identity)
+            return ParquetSink(Place.of(name, target, base), stream, identity)
         case "stdout" if target in FORMATS:
             return StandardOutput(name, FORMATS[target])
         case "stdout":
@@ -64,14 +68,3 @@ def open_sink(kind: str, target: str, base: Path, *, stream: str, identity: str)
                 f"The standard output has no format {target!r}.", tip='stdout = "csv", or "jsonl"'
             )
     raise PlanError(f"There is no sink of the kind {kind!r}.", tip='csv = "releases.csv"')
-
-
-def _has_folder(target: str, base: Path) -> None:
-    if not (base / target).parent.is_dir():
-        raise PlanError(
-            f"The folder of the sink {target!r} does not exist.",
-            why="a sink is a path from the folder of the plan",
-            tip="make the folder first",
-        )
-    if (base / target).is_dir():
-        raise PlanError(f"The sink {target!r} is a folder.", tip=f"{target}/releases.csv")

@@ -17,6 +17,7 @@ class StandardOutput(Sink):
     """Lines for the next program; the header comes with the first step alone."""
 
     knows = False
+    heals = False  # who read it is gone
 
     def __init__(self, name: str, form: Format) -> None:
         self.name = name

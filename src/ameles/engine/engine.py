@@ -114,7 +114,7 @@ class Engine:
         with self.store.holding(self.plan.stream.name):
             stream, launched = self._open()
             outlets = self._outlets(stream.identity)
-            outlets.check(self.store, stream.released)
+            outlets.check(self.store, stream)
             with closing(self._resumed(stream, outlets, launched)) as session:
                 session.finish()
                 yield session
@@ -193,7 +193,7 @@ class Engine:
         check_launch(self.plan)
         identity = uuid4()
         # what a sink refuses, it refuses before anything is spent
-        self._outlets(identity).check(self.store, 0)
+        self._outlets(identity).check_launch(self.store)
         seal = Sealing(self.plan, identity).create if self._sealed else None
         with self.store.writing() as transaction:
             return launch(transaction, self.plan, identity, self._noise, seal), True

@@ -21,17 +21,20 @@ def follow(
     *,
     begun: Callable[[Report], None] = lambda report: None,
     told: Callable[[int], None] = lambda step: None,
+    failing: Callable[[str], None] = lambda said: None,
     clock: Callable[[], int] = now,
 ) -> Report:
     """Runs until ``stop`` is set or the horizon is reached.
 
-    ``begun`` hears that the stream is held, ``told`` of each release.
+    ``begun`` hears that the stream is held, ``told`` of each release, ``failing`` of a sink that
+    cannot be written, and when it can again.
     """
     plan = engine.plan
     live = plan.stream.source == "-"
     source = engine.standard_input() if live else engine.source(waiting=True)
     with engine.session() as session:
-        session.publish()  # what a crash may have kept from the sinks
+        publish = _Publishing(session, failing).publish
+        publish()  # what a crash may have kept from the sinks
         begun(session.report)
         arrivals = Arrivals(
             plan.clock,
@@ -42,10 +45,17 @@ def follow(
             grace=plan.stream.grace_us,
             now=clock,
         )
+
+        def tell(step: int) -> None:
+            publish()
+            told(step)
+
         if isinstance(source, StandardInput):
-            _Counting(session, source, arrivals, told).run()
+            _Counting(session, source, arrivals, tell).run()
         else:
-            _read_along(engine, session, source, arrivals, told)
+            _read_along(engine, session, source, arrivals, tell)
+        if session.stream.released:
+            session.publish()  # once more, to end with what cannot be written
         return session.report
 
 
@@ -61,8 +71,32 @@ def _read_along(
             reading = source.reading(session.position, found.ends)
             engine.tell_problems(reading)
             session.take(reading, found.step, readable=source.paths())
-            session.publish()
             told(found.step)
+
+
+class _Publishing:
+    """Sinks that fail are tried again with each step, and spoken of when that changes."""
+
+    def __init__(self, session: Session, failing: Callable[[str], None]) -> None:
+        self._session = session
+        self._failing = failing
+        self._failed: set[str] = set()
+
+    def publish(self) -> None:
+        """Sends what is released; ends only where nobody is left who could take it."""
+        failed = self._session.try_publish()
+        for outlet in failed:
+            if outlet.name not in self._failed and outlet.failed is not None:
+                self._failing(
+                    f"{outlet.failed.what} ({outlet.failed.why}) It is tried again at each step, "
+                    "and the stream goes on."
+                )
+        now = {outlet.name for outlet in failed}
+        for name in sorted(self._failed - now):
+            self._failing(f"The sink {name} is written again, and has everything.")
+        self._failed = now
+        if self._session.deserted:
+            self._session.publish()
 
 
 class _Counting:
@@ -89,7 +123,6 @@ class _Counting:
             if isinstance(found, Ended):
                 self._count(found.step)
                 self._ended = found.step
-                self._session.publish()
                 self._told(found.step)
             elif isinstance(found, Came):
                 self._keep(found)

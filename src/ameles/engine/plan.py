@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,7 @@ class Plan:
     sinks: tuple[SinkSection, ...]
     base: Path  # what relative paths are relative to
     rules: int = CURRENT  # by which its source is read; of a launched stream, its own
+    file: Path | None = None  # where it was read from
 
     @cached_property
     def clock(self) -> Clock:
@@ -146,7 +147,7 @@ class Plan:
 
 def read_plan(file: Path) -> Plan:
     """The plan in a file; relative paths in it are relative to its folder."""
-    return read_plan_text(read_text(file), base=file.parent)
+    return replace(read_plan_text(read_text(file), base=file.parent), file=file)
 
 
 def read_plan_text(text: str, base: Path = Path()) -> Plan:

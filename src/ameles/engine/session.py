@@ -22,7 +22,8 @@ from ameles.engine.bounds import Seen
 from ameles.engine.clock import FAR
 from ameles.engine.gather import Gathered, Gathering
 from ameles.engine.line import Line
-from ameles.engine.outlets import Outlets
+from ameles.engine.outlet import Outlet
+from ameles.engine.outlets import Outlets, failure
 from ameles.engine.pending import Pending
 from ameles.engine.plan import Plan
 from ameles.store import Store, StreamRecord, Transaction
@@ -147,8 +148,21 @@ class Session:
         self._close(stream, gathered.pending, target, gathered)
 
     def publish(self) -> None:
-        """Sends what is released to the sinks."""
-        self._outlets.publish(self._store, self.stream)
+        """Sends what is released to the sinks; all that can be written have it, then it says which
+        could not."""
+        failed = self.try_publish()
+        if failed:
+            raise failure(failed, len(self._outlets.outlets), self.stream.released)
+
+    def try_publish(self) -> tuple[Outlet, ...]:
+        """The same, for who goes on and tries again: which sinks could not be written."""
+        return self._outlets.publish(self._store, self.stream)
+
+    @property
+    def deserted(self) -> bool:
+        """Whether there were sinks, and none of them will ever take anything again."""
+        outlets = self._outlets.outlets
+        return bool(outlets) and all(outlet.lost for outlet in outlets)
 
     def close(self) -> None:
         """Lets go of what the session holds."""

@@ -119,6 +119,13 @@ class Streams(Part):
         )
         return 0 if row is None else int(row[0])
 
+    def all_sent(self, stream: StreamRecord) -> dict[str, int]:
+        """A step that each of its sinks has had: of standard output the last, of others any."""
+        rows = self._session.rows(
+            "SELECT sink, step FROM sent WHERE stream = ? ORDER BY sink", (stream.number,)
+        )
+        return {str(sink): int(step) for sink, step in rows}
+
     def set_sent(self, stream: StreamRecord, sink: str, step: int) -> None:
         """A sink has all steps up to this one."""
         self._session.write(

@@ -22,6 +22,7 @@ from ameles.connectors.sink import Row
 from ameles.core.exceptions import StoreRefused
 from ameles.engine import follow, sealed, session
 from ameles.engine.gather import Gathering
+from ameles.engine.outlet import Outlet
 from ameles.engine.outlets import Outlets
 from ameles.noise import entropy
 from ameles.store import StreamRecord, Transaction
@@ -84,7 +85,10 @@ def _publish_before_commit() -> None:
     def advanced(advance: Any) -> Any:
         def published(self: Transaction, stream: StreamRecord, **named: Any) -> Any:
             done = advance(self, stream, **named)
-            for sink in outlets[0]._sinks:
+            for outlet in outlets[0].outlets:
+                sink = outlet.sink
+                if sink is None:
+                    continue
                 first = sink.first_needed(self.sent(stream, sink.name))
                 sink.write(list(self.release_rows(stream, first=first)), named["released"])
             return done
@@ -93,8 +97,13 @@ def _publish_before_commit() -> None:
 
     _patch(Outlets, "__init__", made)
     # as if nobody had thought of a store that is behind its sinks, which is what this one becomes
-    _patch(Outlets, "check", lambda check: lambda self, store, released: None)
+    _unfenced()
     _patch(Transaction, "advance", advanced)
+
+
+def _unfenced() -> None:
+    """A store that is older than its sinks goes on."""
+    _patch(Outlet, "check_fence", lambda check: lambda self, released: None)
 
 
 def _noise_at_publish() -> None:
@@ -209,12 +218,12 @@ BROKEN: dict[str, Broken] = {
     "no fence": Broken(
         "a store older than its sinks goes on",
         "I5",
-        lambda: _patch(Outlets, "check", lambda check: lambda self, store, released: None),
+        _unfenced,
     ),
     "blind fence": Broken(
         "what a crash left in a sink passes for not published",
         "I5",
-        lambda: _patch(AppendedSink, "_last_shown", lambda shown: lambda self: self._note.last),
+        _nothing(AppendedSink, "_look_beyond"),
     ),
     "vault unsynced": Broken(
         "the vault's folders do not survive a power cut", "I13", _vault_unsynced

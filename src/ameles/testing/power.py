@@ -159,6 +159,14 @@ class _Folder:
     def sync(self) -> None:
         self.safe, self.since = dict(self.now), []
 
+    def files(self, ending: str) -> dict[str, bytes]:
+        """What a reader sees in the files whose names end so."""
+        return {
+            name: found.now()
+            for name, found in self.now.items()
+            if isinstance(found, _File) and name.endswith(ending)
+        }
+
     def left(self, choices: Choices) -> dict[str, object]:
         names = dict(self.safe)
         kept = choices.below(len(self.since) + 1)
@@ -190,11 +198,13 @@ class Power:
         found = sorted(path for path in folder.rglob("*") if path.is_file())
         return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
-    def seen(self, cut: int, path: str) -> bytes:
-        """What a reader saw in a file after so many changes."""
+    def seen(self, cut: int, path: str) -> bytes | dict[str, bytes]:
+        """What a reader saw in a file after so many changes, or in a folder of Parquet files."""
         folders = self._run(cut)
         above, _, name = path.rpartition("/")
         found = folders[above].now.get(name) if above in folders else None
+        if name.endswith(".parquet"):
+            return found.files(".parquet") if isinstance(found, _Folder) else {}
         return found.now() if isinstance(found, _File) else b""
 
     def left(self, cut: int, choices: Choices) -> Disk:
@@ -261,8 +271,11 @@ def _do(folders: dict[str, _Folder], change: Change) -> None:
             held.put(name, _File())
         case "unlink":
             held.put(name, None)
+            folders.pop(change.path, None)
         case "rename":
             held.put(change.other.rpartition("/")[2], held.now[name], gone=name)
+            if change.path in folders:
+                folders[change.other] = folders.pop(change.path)
         case _:
             found = held.now[name]
             if isinstance(found, _File):

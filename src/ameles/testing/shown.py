@@ -6,7 +6,8 @@ import csv
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,14 +22,20 @@ class Unreadable(Exception):
     """A file with something in it that is no record."""
 
 
-def shown_by(sink: str, content: bytes, *, torn: bool = False) -> Shown:
+def shown_by(sink: str, content: bytes | Mapping[str, bytes], *, torn: bool = False) -> Shown:
     """The cells in the whole records of a sink; a cell with two values has both of them.
+
+    Of a folder of Parquet files the content is that of all files that a reader would list.
 
     ``torn``: the power has failed, and of what was not synced sectors may be missing, which then
     are zeros.  Nobody can read a value from such a line, and the next run is to replace it.
     """
-    if sink.endswith(".parquet"):
-        return _collected(_parquet(content))
+    if not isinstance(content, bytes):
+        rows_of = [_parquet(part) for _, part in sorted(content.items())]
+        cells = Counter((name, key, step) for part in rows_of for name, key, step, _ in part)
+        if any(count > 1 for count in cells.values()):
+            raise Unreadable("A row is there twice.")
+        return _collected(row for part in rows_of for row in part)
     text = content.decode("utf-8", "replace")
     lines = text[: text.rfind("\n") + 1].splitlines()
     lines = [line for line in lines if not (torn and "\0" in line)]
@@ -52,8 +59,6 @@ def _collected(rows: Iterable[tuple[Any, Any, Any, Any]]) -> Shown:
 
 
 def _parquet(content: bytes) -> list[tuple[Any, Any, Any, Any]]:
-    if not content:
-        return []
     handle, name = tempfile.mkstemp(suffix=".parquet")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -211,11 +211,16 @@ class World:
 
     def sent(self, sink: str, *, torn: bool = False) -> Shown:
         """What a sink shows: its whole records; ``torn`` by a power cut."""
+        return shown_by(sink, self._content(sink), torn=torn)
+
+    def _content(self, sink: str) -> bytes | dict[str, bytes]:
+        place = self.place / sink
+        if sink.endswith(".parquet"):
+            return {file.name: file.read_bytes() for file in place.glob("*.parquet")}
         try:
-            content = (self.place / sink).read_bytes()
+            return place.read_bytes()
         except FileNotFoundError:
-            content = b""
-        return shown_by(sink, content, torn=torn)
+            return b""
 
     def spent(self) -> tuple[int, bool]:
         """How many entries the ledger has, and whether it is within its cap."""
