@@ -31,10 +31,15 @@ def test_a_stream_at_its_end(site: Path, ameles: Program) -> None:
         "next        none: the last step is released",
         "lag         0 steps",
         "budget      population 'visitors': epsilon 0 left, epsilon 1 spent",
+        "sinks       csv:releases.csv: step 182",
     ]
     shown = json.loads(ameles("status", "--json").out)
     assert set(shown) == KEYS
-    assert shown == asdict(standing(site / "ameles.toml", 2030, 1, 1))
+    now = asdict(standing(site / "ameles.toml", 2030, 1, 1))
+    assert shown == now | {"sinks": list(now["sinks"])}
+    assert shown["sinks"] == [
+        {"sink": "csv:releases.csv", "step": 182, "behind": 0, "problem": None}
+    ]
     assert shown["last_release"] == "2026-04-01T00:00:00Z"
     assert shown["next_release"] is None
 
@@ -58,6 +63,27 @@ def test_before_the_first_release(fresh: Path, ameles: Program) -> None:
     said = ameles("status").out
     assert "released    no step of 182 yet\n" in said
     assert standing(fresh / "ameles.toml", 2025, 10, 1).last_release is None
+
+
+def test_how_far_each_sink_is(fresh: Path, ameles: Program) -> None:
+    more = '[[sink]]\njsonl = "releases.jsonl"\n\n[[sink]]\nstdout = "jsonl"\n\n[[sink]]'
+    change("[[sink]]", more)
+    assert ameles("run", "--until", "2025-10-04").code == 0
+    (fresh / "releases.jsonl").write_text("edited", encoding="utf-8")
+    failed = ameles("run", "--until", "2025-10-06")
+    assert failed.code == 4
+    assert "'releases.jsonl' of the sink jsonl:releases.jsonl was cut or edited" in failed.err
+    assert "2 other sinks have everything up to step 5" in failed.err
+    assert ameles("status").out.splitlines()[-3:] == [
+        "sinks       jsonl:releases.jsonl: step 3, 2 behind, failing. The file 'releases.jsonl' of "
+        "the sink jsonl:releases.jsonl was cut or edited since it was written.",
+        "            stdout:jsonl: step 5",
+        "            csv:releases.csv: step 5",
+    ]
+    (fresh / "releases.jsonl.ameles").write_text("edited", encoding="utf-8")
+    shown = json.loads(ameles("status", "--json").out)["sinks"]
+    assert [(each["step"], each["behind"]) for each in shown] == [(None, None), (5, 0), (5, 0)]
+    assert shown[0]["problem"]
 
 
 def test_a_stream_that_is_held_is_running(site: Path, ameles: Program) -> None:

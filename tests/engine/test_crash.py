@@ -17,9 +17,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from ameles.connectors import durable
 from ameles.connectors.appended import AppendedSink
 from ameles.connectors.notes import Notes
+from ameles.connectors.own_folder import OwnFolder
 from ameles.core.mechanism import Shape
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
@@ -49,7 +49,7 @@ CHANGES = (
 WRITES: list[tuple[Any, str]] = [
     *((Transaction, name) for name in CHANGES),
     *((StoredLedger, "_record"), (SqliteSession, "commit")),
-    *((PostgresSession, "commit"), (durable, "replace"), (Notes, "write")),
+    *((PostgresSession, "commit"), (OwnFolder, "replace"), (Notes, "write")),
 ]
 
 
@@ -93,10 +93,10 @@ def dying(at: int) -> Iterator[None]:
 
         return called
 
-    append = AppendedSink._append
+    write = AppendedSink._written
 
     def torn(self: AppendedSink, file: Any, rows: Any) -> tuple[int, str]:
-        offset, tail = append(self, file, rows)
+        offset, tail = write(self, file, rows)
         if places + 1 == at:
             file.truncate(offset - 7)
         place()
@@ -106,7 +106,7 @@ def dying(at: int) -> Iterator[None]:
         for kind, name in WRITES:
             whole = around(getattr(kind, name), after=name in ("commit", "replace", "write"))
             patched.enter_context(mock.patch.object(kind, name, whole))
-        patched.enter_context(mock.patch.object(AppendedSink, "_append", torn))
+        patched.enter_context(mock.patch.object(AppendedSink, "_written", torn))
         yield
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from ameles.testing import KINDS, Choices, Faults, Power, Victims
@@ -23,7 +24,19 @@ def test_a_cell_with_two_values_has_both() -> None:
     assert shown_by("out.csv", two) == {("visits", "north", 1): (3, 4)}
 
 
-@pytest.mark.parametrize("sink", ["out.csv", "out.jsonl", "out.parquet"])
+def test_a_row_in_two_files_is_found(tmp_path: Path) -> None:
+    with duckdb.connect() as duck:
+        row = "SELECT 'visits' AS release, '' AS key, 1 AS step, 3 AS value"
+        duck.execute(f"COPY ({row}) TO '{tmp_path / 'one.parquet'}'")
+    content = (tmp_path / "one.parquet").read_bytes()
+    assert shown_by("out.parquet", {"1": content}) == {("visits", "", 1): 3}
+    with pytest.raises(Unreadable, match="twice"):
+        shown_by("out.parquet", {"1": content, "2": content})
+    with pytest.raises(Unreadable, match="no whole"):
+        shown_by("out.parquet", {"1": content[:-4]})
+
+
+@pytest.mark.parametrize("sink", ["out.csv", "out.jsonl"])
 def test_what_is_no_record_is_found(sink: str) -> None:
     with pytest.raises(Unreadable):
         shown_by(sink, HEAD + b"\0\0\0\n")
