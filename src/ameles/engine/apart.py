@@ -1,16 +1,14 @@
 """Sinks apart: none is another one, the source, the store, the vault or the plan.
 
 Files are compared by what they are, so that links, hard links, ``..`` and the case of letters make
-no difference; those that are not there yet by their folder and name.
+no difference; those that are not there yet by their folder and name.  Sinks may be changed after a
+launch, so this is looked at whenever they are opened.
 """
 
 from __future__ import annotations
 
-import glob
-import os
 import unicodedata
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ameles.connectors.source import find_files
@@ -35,8 +33,6 @@ def check_apart(plan: Plan) -> None:
             found = next(filter(None, map(taken.by, paths)), "") or taken.above(own)
             if not found and kind == "parquet":
                 found = taken.below(own)
-            if not found and _is_source(plan, own, kind):
-                found = "the source"
             if found:
                 raise PlanError(
                     f"The sink {target!r} and {found} are in one place.",
@@ -108,28 +104,3 @@ def _others(plan: Plan) -> Iterator[tuple[str, Path]]:
     if plan.stream.source != "-":
         for file in find_files(plan.stream.source, plan.base):
             yield "the source", file.path
-
-
-def _is_source(plan: Plan, sink: Path, kind: str) -> bool:
-    """Whether a pattern of the source would match the sink once it is there."""
-    text = plan.stream.source
-    if text == "-" or not glob.has_magic(text):
-        return False
-    own = sink.parent.resolve() / sink.name
-    files = [own.with_name(own.name + ending) for ending in _BESIDE]
-    if kind == "parquet":
-        files = [own / "00000001.parquet", *files]
-    pattern = Path(os.path.abspath(plan.base / text)).parts
-    plain = next(place for place, part in enumerate(pattern) if glob.has_magic(part))
-    parts = (*Path(*pattern[:plain]).resolve().parts, *pattern[plain:])
-    return any(_matches(file.parts, parts) for file in files)
-
-
-def _matches(path: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    if not pattern:
-        return not path
-    if pattern[0] == "**":
-        return any(_matches(path[skip:], pattern[1:]) for skip in range(len(path) + 1))
-    if not path or not fnmatchcase(path[0], pattern[0]):
-        return False
-    return _matches(path[1:], pattern[1:])

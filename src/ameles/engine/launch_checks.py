@@ -16,6 +16,7 @@ from ameles.connectors.named_files import names_file, same_file
 from ameles.connectors.typed import IDS, check_kinds
 from ameles.core.exceptions import PlanError
 from ameles.core.loss import shown
+from ameles.engine.apart import check_apart
 from ameles.engine.condition_sql import MEMORY
 from ameles.engine.plan import Plan
 from ameles.engine.problems import BadPlan, Problem
@@ -69,7 +70,13 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
         connect(zone=stream.zone, memory=MEMORY).close()
     except PlanError as refusal:  # one that Python has and DuckDB, which reads times, does not
         yield Problem("stream.zone", refusal.what, "it reads the times of events", refusal.tip)
-    yield from _not_apart(plan)
+    found = list(_not_apart(plan))
+    yield from found
+    if not found:
+        try:
+            check_apart(plan)
+        except PlanError as refusal:
+            yield Problem("sink", refusal.what, refusal.why, refusal.tip)
 
 
 def _not_apart(plan: Plan) -> Iterator[Problem]:
