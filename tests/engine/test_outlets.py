@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -14,6 +14,7 @@ from ameles.connectors.appended import AppendedSink
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.engine.apart import check_apart
 from ameles.engine.engine import Engine
+from ameles.engine.follow import Publishing
 from ameles.engine.outlets import Outlets, SinkState
 from ameles.engine.plan import read_plan
 from ameles.store import Store, open_store
@@ -99,6 +100,55 @@ def test_an_edited_sink_is_named_and_the_others_go_on(tmp_path: Path) -> None:
     (tmp_path / "out.csv").unlink()
     run(world, 4)
     assert states(world)["csv"] == SinkState(sink="csv:out.csv", step=4, behind=0, problem=None)
+
+
+def test_a_follower_goes_on_says_so_once_and_tries_again(tmp_path: Path) -> None:
+    world, said = world_in(tmp_path), list[str]()
+    with closing(open_store(str(tmp_path / "s.db"))) as store:
+        engine = Engine(world.plan, store)
+        source = engine.source()
+        with engine.session() as session:
+            publishing = Publishing(session, said.append)
+
+            def release(step: int) -> None:
+                session.take(source.reading(session.position, source.ends()), step)
+                publishing.publish()
+
+            release(1)
+            assert said == []
+            whole = (tmp_path / "out.csv").read_bytes()
+            (tmp_path / "out.csv").write_bytes(whole[:-9])
+            release(2)
+            release(3)
+            assert [line.partition(" was cut")[0] for line in said] == [
+                "The file 'out.csv' of the sink csv:out.csv"
+            ]
+            (tmp_path / "out.csv").write_bytes(whole)
+            release(4)
+            assert said[1:] == ["The sink csv:out.csv is written again, and has everything."]
+            session.publish()
+    assert {state.step for state in states(world).values()} == {4}
+
+
+def test_a_follower_whose_only_reader_is_gone_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Closed:
+        def write(self, _: str) -> None:
+            raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("sys.stdout", Closed())
+    alone = world_in(tmp_path / "alone", '[[sink]]\nstdout = "csv"\n')
+    beside = world_in(tmp_path / "beside", '[[sink]]\nstdout = "csv"\n' + ALL)
+    for world in (alone, beside):
+        with closing(open_store(str(world.folder / "s.db"))) as store:
+            engine, said = Engine(world.plan, store), list[str]()
+            with engine.session() as session:
+                session.take(engine.source().reading(None), 1)
+                ends = pytest.raises(AmelesError, match="Broken pipe") if world is alone else None
+                with ends or nullcontext():
+                    Publishing(session, said.append).publish()
+    assert {state.step for state in states(beside).values()} == {0, 1}
 
 
 def test_several_that_fail_are_all_named(tmp_path: Path) -> None:

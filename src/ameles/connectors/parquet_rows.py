@@ -33,6 +33,12 @@ _KINDS = {
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
 # Quoted, because some are also words of SQL.
 _TYPES = {identifier(name): _KIND_OF.get(name, "VARCHAR") for name in COLUMNS}
+# Made anew for each file: rows that are only deleted stay in memory.
+_TABLE = (
+    "CREATE OR REPLACE TABLE records (place BIGINT, "
+    + ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
+    + ")"
+)
 _KEY = "ameles"
 _NUMBERS = ("value", "low", "high")
 _REMEMBERED = ("release", "key", "step", *_NUMBERS, "label")
@@ -63,7 +69,7 @@ class ParquetRows:
         self._waiting, self._placed, self.size = [], 0, 0
         if self._duck is not None:
             with quiet("writing releases"):
-                self._duck.execute("TRUNCATE records").fetchall()
+                self._duck.execute(_TABLE).fetchall()
 
     def content(self, note: str) -> bytes:
         """The file of all rows, with a note in its metadata."""
@@ -96,8 +102,7 @@ class ParquetRows:
     def _connected(self) -> duckdb.DuckDBPyConnection:
         if self._duck is None:
             self._duck = connect(zone="UTC", memory=_MEMORY, readable=[_path(self._handle)])
-            kinds = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
-            self._duck.execute(f"CREATE TABLE records (place BIGINT, {kinds})").fetchall()
+            self._duck.execute(_TABLE).fetchall()
         return self._duck
 
 

@@ -129,25 +129,28 @@ class ParquetSink(Sink):
             self._rows.clear()
         elif not self._ready:
             end = replace(end, rows=0)
+        of_step: list[Row] = []
         for step, found in groupby(rows, key=lambda row: int(row[_STEP])):
             if end.rows >= SEALED:
-                self._put(folder, end)
+                self._put(folder, end, of_step)
                 self._rows.clear()
                 end = _End(end.number + 1, step)
             of_step = list(found)
             self._rows.add(of_step)
-            end = _End(end.number, end.first, step, self._rows.size, digest(of_step))
-            if known is not None and step == known.last and end.tail != known.tail:
+            end = _End(end.number, end.first, step, self._rows.size)
+            if known is not None and step == known.last and digest(of_step) != known.tail:
                 raise self._refused(
                     "is gone, and what the store has is not what was published in it",
                     "the newest copy of the store; put the folder back if there is no other",
                 )
-        if self._rows.size:
-            self._put(folder, end)
-        return end
+        return self._put(folder, end, of_step) if of_step else end
 
-    def _put(self, folder: OwnFolder, end: _End) -> None:
-        """A file is there whole, or as it was; no reader takes its fresh one for a part."""
+    def _put(self, folder: OwnFolder, end: _End, last: list[Row]) -> _End:
+        """A file is there whole, or as it was; no reader takes its fresh one for a part.
+
+        ``last`` are the rows of its last step.
+        """
+        end = replace(end, tail=digest(last))
         whose = {"stream": self._stream, "identity": self._identity}
         content = self._rows.content(codec.write(_KIND, _VERSION, whose | asdict(end)))
         name = f"{end.number:08d}.parquet"
@@ -159,6 +162,7 @@ class ParquetSink(Sink):
         finally:
             os.close(handle)
         folder.rename(fresh, name)
+        return end
 
     def _build(self, folder: OwnFolder, rows: Iterable[Row]) -> _End:
         """All files, aside, until they are seen to be what was published."""

@@ -33,7 +33,7 @@ def follow(
     live = plan.stream.source == "-"
     source = engine.standard_input() if live else engine.source(waiting=True)
     with engine.session() as session:
-        publish = _Publishing(session, failing).publish
+        publish = Publishing(session, failing).publish
         publish()  # what a crash may have kept from the sinks
         begun(session.report)
         arrivals = Arrivals(
@@ -74,7 +74,7 @@ def _read_along(
             told(found.step)
 
 
-class _Publishing:
+class Publishing:
     """Sinks that fail are tried again with each step, and spoken of when that changes."""
 
     def __init__(self, session: Session, failing: Callable[[str], None]) -> None:
