@@ -139,7 +139,7 @@ def test_links_above_the_folder_are_the_users_own(tmp_path: Path) -> None:
     assert place.path == tmp_path.resolve() / "there" / "x.csv"
 
 
-@pytest.mark.parametrize("target", ["", "a/..", ".", "missing/x.csv", "\0"])
+@pytest.mark.parametrize("target", ["", "a/..", ".", "missing/x.csv", "\0", "x" * 201])
 def test_what_is_no_name_of_a_file_is_refused(target: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError):
         Place.of("csv:x", target, tmp_path)

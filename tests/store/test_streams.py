@@ -162,3 +162,13 @@ def test_the_salt_is_not_printed(place: Place) -> None:
         for shown in (repr(stream), str(stream), repr([stream]), repr(transaction.streams())):
             assert "CANARY" not in shown
             assert "flu" in shown
+
+
+def test_a_store_knows_the_sinks_that_it_has_had(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        assert transaction.all_sent(stream) == {}
+        transaction.set_sent(stream, "csv:b.csv", 3)
+        transaction.set_sent(stream, "csv:a.csv", 2)
+        transaction.set_sent(stream, "csv:b.csv", 4)
+        assert transaction.all_sent(stream) == {"csv:a.csv": 2, "csv:b.csv": 4}

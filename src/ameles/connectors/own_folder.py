@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 
+LONGEST = 200  # bytes of a name; those of notes and temporary files are longer
 FRESH = ".new"  # how the name of a file ends that is still to take its place
 _SAFE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe that was put there blocks nobody
 _LINK = {errno.ELOOP, getattr(errno, "EMLINK", errno.ELOOP), getattr(errno, "EFTYPE", errno.ELOOP)}
@@ -39,6 +40,12 @@ class Place:
         name = os.path.basename(target)
         if name in ("", ".", "..") or "\0" in target:
             raise PlanError(f"The sink {target!r} has no name of a file.", tip="releases.csv")
+        if len(os.fsencode(name)) > LONGEST:
+            raise PlanError(
+                f"The name of the sink {target!r} has more than {LONGEST} bytes.",
+                why="files beside it have longer names",
+                tip="releases.csv",
+            )
         try:
             folder = (base / target).parent.resolve(strict=True)
         except (OSError, RuntimeError):
