@@ -97,6 +97,13 @@ _command(
     "ameles check ameles.toml --json --secret-to look.json",
 )
 _command(
+    "convert",
+    "Convert a CSV file to Parquet, newlines between quotes included.",
+    "ameles convert visits.csv visits.parquet --skip-broken",
+    "ameles convert visits.csv few.parquet --columns reported_at=timestamp,region=text "
+    "--skip-broken",
+)
+_command(
     "run",
     "Release every step that has ended, and send it to the sinks.",
     "ameles run",

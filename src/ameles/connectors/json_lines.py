@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ameles.connectors.identity import json_id
 from ameles.connectors.text import LINES, Dialect
 from ameles.connectors.typed import IDS, Typed, typed
+from ameles.connectors.user_ids import json_id
 from ameles.core.rules import PATHS
 from ameles.measures.fields import literal
 

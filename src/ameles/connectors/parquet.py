@@ -14,12 +14,12 @@ from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
 from ameles.connectors.file_identity import Present, opened, present, readable
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.identity import WHOLE_TYPES, parquet_id
 from ameles.connectors.marks import Mark
 from ameles.connectors.parquet_types import check_type
 from ameles.connectors.same_files import SameFiles, replaced, settled
 from ameles.connectors.source import Found, Reading, Source, find_files
 from ameles.connectors.typed import IDS, Typed, typed
+from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.core.rules import SCHEMA
 from ameles.measures.fields import identifier, literal

@@ -6,9 +6,9 @@ A column that could never have a value is refused before anything is spent.
 from __future__ import annotations
 
 from ameles.connectors.format import Format
-from ameles.connectors.identity import WHOLE_TYPES
 from ameles.connectors.time_format import EPOCHS
 from ameles.connectors.typed import WEIGHT
+from ameles.connectors.user_ids import WHOLE_TYPES
 from ameles.core.exceptions import PlanError
 
 _TEXTS = ("VARCHAR", "ENUM", "JSON")

@@ -11,7 +11,7 @@ A cast is a function of one value: no detection, no error, no rounding.
 
 Two columns have kinds that no plan names, but their place in it:
 
-    text id, integer id   the column that tells users apart, in one canonical form (identity.py)
+    text id, integer id   the column that tells users apart, in one canonical form (user_ids.py)
     weight                an integer, clamped to what a line may stand for, however large it is
 """
 
@@ -21,7 +21,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.identity import WHOLE_TYPES, sound_id
 from ameles.connectors.iso_times import iso_time
 from ameles.connectors.time_format import (
     EPOCHS,
@@ -30,6 +29,7 @@ from ameles.connectors.time_format import (
     pattern_cast,
     pattern_finished,
 )
+from ameles.connectors.user_ids import WHOLE_TYPES, sound_id
 from ameles.core.exceptions import PlanError
 from ameles.core.rules import ISO
 from ameles.measures.fields import identifier, literal

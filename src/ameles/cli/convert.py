@@ -1,0 +1,154 @@
+"""``ameles convert``: CSV with newlines between quotes becomes Parquet, for the data's owner."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import typer
+from pydantic import ValidationError
+
+from ameles.cli.plans import DEFAULT
+from ameles.cli.secret_output import HEADING, SecretTo, secret_output
+from ameles.connectors.convert import Conversion, Converting
+from ameles.connectors.csv_records import Broken
+from ameles.connectors.format import kind_of
+from ameles.core.exceptions import AmelesError, BadInput
+from ameles.core.rules import CURRENT
+from ameles.engine.format_fields import FormatFields
+from ameles.engine.plan import read_plan
+from ameles.engine.problems import BadPlan, problems_of
+
+NAMED = 20  # broken records that a terminal shows
+
+
+class BrokenRecords(AmelesError):
+    """A file that is to be converted whole has records that are broken."""
+
+    code = "records"
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(help="A CSV file.", metavar="FILE", readable=False)],
+    target: Annotated[
+        Path, typer.Argument(help="The Parquet file to write.", metavar="OUT", readable=False)
+    ],
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="The plan that says the columns, their kinds and the format."),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="The columns to keep, without a plan: at=timestamp,who=text.", metavar="COLUMNS"
+        ),
+    ] = None,
+    delimiter: Annotated[str, typer.Option(help="What separates fields.")] = ",",
+    quote: Annotated[str, typer.Option(help="What encloses them; '' for nothing.")] = '"',
+    decimal: Annotated[str, typer.Option(help="What separates decimals: . or ,")] = ".",
+    encoding: Annotated[
+        str, typer.Option(help="utf-8, utf-16, latin-1 or windows-1252.")
+    ] = "utf-8",
+    time_format: Annotated[
+        list[str] | None, typer.Option(help="How times are written, such as %d.%m.%Y.")
+    ] = None,
+    header: Annotated[
+        str | None, typer.Option(help="The names of all columns, for a file without: at,who.")
+    ] = None,
+    zone: Annotated[str, typer.Option(help="The zone of times without an offset.")] = "UTC",
+    skip_broken: Annotated[
+        bool, typer.Option("--skip-broken", help="Leave broken records out instead of stopping.")
+    ] = False,
+    secret_to: SecretTo = None,
+) -> None:
+    """Convert a CSV file to Parquet, newlines between quotes included.
+
+    A run ends an event at every newline, because one open quote would otherwise change what all
+    lines after it are.  This command reads records strictly, as RFC 4180 has them, and names
+    every record that is broken.  It is outside of every run: what it says is exact and secret.
+    """
+    if kind_of(source.name) != "csv" or target.suffix.lower() != ".parquet":
+        raise BadInput(
+            "This command makes a Parquet file from a CSV file.",
+            why="what a file is, is told by the ending of its name",
+            tip="ameles convert visits.csv visits.parquet",
+        )
+    if columns is None:
+        checked = read_plan(plan or DEFAULT)
+        stream: FormatFields = checked.stream
+        form, zone = checked.form, checked.stream.zone
+    else:
+        stream = _declared(
+            source=source.name,
+            columns=dict(part.partition("=")[::2] for part in columns.split(",")),
+            delimiter=delimiter,
+            quote=quote,
+            decimal=decimal,
+            encoding=None if encoding == "utf-8" else encoding,
+            time_format=time_format or None,
+            header=header.split(",") if header else None,
+        )
+        form = stream.form(CURRENT)
+    kinds = dict(stream.columns)
+    shown = secret_to is not None or sys.stdout.isatty()
+    with secret_output(secret_to) if shown else nullcontext() as out:
+        named = _Named(out, most=None if secret_to else NAMED)
+        converting = Converting(source, form, kinds, zone, named.hear)
+        found = converting.to(target, skip_broken=skip_broken)
+        named.end(found)
+    if found.broken and not skip_broken:
+        raise BrokenRecords(
+            f"'{source.name}' has records that are broken, and nothing was written.",
+            why="they would be missing in what is counted"
+            if shown
+            else "they would be missing; which they are is secret, and this is no terminal",
+            tip="mend them, or --skip-broken; --secret-to FILE names all of them",
+        )
+    typer.echo(
+        f"Wrote '{target}'. In a plan: source = \"{target.name}\", without the keys that say how "
+        "CSV is written.",
+        err=True,
+    )
+
+
+def _declared(**given: Any) -> FormatFields:
+    """The columns and the format that the command line says, checked like a plan's."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    try:
+        return FormatFields.model_validate(asked)
+    except ValidationError as failure:
+        raise BadPlan(problems_of(failure, "", FormatFields.model_fields)) from None
+
+
+class _Named:
+    """Names broken records to the owner as they are found, and at the end says how many."""
+
+    def __init__(self, out: TextIO | None, most: int | None) -> None:
+        self._out = out
+        self._most = most
+        self._heard = 0
+
+    def hear(self, broken: Broken) -> None:
+        """One more."""
+        if not self._heard:
+            self._say(HEADING)
+        self._heard += 1
+        if self._most is None or self._heard <= self._most:
+            self._say(f"line {broken.line}: {broken.why}")
+
+    def end(self, found: Conversion) -> None:
+        """All of them."""
+        if not self._heard:
+            self._say(HEADING)
+        elif self._most is not None and self._heard > self._most:
+            self._say(f"and {self._heard - self._most} more: --secret-to FILE names all of them")
+        self._say(f"{found.converted} records are sound, {found.broken} are broken.")
+        for name, unfit in found.unfit.items():
+            if unfit:
+                self._say(f"Of column '{name}', {unfit} values do not fit and are missing.")
+
+    def _say(self, line: str) -> None:
+        if self._out is not None:
+            print(line, file=self._out)

@@ -1,0 +1,150 @@
+"""``ameles convert``: strict, whole or not at all, and exact facts for the owner alone."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.cli.conftest import Program
+
+COLUMNS = "at=timestamp,who=text,n=number"
+GERMAN = (
+    *("--columns", COLUMNS, "--delimiter", ";", "--decimal", ","),
+    *("--time-format", "%d.%m.%Y", "--encoding", "latin-1", "--zone", "Europe/Berlin"),
+)
+SOUND = 'at,who,n\n2026-01-01T10:00:00Z,"ada\nlovelace",1.5\n2026-01-02,"a ""b"", c",\n'
+BROKEN = SOUND + '2026-01-03,"open,3\n2026-01-04,x,4,\n2026-01-05,secret-canary,many\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def content(file: Path) -> list[tuple[Any, ...]]:
+    with closing(duckdb.connect()) as duck:
+        duck.execute("SET TimeZone = 'UTC'")
+        return duck.execute(
+            f"SELECT strftime(\"at\", '%d %H:%M'), who, n FROM '{file}' ORDER BY 1, 2"
+        ).fetchall()
+
+
+def test_records_with_newlines_become_rows(folder: Path, ameles: Program) -> None:
+    (folder / "a.csv").write_text(SOUND)
+    ended = ameles("convert", "a.csv", "a.parquet", "--columns", COLUMNS)
+    assert (ended.code, ended.out) == (0, "")  # no terminal: nothing exact
+    assert 'source = "a.parquet"' in ended.err
+    assert content(folder / "a.parquet") == [
+        ("01 10:00", "ada\nlovelace", 1.5),
+        ("02 00:00", 'a "b", c', None),
+    ]
+    assert (folder / "a.parquet").stat().st_mode & 0o777 == 0o600
+    assert sorted(file.name for file in folder.iterdir()) == ["a.csv", "a.parquet"]
+
+
+def test_other_formats(folder: Path, ameles: Program) -> None:
+    text = 'at;who;n\n22.01.2020;"Jos\u00e9\nx";3,5\n'.encode("latin-1")
+    (folder / "a.csv.gz").write_bytes(gzip.compress(text))
+    assert ameles("convert", "a.csv.gz", "a.parquet", *GERMAN).code == 0
+    assert content(folder / "a.parquet") == [("21 23:00", "Jos\u00e9\nx", 3.5)]
+
+
+def test_a_broken_record_stops_it_and_nothing_is_left(folder: Path, ameles: Program) -> None:
+    (folder / "a.csv").write_text(BROKEN)
+    ended = ameles("convert", "a.csv", "a.parquet", "--columns", COLUMNS)
+    assert ended.code == 1
+    assert ended.out == ""
+    assert "has records that are broken, and nothing was written" in ended.err
+    assert not any(character.isdigit() for character in ended.err)  # nor how many, nor where
+    assert [file.name for file in folder.iterdir()] == ["a.csv"]
+
+
+def test_the_owner_is_told_every_one(folder: Path, ameles: Program) -> None:
+    (folder / "a.csv").write_text(BROKEN)
+    given = ("convert", "a.csv", "a.parquet", "--columns", COLUMNS)
+    ended = ameles(*given, "--skip-broken", "--secret-to", "facts.txt")
+    assert (ended.code, ended.out) == (0, "")
+    facts = (folder / "facts.txt").read_text().splitlines()
+    assert facts[0].startswith("EXACT AND SECRET")
+    assert facts[1:] == [
+        "line 5: a quote is opened and not closed",
+        "line 6: it has 4 fields instead of 3",
+        "3 records are sound, 2 are broken.",
+        "Of column 'n', 1 values do not fit and are missing.",
+    ]
+    assert (folder / "facts.txt").stat().st_mode & 0o777 == 0o600
+    assert "canary" not in ended.err + "".join(facts)
+    assert [row[1] for row in content(folder / "a.parquet")][-1] == "secret-canary"
+
+
+def test_a_terminal_is_told_the_first_ones(
+    folder: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    (folder / "a.csv").write_text(SOUND + "x\n" * 25)
+    assert ameles("convert", "a.csv", "a.parquet", "--columns", COLUMNS).code == 1
+    lines = terminal.getvalue().splitlines()
+    assert lines[0].startswith("EXACT AND SECRET")
+    assert lines[1] == "line 5: it has 1 fields instead of 3"
+    assert lines[21:] == [
+        "and 5 more: --secret-to FILE names all of them",
+        "2 records are sound, 25 are broken.",
+    ]
+
+
+def test_the_plan_says_columns_and_format(folder: Path, ameles: Program) -> None:
+    plan = (
+        '[stream]\nname = "s"\nsource = "a.csv"\ntime = "at"\ndelimiter = ";"\n'
+        'columns = { at = "timestamp", who = "text", n = "number" }\nstart = "2026-01-01"\n'
+        'every = "1d"\nzone = "Europe/Berlin"\n[privacy]\npopulation = "p"\nunit = "event"\n'
+        'epsilon = 1\n[[release]]\nname = "r"\nmeasure = "count"\n[store]\nurl = "s.db"\n'
+    )
+    (folder / "ameles.toml").write_text(plan)
+    (folder / "a.csv").write_text('n;extra;who;at\n1;x;"a\nb";2026-01-02\n')
+    assert ameles("convert", "a.csv", "a.parquet").code == 0
+    assert content(folder / "a.parquet") == [("01 23:00", "a\nb", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("a.csv", "a.csv"), "makes a Parquet file from a CSV file"),
+        (("a.jsonl", "a.parquet"), "makes a Parquet file from a CSV file"),
+        (("a.csv", "b.parquet"), "'b.parquet' is there already"),
+        (("none.csv", "a.parquet"), "'none.csv' cannot be read"),
+        (("a.csv", "none/a.parquet"), "cannot be written"),
+        (("a.csv", "a.parquet", "--columns", "at=time"), "columns.at"),
+        (("a.csv", "a.parquet", "--columns", "nobody=text"), "has no column 'nobody'"),
+        (("twice.csv", "a.parquet"), "has more than one column 'who'"),
+        (("empty.csv", "a.parquet"), "has no column 'at'"),
+        (("a.csv", "a.parquet", "--delimiter", "ab"), "delimiter"),
+        (("a.csv", "a.parquet", "--encoding", "klingon"), "encoding"),
+        (("bad.csv.gz", "a.parquet"), "cannot be unpacked"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused_and_nothing_written(
+    folder: Path, ameles: Program, arguments: tuple[str, ...], words: str
+) -> None:
+    (folder / "a.csv").write_text(SOUND)
+    (folder / "twice.csv").write_text("at,who,n,who\n")
+    (folder / "empty.csv").write_text("")
+    (folder / "b.parquet").write_text("mine")
+    (folder / "bad.csv.gz").write_bytes(b"no gzip at all")
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    more = () if "--columns" in arguments else ("--columns", COLUMNS)
+    ended = ameles("convert", *arguments, *more)
+    assert ended.code in (1, 2)
+    assert words in ended.err
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
