@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from ameles.cli.check_report import Page
 from ameles.cli.launchable import refuse_launch
-from ameles.cli.plans import DEFAULT, PIPED_WIDTH, QUIET_SECONDS, AsJson, PlanFile, store_path
+from ameles.cli.plans import (
+    DEFAULT,
+    PIPED_WIDTH,
+    AsJson,
+    PlanFile,
+    reading_progress,
+    store_path,
+)
 from ameles.cli.secret_output import HEADING, SecretTo, secret_output
 from ameles.core.exceptions import BadInput
 from ameles.engine.owner_check.check import check as look_at
@@ -59,7 +63,7 @@ def check(
     with secret_output(secret_to) as output:
         with closing(open_store(store_path(checked))) as store:
             now = datetime.now(UTC)
-            with _progress() as tell:
+            with reading_progress("looking") as tell:
                 facts = look_at(
                     checked,
                     store,
@@ -87,26 +91,3 @@ def _write(output: TextIO, facts: Facts, checked: Plan, *, as_json: bool) -> Non
     else:
         console = Console(file=output, width=PIPED_WIDTH, no_color=True)
     Page(console, checked).show(facts)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show a bar of bytes on standard error after one second, if it is a terminal."""
-    columns = TextColumn("looking"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("", total=None)
-
-    def tell(done: int, of: int) -> None:
-        bar.update(task, completed=done, total=of)
-
-    if not sys.stderr.isatty():
-        yield tell
-        return
-    timer = threading.Timer(QUIET_SECONDS, bar.start)
-    timer.start()
-    try:
-        yield tell
-    finally:
-        timer.cancel()
-        timer.join()
-        bar.stop()

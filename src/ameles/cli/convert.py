@@ -10,7 +10,7 @@ from typing import Annotated, Any, TextIO
 import typer
 from pydantic import ValidationError
 
-from ameles.cli.plans import DEFAULT
+from ameles.cli.plans import DEFAULT, reading_progress
 from ameles.cli.secret_output import HEADING, SecretTo, secret_output
 from ameles.connectors.convert import Conversion, Converting
 from ameles.connectors.csv_records import Broken
@@ -93,9 +93,12 @@ def convert(
         form = stream.form(CURRENT)
     kinds = dict(stream.columns)
     shown = secret_to is not None or sys.stdout.isatty()
-    with secret_output(secret_to) if shown else nullcontext() as out:
+    with (
+        secret_output(secret_to) if shown else nullcontext() as out,
+        reading_progress("converting") as tell,
+    ):
         named = _Named(out, most=None if secret_to else NAMED)
-        converting = Converting(source, form, kinds, zone, named.hear)
+        converting = Converting(source, form, kinds, zone, named.hear, tell)
         found = converting.to(target, skip_broken=skip_broken)
         named.end(found)
     if found.broken and not skip_broken:

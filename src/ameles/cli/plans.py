@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,15 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -113,13 +121,21 @@ def moment(time: datetime | None) -> str:
     return f"{time:%Y-%m-%d %H:%M:%S}" if time.second else f"{time:%Y-%m-%d %H:%M}"
 
 
-@contextmanager
-def progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar of released steps on standard error, once a second has passed and if one watches.
+def progress() -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show a bar of released steps on standard error after one second, if it is a terminal.
 
     It knows steps and no rows: how many of those there are is not public.
     """
-    columns = TextColumn("releasing"), BarColumn(), MofNCompleteColumn(), TextColumn("steps")
+    return _bar(TextColumn("releasing"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"))
+
+
+def reading_progress(doing: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show a bar of bytes in the same way, for the commands of the data's owner."""
+    return _bar(TextColumn(doing), BarColumn(), TaskProgressColumn())
+
+
+@contextmanager
+def _bar(*columns: ProgressColumn) -> Iterator[Callable[[int, int], None]]:
     bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
     task = bar.add_task("", total=None)
 
