@@ -14,9 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.postgres import MISSING, Server, programs, serving
 from tests.stand_in import PLACE, SERVER, StandIn, disconnect
+
+# A busy machine makes single examples slow, and drawing them, too: none is judged by the clock.
+settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("anywhere")
 
 TESTS = Path(__file__).parent
 ASKED = os.environ.get("AMELES_TEST_STORE", "")

@@ -37,7 +37,7 @@ SETTINGS = {
     "log_statement": "none",
 }
 _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
-_PATIENCE = 30.0
+_PATIENCE = 600.0  # seconds after which a server has died, on any machine
 
 
 def programs() -> Path | None:

@@ -23,7 +23,7 @@ def test_the_example_runs(example: Path, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=900,
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.strip()

@@ -136,10 +136,11 @@ def test_exact_where_it_can_be() -> None:
 
 
 def test_ten_thousand_in_well_under_a_second() -> None:
-    started = time.perf_counter()
+    """Of this process, whatever else the machine does."""
+    started = time.process_time()
     optimal_epsilon(each="0.01", count=10_000, delta="1e-6")
     optimal_delta(each="0.01", count=10_000, epsilon=5)
-    assert time.perf_counter() - started < 1  # measured: 0.07 s
+    assert time.process_time() - started < 1  # measured: 0.07 s
 
 
 def understates(delta_of: Callable[[Fraction, int, Fraction], Fraction]) -> bool:

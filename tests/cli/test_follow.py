@@ -23,7 +23,7 @@ from ameles.engine.plan import read_plan
 from tests.cli.conftest import Program, hearing_interrupts
 from tests.stand_in import bare_store, lock_store
 
-LIMIT = 60.0  # seconds until a test gives up
+LIMIT = 600.0  # seconds until a test gives up
 CANARY = "cafebabe-canary"
 PLAN = """
 [stream]
@@ -100,15 +100,15 @@ class Site:
         )
 
     def say(self, *rows: str) -> None:
-        """Lines to the follower's standard input; it has read them, and has counted them within
-        a second."""
+        """Lines to the follower's standard input, which it has read and put into its queue: it has
+        come back for the empty line after them."""
         assert self.process is not None
         assert self.process.stdin is not None
         pipe = self.process.stdin
-        pipe.write("".join(rows))
-        pipe.flush()
-        self.wait(lambda: not any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))))
-        time.sleep(0.1)  # from the pipe to the queue
+        for text in ("".join(rows), "\n"):
+            pipe.write(text)
+            pipe.flush()
+            self.wait(lambda: not any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))))
 
     def send(self, number: int) -> None:
         assert self.process is not None
@@ -283,6 +283,19 @@ def test_a_file_that_is_no_longer_itself_is_refused(site: Site, other: Site) -> 
 def test_a_second_signal_ends_it_at_once(site: Site) -> None:
     site.write()
     site.append("at,region\n", row())
+    for _ in range(20):
+        code, before = interrupted_twice(site)
+        if code:
+            break
+        # On a busy machine it had not come to its transaction, and the first signal was enough.
+    assert code == 128 + signal.SIGTERM
+    assert len(site.totals()) == before
+    left = look(read_plan(site.plan), now=now())
+    assert (left.running, left.released) == (False, before)
+
+
+def interrupted_twice(site: Site) -> tuple[int, int]:
+    """A follower gets two signals while the store is locked; how it ends, and its steps by then."""
     site.follow()
     site.wait(lambda: site.total() == 1)
     with bare_store(site.folder / "s.db") as other:
@@ -291,13 +304,8 @@ def test_a_second_signal_ends_it_at_once(site: Site) -> None:
         time.sleep(1.1)  # a step has ended
         site.send(signal.SIGINT)
         time.sleep(0.3)
-        assert site.process is not None
-        assert site.process.poll() is None
         code, _, _ = site.stop(signal.SIGTERM)  # either of the two is the second
-    assert code == 128 + signal.SIGTERM
-    assert len(site.totals()) == before
-    left = look(read_plan(site.plan), now=now())
-    assert (left.running, left.released) == (False, before)
+    return code, before
 
 
 def test_a_state_that_may_be_seized(

@@ -60,7 +60,7 @@ def test_it_is_followed_from_standard_input(guests: Path, ameles: Program) -> No
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert ended.returncode == 0, ended.stderr
     assert "That is its last step." in ended.stderr

@@ -101,7 +101,7 @@ def test_control_c_in_front_of_a_question(tmp_path: Path) -> None:
     assert asked.stderr
     assert asked.stderr.readline() == "Columns: when, who\n"
     asked.send_signal(signal.SIGINT)
-    out, err = asked.communicate(timeout=60)
+    out, err = asked.communicate(timeout=600)
     assert asked.returncode == 130
     assert out == ""
     assert "Traceback" not in err

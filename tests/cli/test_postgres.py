@@ -147,5 +147,5 @@ def test_two_followers_of_one_stream(place: PostgresPlace, ameles: Program) -> N
         assert f"is run by another process ({first.pid})" in second.err
         assert "stream      flu, running" in ameles("status").out
         first.terminate()
-        assert first.wait(30) == 0
+        assert first.wait(600) == 0
     assert "stream      flu, not running" in ameles("status").out

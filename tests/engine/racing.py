@@ -16,7 +16,7 @@ from ameles.store import open_store
 from tests.engine.worlds import day
 from tests.stand_in import SERVER, install
 
-PATIENCE = 60  # seconds until a process that hangs fails the test
+PATIENCE = 600  # seconds until a process that hangs fails the test
 
 
 def race(plans: Sequence[Path]) -> list[str]:
@@ -44,7 +44,7 @@ def _runner(file: Path, start: Any, told: Any, server: str) -> None:
     _ = plan.recipes  # what takes time is done before
     start.wait(PATIENCE)
     try:
-        with closing(open_store(str(file.parent / plan.store.url))) as store:
+        with closing(open_store(str(file.parent / plan.store.url), patience=PATIENCE)) as store:
             report = Engine(plan, store).run(day(3, 0))
     except AmelesError as refusal:
         told.put((process, refusal.code))

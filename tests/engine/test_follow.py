@@ -23,7 +23,7 @@ from ameles.store import open_store
 from tests.engine.worlds import COUNT, EVENT, HEADER, USER, World, day, row
 
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
-LIMIT = 20.0  # seconds until a test gives up
+LIMIT = 600.0  # seconds until a test gives up
 
 
 @pytest.fixture(autouse=True)

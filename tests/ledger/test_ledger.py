@@ -110,7 +110,7 @@ def test_without_its_lock_the_ledger_overspends(monkeypatch: pytest.MonkeyPatch)
     both_have_quotes = threading.Barrier(2)
 
     def pausing(noise: object) -> object:
-        both_have_quotes.wait(timeout=10)
+        both_have_quotes.wait(timeout=600)
         return SimpleTwoCounter(epsilon=1).start(Zero())
 
     monkeypatch.setattr(ledger, "_lock", Unlocked())

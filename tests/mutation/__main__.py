@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.mutation.changes import KINDS, Change, changes
 from tests.mutation.children import preload
 from tests.mutation.measured import reach
-from tests.mutation.packages import PACKAGES, TREE, files_of_tests, modules
+from tests.mutation.packages import PACKAGES, TREE, files_of_tests, mirrors, modules
 from tests.mutation.trials import Outcome, Trials
 
 KEPT = TREE / ".mutants"
@@ -31,12 +31,16 @@ def main() -> int:
     os.chdir(TREE)
     KEPT.mkdir(exist_ok=True)
     preload()
+    chosen = {name: sample(name, asked.sample, asked.seed, asked.kinds) for name in asked.packages}
     files = [file for file in files_of_tests() if not asked.near or _near(file, asked.packages)]
+    if asked.mirrored is not None:
+        named = {change.module for some in chosen.values() for change in some}
+        mine = {file for file in files if any(mirrors(file, module) for module in named)}
+        files = [file for file in files if file in mine or Path(file).name in asked.mirrored]
     measured = reach(KEPT / "reached", files, asked.processes, _say)
     if asked.measure:
         return 0
     trials = Trials(KEPT / "results.jsonl", measured, seconds=asked.seconds)
-    chosen = {name: sample(name, asked.sample, asked.seed, asked.kinds) for name in asked.packages}
     for some in chosen.values():
         left = [change for change in some if asked.again or trials.known(change) is None]
         _check(trials, left)
@@ -65,6 +69,12 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests for one change")
     parser.add_argument("--near", action="store_true", help="only tests of the packages' folders")
+    parser.add_argument(
+        "--mirrored",
+        nargs="*",
+        metavar="FILE",
+        help="only tests in files with the names of the modules, and in these",
+    )
     parser.add_argument("--measure", action="store_true", help="only what each test reaches")
     parser.add_argument("--again", action="store_true", help="also what was tried before")
     parser.add_argument("--goal", type=float, default=0.0, help="fails below this score")

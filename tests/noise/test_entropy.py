@@ -207,7 +207,7 @@ def after_fork(*, planted: bool = False, busy: bool = False) -> tuple[int, int]:
     plant = "entropy._streams.discard(stream)" if planted else ""
     script = textwrap.dedent(FORK).format(plant=plant, planted=planted, busy=busy)
     command = [sys.executable, "-W", "ignore", "-c", script]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     count, shared = ran.stdout.split()
     return int(count), int(shared)
 
@@ -248,9 +248,9 @@ class Meeting(bytearray):
     If a lock keeps one of them out, the other waits in vain for a moment and goes on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
         super().__init__(BLOCK)
-        self.met = threading.Barrier(2, timeout=0.2)
+        self.met = threading.Barrier(2, timeout=patience)
 
     def __getitem__(self, place: SupportsIndex | slice[Any, Any, Any]) -> Any:
         taken = super().__getitem__(place)
@@ -267,7 +267,7 @@ def test_two_threads_in_one_read_need_the_lock(
 ) -> None:
     stream = Keystream()
     stream.read(8)
-    block = Meeting()
+    block = Meeting(0.2 if locked else 600)  # without the lock they meet, however late
     block[:] = os.urandom(BLOCK)
     monkeypatch.setattr(stream, "_block", block)
     if not locked:

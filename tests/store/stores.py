@@ -21,7 +21,7 @@ MINUTE = 60_000_000
 RECIPE = SimpleOneCounter(epsilon="1/2", horizon=100)
 
 
-def new_store(place: Place | Path, *, patience: float = 10.0) -> Store:
+def new_store(place: Place | Path, *, patience: float = 600.0) -> Store:
     url = str(place / "flu.db") if isinstance(place, Path) else place.url
     return open_store(url, patience=patience)
 

@@ -23,13 +23,13 @@ import sys, time
 from ameles.store import open_store
 with open_store(sys.argv[1]) as store, store.holding("flu"):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
 def hold_when_free(store: Store, stream: str) -> None:
     """A server needs a moment to see that a process has died."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 600
     while True:
         try:
             with store.holding(stream):

@@ -25,7 +25,7 @@ from ameles.testing.worlds import DAY, START, World
 
 BASE = 4  # a row weighs a power of it: one that is counted twice is a digit 2
 ROWS = 10
-LIMIT = 300.0  # seconds after which nothing happens any more, on any machine
+LIMIT = 600.0  # seconds after which nothing happens any more, on any machine
 OPENING = 4  # changes of a vault's key before any row, when it is made or opened, at the most
 _NOWHERE = b"{no row\n"  # a line that counts nowhere
 
@@ -85,7 +85,7 @@ class InputRows:
 
     def _pending(self) -> set[int]:
         """The rows in what the store keeps for steps that are open."""
-        with closing(sqlite3.connect(f"{self._store}?mode=ro", uri=True, timeout=10)) as bare:
+        with closing(sqlite3.connect(f"{self._store}?mode=ro", uri=True, timeout=600)) as bare:
             found = bare.execute("SELECT secret FROM pending").fetchall()
         daily = [Pending.from_bytes(secret).totals["daily"].amounts.sum() for (secret,) in found]
         return {row for row, digit in enumerate(_digits(sum(daily))) if digit}

@@ -1,7 +1,7 @@
 """Noise that can be taken off again: what is left modulo a million is the truth.
 
 It passes for the operating system's, so that sinks take it, and no two draws are likely the same:
-one value that was drawn twice is seen with probability 2047/2048, each of them.
+one value that was drawn twice is seen with probability 511/512, each of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ameles.noise.arrays import IntArray
 
 MILLION = 1_000_000
 WHOLE = 720_720 * MILLION  # also its parts up to the sixteenth are millions
-SPREAD = 1 << 10  # sums of a few stay exact as floats
+SPREAD = 1 << 8  # sums of 48 stay exact as floats
 
 
 class Marked(Zero):

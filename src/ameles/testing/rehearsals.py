@@ -22,7 +22,7 @@ from ameles.testing.victims import Job, Victim
 from ameles.testing.worlds import DAY, FOLDER, HEADER, REGIONS, START, World, event
 
 ROWS = 6  # of standard input
-PATIENCE = 30.0  # seconds for a step
+PATIENCE = 600.0  # seconds for a step
 
 
 @dataclass

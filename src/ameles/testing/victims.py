@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from ameles.testing.shim import Fault, built
 
-LIMIT = 60.0  # seconds after which a victim hangs
+LIMIT = 600.0  # seconds after which a victim hangs, on any machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Job:
     root: str = ""
     patience: float = 0.002
     quiet: float = 0.02
-    wait: float = 10.0  # seconds for a locked database
+    wait: float = 600.0  # seconds for a locked database
     fault: Fault = field(default_factory=Fault)
 
 

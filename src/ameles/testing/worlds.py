@@ -180,7 +180,7 @@ class World:
         """The last step that the store shows."""
         return max((step for _, _, step in self.stored()), default=0)
 
-    def wait_for(self, step: int, seconds: float = 30.0) -> None:
+    def wait_for(self, step: int, seconds: float = 600.0) -> None:
         """Until the sinks show a step, or the store where there are none."""
         since = time.monotonic()
         while not self.shows(step):
@@ -203,7 +203,7 @@ class World:
             return {}
         where = f"{(self.place / 's.db').as_uri()}?mode=ro"
         try:
-            with closing(sqlite3.connect(where, uri=True, timeout=10)) as bare:
+            with closing(sqlite3.connect(where, uri=True, timeout=600)) as bare:
                 asked = "SELECT release, key, step, value FROM releases"
                 return {(name, key, step): value for name, key, step, value in bare.execute(asked)}
         except sqlite3.DatabaseError:

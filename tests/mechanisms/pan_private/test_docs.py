@@ -42,7 +42,7 @@ def test_the_deviations_of_the_page() -> None:
 
 def draw(folder: Path, *options: str) -> None:
     command = [sys.executable, "-W", "error", str(DOCS / "seized.py"), "--into", str(folder)]
-    subprocess.run([*command, *options], check=True, timeout=120)
+    subprocess.run([*command, *options], check=True, timeout=900)
 
 
 def test_the_picture_is_that_of_its_table(tmp_path: Path) -> None:
