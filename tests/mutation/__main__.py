@@ -17,8 +17,8 @@ from pathlib import Path
 
 from tests.mutation.changes import KINDS, Change, changes
 from tests.mutation.children import preload
-from tests.mutation.measured import reach
-from tests.mutation.packages import PACKAGES, TREE, files_of_tests, mirrors, modules
+from tests.mutation.measured import by_name, reach
+from tests.mutation.packages import PACKAGES, TREE, files_of_tests, modules
 from tests.mutation.trials import Outcome, Trials
 
 KEPT = TREE / ".mutants"
@@ -33,11 +33,11 @@ def main() -> int:
     preload()
     chosen = {name: sample(name, asked.sample, asked.seed, asked.kinds) for name in asked.packages}
     files = [file for file in files_of_tests() if not asked.near or _near(file, asked.packages)]
-    if asked.mirrored is not None:
+    if asked.mirrored is None:
+        measured = reach(KEPT / "reached", files, asked.processes, _say)
+    else:
         named = {change.module for some in chosen.values() for change in some}
-        mine = {file for file in files if any(mirrors(file, module) for module in named)}
-        files = [file for file in files if file in mine or Path(file).name in asked.mirrored]
-    measured = reach(KEPT / "reached", files, asked.processes, _say)
+        measured = by_name(files, named, asked.mirrored)
     if asked.measure:
         return 0
     trials = Trials(KEPT / "results.jsonl", measured, seconds=asked.seconds)
@@ -73,7 +73,7 @@ def _asked() -> argparse.Namespace:
         "--mirrored",
         nargs="*",
         metavar="FILE",
-        help="only tests in files with the names of the modules, and in these",
+        help="tests are not measured; those in files with the name of the module are run, or these",
     )
     parser.add_argument("--measure", action="store_true", help="only what each test reaches")
     parser.add_argument("--again", action="store_true", help="also what was tried before")

@@ -16,9 +16,10 @@ import pytest
 
 from tests.mutation.children import Task, in_parallel, tested
 from tests.mutation.hook import REACHED, first
-from tests.mutation.packages import TREE
+from tests.mutation.packages import TREE, mirrors
 
 LIMIT = 1200.0  # seconds for one file
+UNKNOWN = 5.0  # seconds that a file may take that was not measured
 _OTHER_STORE = "postgres"  # tests of the engine and the commands are run with files alone
 
 
@@ -102,6 +103,17 @@ def reach(kept: Path, files: list[str], count: int, say: Callable[[str], None]) 
         if noted is not None:
             whole.add(noted)
     return whole
+
+
+def by_name(files: list[str], modules: set[str], others: list[str]) -> Reach:
+    """Whole files in the place of tests, by the name of the module; others where there is none."""
+    found = Reach()
+    for module in modules:
+        named = {file for file in files if mirrors(file, module)}
+        others_here = {file for file in files if Path(file).name in others}
+        found.by_module[module] = named or others_here
+        found.seconds |= dict.fromkeys(found.by_module[module], UNKNOWN)
+    return found
 
 
 def _measure(kept: Path, file: str) -> int:

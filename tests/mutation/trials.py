@@ -17,7 +17,7 @@ import pytest
 from tests.mutation.changes import Change
 from tests.mutation.children import HUNG, Task, in_parallel, tested
 from tests.mutation.hook import MUTANT, first
-from tests.mutation.measured import Reach, digest
+from tests.mutation.measured import Reach, digest, on_other_store
 from tests.mutation.packages import TREE, mirrors
 from tests.mutation.reached import COMPILED, block_of
 
@@ -51,10 +51,18 @@ class Chosen:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        others = [item for item in items if item.nodeid not in self._order]
-        mine = [item for item in items if item.nodeid in self._order]
-        items[:] = sorted(mine, key=lambda item: self._order[item.nodeid])
+        places = {item: self._place(item) for item in items}
+        others = [item for item, place in places.items() if place is None]
+        mine = [item for item, place in places.items() if place is not None]
+        items[:] = sorted(mine, key=lambda item: places[item] or 0)
         config.hook.pytest_deselected(items=others)
+
+    def _place(self, item: pytest.Item) -> int | None:
+        """By its own name, or by that of its file."""
+        if on_other_store(item.nodeid):
+            return None
+        whole = self._order.get(item.nodeid.partition("::")[0])
+        return self._order.get(item.nodeid, whole)
 
 
 class Trials:

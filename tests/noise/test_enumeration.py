@@ -191,3 +191,18 @@ def test_exponents_that_are_not_whole_are_refused(program: Program) -> None:
 def test_draws_with_too_many_values_are_refused() -> None:
     with pytest.raises(BadInput, match="'n' parameter must be a whole number from 1 to 65536"):
         law_of(lambda noise: noise.uniform(1 << 40, 1).size, modulus=3)
+
+
+def test_draws_with_different_numbers_of_options_are_all_gone_through() -> None:
+    def program(noise: Noise) -> tuple[int, ...]:
+        first = int(noise.uniform(2, 1)[0])
+        others = [int(noise.uniform(n, 1)[0]) for n in ((3, 2) if first else (4,))]
+        return (first, *others)
+
+    found = dict(every_tape(program, modulus=3))
+    assert set(found) == {(0, b) for b in range(4)} | {(1, b, c) for b in range(3) for c in (0, 1)}
+    assert sum(found.values()) == 1
+
+
+def test_what_is_enumerated_is_not_the_noise_of_the_operating_system() -> None:
+    assert [genuine for genuine, _ in every_tape(lambda noise: noise.genuine, modulus=3)] == [False]
