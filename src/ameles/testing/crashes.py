@@ -93,7 +93,7 @@ class Faults:
         key = digest(disk), _earliest(shown, at)
         if key not in self.judged:
             lay_out(disk, folder)
-            world = self.rehearsal.world.at(folder)
+            world = self.rehearsal.world.at(folder).copied()
             witness = Witness(world)
             witness.note("a sink", shown[at])
             self.judged[key] = self._verdict(world, witness.look(torn=torn))

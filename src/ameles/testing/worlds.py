@@ -135,6 +135,12 @@ class World:
         other.job = replace(self.job, folder=other.place, root=str(other.folder))
         return other
 
+    def copied(self) -> World:
+        """A world whose files are copies: its owner says that they are the same."""
+        if self.source != "-":
+            self.job = replace(self.job, argv=[*self.job.argv, "--same-file", "*"])
+        return self
+
     @property
     def plan(self) -> Plan:
         return read_plan(self.place / "plan.toml")
