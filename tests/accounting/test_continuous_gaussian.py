@@ -7,6 +7,8 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
 from ameles.accounting.continuous_gaussian import (
+    ASYMPTOTIC,
+    _scaled_tail,
     analytic_gaussian_delta,
     analytic_gaussian_sigma,
     classical_gaussian_sigma,
@@ -138,3 +140,11 @@ def test_refusals() -> None:
         analytic_gaussian_sigma(epsilon=1, delta=0)
     with pytest.raises(BadInput, match="'epsilon'"):
         classical_gaussian_sigma(epsilon=0, delta="1e-5")
+
+
+def test_the_series_of_the_tail_begins_where_the_formula_ends() -> None:
+    formula = math.exp(ASYMPTOTIC**2) * math.erfc(ASYMPTOTIC)
+    assert _scaled_tail(ASYMPTOTIC) == pytest.approx(formula, rel=1e-12)
+    # x sqrt(pi) times it is 1 - 1/(2 x²) + ...
+    far = _scaled_tail(1000.0) * 1000.0 * math.sqrt(math.pi)
+    assert far == pytest.approx(1 - 1 / 2e6, rel=1e-11)

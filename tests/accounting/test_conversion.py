@@ -93,3 +93,9 @@ def test_refusals_say_what_to_do() -> None:
         to_approx(Concentrated(1), delta=0)
     with pytest.raises(BadInput, match="'variance'"):
         zcdp_of_gaussian(sensitivity=1, variance=0)
+
+
+@pytest.mark.parametrize("loss", [Pure(1), Approx(1, "0.1")])
+def test_a_delta_of_one_promises_nothing(loss: Pure | Approx) -> None:
+    with pytest.raises(BadInput, match="below 1"):
+        to_approx(loss, delta=1)

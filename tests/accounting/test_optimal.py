@@ -174,3 +174,9 @@ def test_refusals() -> None:
         optimal_epsilon(each=1, count=1, delta=1)
     with pytest.raises(BadInput, match="'epsilon'"):
         optimal_each(count=1, epsilon=0, delta="0.1")
+
+
+def test_a_whole_epsilon_for_each_is_composed_like_any_other() -> None:
+    almost = optimal_epsilon(each="0.999999", count=10, delta="0.1")
+    assert optimal_epsilon(each=1, count=10, delta="0.1") == pytest.approx(float(almost), rel=1e-4)
+    assert almost < 9

@@ -176,3 +176,10 @@ def test_the_root_always_equals_a_recomputation(spends: list[tuple[str, int]]) -
     assert (
         sum(entry.paid.epsilon for entry in root.entries if isinstance(entry.paid, Pure)) == owed()
     )
+
+
+def test_one_row_becomes_at_most_so_many() -> None:
+    ledger = population(Pure(1))
+    assert ledger.scaled(1 << 40).name.endswith(f"x {1 << 40}")
+    with pytest.raises(BadInput, match="factor"):
+        ledger.scaled((1 << 40) + 1)

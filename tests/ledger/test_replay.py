@@ -100,3 +100,14 @@ def test_history_is_told_in_one_line() -> None:
     both = [replace(one, on="b"), replace(two, on="flu/a"), replace(three, on="flu/b")]
     assert told(both) == "'flu' was started with epsilon 2/3 on 2026-03-01 (y), after 1 other"
     assert told([*both, replace(one, on="c")]).endswith("after 3 others")
+
+
+def test_a_budget_tells_what_was_spent_on_itself() -> None:
+    ledger = population(Pure(1))
+    child = ledger.child("mine")
+    child.start(costing("1/4"), on="a", why="x")
+    ledger.start(costing("1/4"), on="b", why="y")
+    assert "'b' was started" in ledger.history(ledger)
+    assert "after 1 other" in ledger.history(ledger)
+    assert "'a' was started" in ledger.history(child)
+    assert "after" not in ledger.history(child)

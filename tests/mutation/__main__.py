@@ -73,7 +73,7 @@ def _asked() -> argparse.Namespace:
         "--mirrored",
         nargs="*",
         metavar="FILE",
-        help="tests are not measured; those in files with the name of the module are run, or these",
+        help="tests are not measured: whole files with the name of the module are run, and these",
     )
     parser.add_argument("--measure", action="store_true", help="only what each test reaches")
     parser.add_argument("--again", action="store_true", help="also what was tried before")

@@ -106,13 +106,12 @@ def reach(kept: Path, files: list[str], count: int, say: Callable[[str], None]) 
 
 
 def by_name(files: list[str], modules: set[str], others: list[str]) -> Reach:
-    """Whole files in the place of tests, by the name of the module; others where there is none."""
+    """Whole files in the place of tests: those with the name of the module, and others."""
     found = Reach()
     for module in modules:
         named = {file for file in files if mirrors(file, module)}
-        others_here = {file for file in files if Path(file).name in others}
-        found.by_module[module] = named or others_here
-        found.seconds |= dict.fromkeys(found.by_module[module], UNKNOWN)
+        found.by_module[module] = named | set(others)
+        found.seconds |= dict.fromkeys(named, UNKNOWN) | dict.fromkeys(others, 2 * UNKNOWN)
     return found
 
 
