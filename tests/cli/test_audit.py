@@ -17,6 +17,7 @@ from ameles.cli.commands import app
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from tests.audit.mutants import CeilingOfTheLogarithm, TwiceTheDraw
+from tests.cli.conftest import Program
 
 
 def ask(*arguments: str) -> Result:
@@ -149,3 +150,10 @@ def test_the_gravest_finding_is_shown() -> None:
     findings = [exact_loss(recipe, steps=steps) for steps in (1, 4)]
     assert findings[0].verdict is Verdict.CERTIFIED
     assert max(findings, key=audit.gravity).exact == Fraction(3, 2)
+
+
+def test_a_horizon_that_would_take_for_ever_is_refused(ameles: Program) -> None:
+    for horizon in ("16385", "9" * 400):
+        ended = ameles("audit", "SimpleOneCounter", "--horizon", horizon)
+        assert ended.code == 2
+        assert "at most 16384" in ended.err

@@ -38,6 +38,7 @@ PIPED_WIDTH = 140
 WIDE = 120  # columns that the table needs with the worst pairs
 HEADS = ("mechanism", "T", "intrusions", "claimed", "exact", "verdict", "worst pair")
 
+LONGEST = 1 << 14
 # By mechanism, currency, intrusions, and whether it has a horizon.
 Groups: TypeAlias = dict[tuple[str, str, str, bool], list[Finding]]
 
@@ -61,6 +62,12 @@ def audit(
     """
     if every and horizon is not None:
         raise BadInput("--all takes every horizon, so --horizon has no meaning beside it.")
+    if horizon is not None and horizon > LONGEST:
+        raise BadInput(
+            f"--horizon is at most {LONGEST} here.",
+            why="an audit solves a linear program whose size grows with the square of it",
+            tip="a shorter stream of the same mechanism: --horizon 64",
+        )
     horizons = list(ALL_HORIZONS) if every else [DEFAULT_HORIZON if horizon is None else horizon]
     groups = _look(names or [], horizons, epsilon)
     if as_json:
