@@ -20,6 +20,7 @@ from fractions import Fraction
 
 from ameles.accounting.concentrated import zcdp_epsilon, zcdp_rho
 from ameles.audit import solver
+from ameles.audit.encoded import HOW, encoded_bounds, encodes
 from ameles.audit.finding import Amount, Finding, Pair
 from ameles.audit.hiding import Hiding
 from ameles.audit.instant import View, views_of
@@ -36,6 +37,7 @@ from ameles.audit.shift import ConcentratedPrice, Price, PurePrice
 from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.loss import Approx, Concentrated, Loss
 from ameles.core.parameters import whole
+from ameles.mechanisms.counters.encoded import EncodedCounter
 from ameles.noise import Zero
 
 MOST_STEPS = 1 << 12
@@ -59,22 +61,13 @@ def exact_loss(
     _refuse_vectors(recipe)
     promise = recipe.guarantee
     count, stepping, note = _length(recipe, steps)
+    if encodes(recipe) and views is None and not note:
+        return _encoded_finding(recipe, count)
     wanted = list(views) if views is not None else views_of(promise, recipe.start(Zero()), count)
     try:
         found = [_look(Observer(recipe, count, v, stepping=stepping), tick) for v in wanted]
     except NotLinear as seen:
-        return Finding(
-            mechanism=type(recipe).__name__,
-            steps=count,
-            claimed=promise.loss,
-            lower=Fraction(0),
-            upper=math.inf,
-            worst=None,
-            how=str(seen),
-            linear=False,
-            intrusions=promise.intrusions,
-            horizon=promise.horizon,
-        )
+        return _unknown(recipe, count, str(seen))
     lower = max(one.lower for one in found)
     upper = max(one.upper for one in found)
     # the view that proves the larger loss; if none is proved, the one with the largest bound
@@ -88,6 +81,43 @@ def exact_loss(
         upper=upper,
         worst=Pair(changes=changes, seen=worst.view),
         how=note + worst.worst.how,
+        intrusions=promise.intrusions,
+        horizon=promise.horizon,
+    )
+
+
+def _encoded_finding(recipe: EncodedCounter, count: int) -> Finding:
+    """The loss of an encoded counter, whose roundings are not linear."""
+    promise = recipe.guarantee
+    try:
+        found = encoded_bounds(recipe, count)
+    except NotLinear as seen:
+        return _unknown(recipe, count, str(seen))
+    lower, upper = _in_currency(promise.loss, found.lower, found.upper, concentrated=True)
+    return Finding(
+        mechanism=type(recipe).__name__,
+        steps=count,
+        claimed=promise.loss,
+        lower=lower,
+        upper=upper,
+        worst=Pair(changes=((1, recipe.bound),)),
+        how=HOW,
+        intrusions=promise.intrusions,
+        horizon=promise.horizon,
+    )
+
+
+def _unknown(recipe: Auditable, count: int, why: str) -> Finding:
+    promise = recipe.guarantee
+    return Finding(
+        mechanism=type(recipe).__name__,
+        steps=count,
+        claimed=promise.loss,
+        lower=Fraction(0),
+        upper=math.inf,
+        worst=None,
+        how=why,
+        linear=False,
         intrusions=promise.intrusions,
         horizon=promise.horizon,
     )
@@ -159,7 +189,8 @@ def _look(observer: Observer, tick: Callable[[], None]) -> _Seen:
         hiding, contributions=contribution.steps, bound=contribution.bound, tick=tick
     )
     _play(observer, hiding, worst)
-    lower, upper = _in_currency(guarantee.loss, hiding.price, worst)
+    concentrated = isinstance(hiding.price, ConcentratedPrice)
+    lower, upper = _in_currency(guarantee.loss, worst.lower, worst.upper, concentrated=concentrated)
     return _Seen(observer.view, worst, lower, upper)
 
 
@@ -170,16 +201,17 @@ def _price(loss: Loss, matrices: Matrices) -> Price:
     return PurePrice(matrices.laws)
 
 
-def _in_currency(loss: Loss, price: Price, worst: Worst) -> tuple[Amount, Amount]:
+def _in_currency(
+    loss: Loss, lower: Amount, upper: Amount, *, concentrated: bool
+) -> tuple[Amount, Amount]:
     """The bounds as the claim has them; with a delta, only an infinite loss refutes it."""
     if not (isinstance(loss, Approx) and loss.delta):
-        return worst.lower, worst.upper
-    upper = worst.upper
-    if isinstance(price, ConcentratedPrice) and isinstance(upper, Fraction):
+        return lower, upper
+    if concentrated and isinstance(upper, Fraction):
         # there and back is rounded up twice, so the claim itself is asked first
         enough = upper <= zcdp_rho(epsilon=loss.epsilon, delta=loss.delta)
         upper = loss.epsilon if enough else zcdp_epsilon(rho=upper, delta=loss.delta)
-    return (math.inf if worst.lower == math.inf else Fraction(0)), upper
+    return (math.inf if lower == math.inf else Fraction(0)), upper
 
 
 def _play(observer: Observer, hiding: Hiding, worst: Worst) -> None:

@@ -74,6 +74,11 @@ class BufferedCounter(EncodedCounter):
         return change, cascade.rounding * root_up(self.horizon * self.touched)
 
     @property
+    def allowance(self) -> Fraction:
+        """What the roundings of all sections can add; see ``cascade``."""
+        return self._sensitivity(self.filter)[1]
+
+    @property
     def memory(self) -> int:
         """The exact sum, that of the noise, the buffers, the noise ahead and the rates."""
         return self.columns * (2 + self.ahead + self.buffers) + NUMBERS * self.buffers + 2

@@ -15,7 +15,7 @@ import numpy as np
 
 from ameles.core.mechanism import Noise
 from ameles.mechanisms.counters.cascade import NUMBERS, PRECISION, Cascade
-from ameles.mechanisms.counters.encoded import DEVIATIONS, WORD
+from ameles.mechanisms.counters.encoded import DEVIATIONS, WORD, rounded
 from ameles.noise.arrays import IntArray
 
 # Differences and averages of sums within 64 deviations are within four times that.
@@ -71,7 +71,11 @@ class CascadeProcess:
         return self._levels.numbers()
 
     def take(self, n: int) -> IntArray:
-        values, bits = self._levels.values, self._levels.bits
+        return rounded(self.encode(n), self._levels.bits)
+
+    def encode(self, n: int) -> IntArray:
+        """The noise of the next ``n`` encoded values, in units of the grid."""
+        values = self._levels.values
         columns = values.shape[1]
         releases = self._noise.gaussian(self._variance, (n, columns))
         if columns <= FEW:
@@ -81,8 +85,6 @@ class CascadeProcess:
             for start in range(0, columns, KEYS):
                 keys = slice(start, start + KEYS)
                 self._filter(releases[:, keys], values[:, keys])
-        releases += 1 << bits >> 1
-        releases >>= bits
         return releases
 
     def _filter(self, rows: IntArray, values: IntArray) -> None:

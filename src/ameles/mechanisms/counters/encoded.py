@@ -52,6 +52,7 @@ from ameles.mechanisms.counters.gaussian_error import (
     quantile,
     rounded_variance,
 )
+from ameles.noise.arrays import IntArray
 
 DEVIATIONS = 64
 WORD = 62
@@ -110,6 +111,13 @@ def root_up(square: Interval | Fraction | int) -> Fraction:
     return (square if isinstance(square, Interval) else Interval.of(square)).sqrt().up()
 
 
+def rounded(encoded: IntArray, bits: int) -> IntArray:
+    """Encoded values as whole counts, in place."""
+    encoded += 1 << bits >> 1
+    encoded >>= bits
+    return encoded
+
+
 @dataclass(frozen=True, kw_only=True)
 class EncodedCounter(GaussianCounter):
     """A counter whose noise is a filter of discrete Gaussian noise."""
@@ -123,6 +131,11 @@ class EncodedCounter(GaussianCounter):
     @abstractmethod
     def encoding(self) -> Encoding:
         """The grid and the noise."""
+
+    @property
+    @abstractmethod
+    def allowance(self) -> Fraction:
+        """By how much roundings may change the encoded values, in L2 and in units of the grid."""
 
     @property
     def error(self) -> EncodedError:

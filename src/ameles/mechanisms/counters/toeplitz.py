@@ -47,6 +47,7 @@ from ameles.mechanisms.counters.encoded import (
     Encoding,
     fine_bits,
     root_up,
+    rounded,
 )
 from ameles.mechanisms.counters.summed import Process
 from ameles.noise.arrays import IntArray
@@ -105,6 +106,11 @@ class ToeplitzCounter(EncodedCounter):
         return change * growth, 2 * root_up(self.horizon * self.touched) * growth
 
     @property
+    def allowance(self) -> Fraction:
+        """Two units for each step, in L2."""
+        return self._sensitivity[1]
+
+    @property
     def memory(self) -> int:
         """All noises, the exact sum, the noise taken ahead, and the grid."""
         return self.columns * (1 + self.ahead + self.horizon) + 2
@@ -118,7 +124,9 @@ class ToeplitzProcess:
 
     def __init__(self, recipe: ToeplitzCounter, noise: Noise, state: IntArray | None) -> None:
         self._noise = noise
-        self._noises = np.zeros((recipe.horizon, recipe.columns), dtype=np.int64)
+        # The audit resumes with integers that have no end, in order to see the filter exactly.
+        kind = np.int64 if state is None else state.dtype
+        self._noises = np.zeros((recipe.horizon, recipe.columns), dtype=kind)
         self._t = 0
         encoding = recipe.encoding
         if state is not None:
@@ -135,10 +143,14 @@ class ToeplitzProcess:
         return np.concatenate([[self._encoding.bits], self._noises[: self._t].reshape(-1)])
 
     def take(self, n: int) -> IntArray:
+        return rounded(self.encode(n), self._encoding.bits)
+
+    def encode(self, n: int) -> IntArray:
+        """The noise of the next ``n`` encoded values, in units of the grid."""
         horizon, columns = self._noises.shape
         fresh = self._noise.gaussian(self._encoding.variance, (n, columns))
         self._noises[self._t : self._t + n] = fresh
-        releases = np.empty((n, columns), dtype=np.int64)
+        releases = np.empty((n, columns), dtype=self._noises.dtype)
         for row in releases:
             self._t += 1
             past = self._noises[: self._t]
@@ -147,8 +159,6 @@ class ToeplitzProcess:
             np.matmul(self._high[horizon - self._t :], past, out=row)
             row += low
         releases >>= COEFFICIENT - HALF
-        releases += 1 << self._encoding.bits >> 1
-        releases >>= self._encoding.bits
         return releases
 
 
