@@ -79,6 +79,16 @@ def counted(duck: duckdb.DuckDBPyConnection, where: str, of: str = "visits") -> 
     return daily(duck, f"SELECT day, count(*) FROM {of} WHERE {where} GROUP BY day")
 
 
+def test_a_german_spreadsheet_says_what_the_site_does(
+    busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    """In days of Berlin, which begin an hour or two before those of the site's file."""
+    found = without_noise("german", busy, tmp_path / "german.db")["degrees"][""]
+    truth = visits.execute("SELECT sum(temperature) FROM visits").fetchall()[0][0]
+    assert sum(found.values()) == pytest.approx(truth, rel=0.01)  # a few hours at the ends
+    assert min(found.values()) > 0
+
+
 @each_plan
 def test_it_runs_and_its_sink_has_every_step_of_every_key(
     file: Path, busy: Path, tmp_path: Path

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ameles.connectors import lines, standard_input
+from ameles.connectors import lines
 from ameles.connectors.duck import connect
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import PlanError
@@ -32,7 +32,6 @@ def cut(pieces: Sequence[bytes]) -> Iterator[None]:
     given = iter([piece for piece in pieces if piece])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.read", lambda descriptor, size: next(given, b""))
-        patch.setattr(standard_input, "LONGEST", SHORTEST)
         patch.setattr(lines, "LONGEST", SHORTEST)
         patch.setattr(lines, "CHUNK", 7)
         yield

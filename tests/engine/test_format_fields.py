@@ -45,6 +45,7 @@ def test_all_keys() -> None:
     assert plan_of(time_format=["%d.%m.%Y", "%Y%m%d"]).form.time_format[1] == "%Y%m%d"
     assert plan_of(delimiter="\t").form.delimiter == "\t"
     assert plan_of(quote="").form.quote == ""
+    assert plan_of(encoding="latin-1").form.encoding == "latin-1"
 
 
 def test_the_rules_of_a_stream_are_those_of_its_format() -> None:
@@ -71,6 +72,8 @@ def test_the_rules_of_a_stream_are_those_of_its_format() -> None:
         ({"quote": "\0"}, "quote", "one character"),
         ({"quote": "\r"}, "quote", "one character"),
         ({"decimal": ";"}, "decimal", "','"),
+        ({"encoding": "ascii"}, "encoding", "'utf-8'"),
+        ({"source": "a.parquet", "encoding": "latin-1"}, "stream", "encoding of its own"),
         ({"header": []}, "header", ""),
         ({"header": ["at", "at"]}, "header", "twice"),
         ({"header": ["at"]}, "stream", "header has no column"),

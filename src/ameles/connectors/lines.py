@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from ameles.connectors.encodings import UTF_8, Script
+
 BLOCK = 8 << 20  # bytes that are read at a time
 CHUNK = 64 << 10  # bytes that DuckDB splits at a time, about
 LONGEST = 1 << 20  # bytes of a line without its newline
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 TOO_LONG = "too long"
 WITH_NUL = "NUL"
@@ -40,30 +41,38 @@ class Tally:
 
 
 def blocks(
-    read: Callable[[int], bytes], *, within: bool = False, tally: Tally | None = None
+    read: Callable[[int], bytes],
+    *,
+    within: bool = False,
+    script: Script = UTF_8,
+    tally: Tally | None = None,
 ) -> Iterator[bytes]:
-    """Whole lines, many at a time; the last gets its newline if it has none.
+    """Whole lines, many at a time, in UTF-8; the last gets its newline if it has none.
 
     ``within`` says that the bytes begin inside a line, which is left out.
     """
     rest, skipping = b"", within
     while piece := read(BLOCK):
-        if skipping:
-            _, newline, piece = piece.partition(b"\n")
-            if not newline:
-                continue
-            skipping = False
         data = rest + piece
-        end = data.rfind(b"\n") + 1
-        if end:
-            yield data[:end]
+        if skipping:
+            start = script.after_first_newline(data)
+            if not start:
+                rest = data[script.whole(len(data)) :]
+                continue
+            data, skipping = data[start:], False
+        end = script.after_last_newline(data)
+        lines = [script.utf8(data[:end])] if end else []
         rest = data[end:]
-        if len(rest) > LONGEST:  # already too long, however it goes on
-            rest, skipping = b"", True
+        # Already too long, however it goes on: no unit is shorter in UTF-8 than one byte.
+        if len(rest) > LONGEST * script.width:
+            rest, skipping = rest[script.whole(len(rest)) :], True
             if tally is not None:
                 tally.flaws[TOO_LONG] += 1
-    if rest:
-        yield rest + b"\n"
+        data = piece = b""  # the next ones may come in hours: nothing is held until then
+        if lines:
+            yield lines.pop()
+    if rest and not skipping:
+        yield script.utf8(rest) + b"\n"
 
 
 def chunks(block: bytes, tally: Tally | None = None) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from ameles.connectors.declarations import Declared
 from ameles.connectors.durable import SPAN
+from ameles.connectors.encodings import UTF_8, Script
 from ameles.connectors.file_identity import born
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
@@ -47,10 +48,18 @@ class Mark:
     first: bool = field(default=False, repr=False)  # of a position of version 1
 
     @classmethod
-    def of(cls, handle: int, name: str, offset: int, declared: Declared = None) -> Self:
+    def of(
+        cls,
+        handle: int,
+        name: str,
+        offset: int,
+        declared: Declared = None,
+        script: Script = UTF_8,
+    ) -> Self:
         """An open text file, taken up to here."""
         status = os.fstat(handle)
         head, tail, last = _edges(handle, offset)
+        whole = last.endswith(script.newline) and offset == script.whole(offset)
         return cls(
             name=name,
             device=status.st_dev,
@@ -59,7 +68,7 @@ class Mark:
             offset=offset,
             head=head,
             tail=tail,
-            within=last not in (b"", b"\n"),
+            within=offset > 0 and not whole,
             declared=declared,
         )
 
@@ -114,10 +123,10 @@ def _digest(part: bytes) -> str:
 
 
 def _edges(handle: int, offset: int) -> tuple[str, str, bytes]:
-    """The digests of a file's first and last bytes before a place, and the last of them."""
+    """The digests of a file's first and last bytes before a place, and these last bytes."""
     first = os.pread(handle, min(SPAN, offset), 0)
     last = first if offset <= SPAN else os.pread(handle, SPAN, offset - SPAN)
-    return _digest(first), _digest(last), last[-1:]
+    return _digest(first), _digest(last), last
 
 
 def to_json(kind: str, marks: Iterable[Mark]) -> str:
@@ -161,12 +170,13 @@ def _mark(file: dict[str, Any], *, first: bool) -> Mark:
     return mark
 
 
-def last_newline(handle: int, start: int, end: int) -> int:
+def last_newline(handle: int, start: int, end: int, script: Script = UTF_8) -> int:
     """Where the last whole line between two places of an open file ends; ``start`` if nowhere."""
+    end = script.whole(end)
     while end > start:
         block = max(start, end - SPAN)
-        found = os.pread(handle, end - block, block).rfind(b"\n")
-        if found >= 0:
-            return block + found + 1
+        found = script.after_last_newline(os.pread(handle, end - block, block))
+        if found:
+            return block + found
         end = block
     return start

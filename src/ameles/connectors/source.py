@@ -124,6 +124,7 @@ def open_source(
     for the owner of the data (``typed.given_name``).
     """
     # Here, because the files of this package that implement a source import this one.
+    from ameles.connectors.compressed_source import CompressedSource
     from ameles.connectors.csv_lines import CsvLines
     from ameles.connectors.json_lines import JsonLines
     from ameles.connectors.parquet import ParquetSource
@@ -131,20 +132,25 @@ def open_source(
 
     check_kinds(columns)
     source: Source
-    match None if is_compressed(text.rstrip("*.")) else kind_of(text):
-        case "csv" | "jsonl" as kind:
+    packed = is_compressed(text.rstrip("*."))
+    match kind_of(text):
+        case "csv" | "jsonl" as kind if not packed or is_compressed(text):
             dialects: dict[str, type[Dialect]] = {"csv": CsvLines, "jsonl": JsonLines}
             dialect = dialects[kind](columns, form, raw=raw)
-            source = TextSource(
-                text, base, dialect, declarations, take_last=take_last, rotated=rotated
-            )
-        case "parquet":
+            if packed:
+                source = CompressedSource(text, base, dialect, declarations)
+            else:
+                source = TextSource(
+                    text, base, dialect, declarations, take_last=take_last, rotated=rotated
+                )
+        case "parquet" if not packed:
             source = ParquetSource(text, base, columns, declarations, form, raw=raw)
         case _:
             raise PlanError(
                 f"The source {text!r} is of no kind that Ameles can read.",
                 why="the kind of a file is told by the ending of its name",
-                tip="a path or pattern that ends in .csv, .jsonl, .ndjson or .parquet",
+                tip="a path or pattern that ends in .csv, .jsonl, .ndjson or .parquet; the first "
+                "three also with .gz, .zst or .bz2 after it",
             )
     if not waiting and not find_files(text, base):
         raise PlanError(

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 import duckdb
 
 from ameles.connectors.csv_lines import CsvLines
+from ameles.connectors.encodings import UTF_8, script_of
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.json_lines import JsonLines
-from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, TOO_LONG, text
+from ameles.connectors.lines import blocks, text
 from ameles.connectors.source import Reading
 from ameles.connectors.text import Dialect, handed_over
 from ameles.core import codec
@@ -39,43 +41,37 @@ class StandardInput:
         self._descriptor = descriptor
 
     def pieces(self) -> Iterator[bytes]:
-        """Whole lines, as many as have come, until the input ends; a line without its newline
-        counts if the input ends with it."""
-        rest, skipping, first = b"", False, True
-        while piece := os.read(self._descriptor, PIECE):
-            if skipping:
-                _, newline, piece = piece.partition(b"\n")
-                if not newline:
-                    continue
-                skipping = False
-            data = rest + piece
-            end = data.rfind(b"\n") + 1
-            rest = data[end:]
-            if len(rest) > LONGEST:  # already too long, however it goes on
-                rest, skipping = b"", True
-                if self._dialect.tally is not None:
-                    self._dialect.tally.flaws[TOO_LONG] += 1
-            lines = [_unmarked(data[:end], first)] if end else []
-            data = piece = b""  # the next ones may come in hours: nothing is held until then
-            if lines:
-                yield lines.pop()
-                first = False
-        if rest:
-            yield _unmarked(rest, first) + b"\n"
+        """Whole lines in UTF-8, as many as have come, until the input ends; a line without its
+        newline counts if the input ends with it."""
+        head, first = b"", True
+        encoding = self._dialect.form.encoding
+        while encoding == "utf-16" and len(head) < 2:  # no line is shorter
+            piece = os.read(self._descriptor, PIECE)
+            if not piece:
+                break
+            head += piece
+            piece = b""
+        script = script_of(encoding, head, "standard input")
 
-    def reading(self, blocks: list[bytes]) -> Reading:
+        def read(size: int) -> bytes:
+            nonlocal head
+            piece, head = head or os.read(self._descriptor, min(size, PIECE)), b""
+            return piece
+
+        lines = blocks(read, script=script, tally=self._dialect.tally)
+        # No name holds them while the next are awaited, which may come in hours.
+        while held := list(islice(lines, 1)):
+            yield held.pop().removeprefix(UTF_8.mark if first else b"")
+            first = False
+
+    def reading(self, pieces: list[bytes]) -> Reading:
         """Some pieces, in order, to be counted together."""
-        kept = [block for block in blocks if block]
+        kept = [block for block in pieces if block]
         if not self._names and kept:
             line, _, kept[0] = kept[0].partition(b"\n")
             self._names = self._dialect.names(text(line).rstrip("\r"))
             self._dialect.check(self._names, "standard input")
         return _Blocks(self._dialect, self._names, [block for block in kept if block])
-
-
-def _unmarked(lines: bytes, first: bool) -> bytes:
-    """Without the byte order mark that may stand before all."""
-    return lines.removeprefix(BYTE_ORDER_MARK) if first else lines
 
 
 class _Blocks(Reading):

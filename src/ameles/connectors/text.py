@@ -15,9 +15,10 @@ import numpy as np
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.duck import quiet
 from ameles.connectors.durable import SPAN
+from ameles.connectors.encodings import Script, script_of
 from ameles.connectors.file_identity import Present, born, opened, present, vanished
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.lines import BYTE_ORDER_MARK, LONGEST, Tally, blocks, chunks, text
+from ameles.connectors.lines import LONGEST, Tally, blocks, chunks, text
 from ameles.connectors.marks import Mark, last_newline
 from ameles.connectors.rotated_copies import Supply, piece_of, unpacking
 from ameles.connectors.same_files import (
@@ -73,6 +74,16 @@ class Dialect(ABC):
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """What the beginning of a file says."""
+
+    names: tuple[str, ...]
+    body: int  # where its events begin
+    whole: bool  # the line that names its columns has its newline, or is too long
+    script: Script
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """Bytes of a file that are read now."""
 
@@ -82,6 +93,7 @@ class Segment:
     names: tuple[str, ...]
     within: bool  # it begins inside a line that was taken before
     end: int
+    script: Script
 
 
 class TextSource(Source):
@@ -105,7 +117,7 @@ class TextSource(Source):
         self.dialect = self._dialect = dialect
         self._take_last = take_last
         self._same = SameFiles(
-            "text", declarations, fits=Mark.fits, start=lambda handle: self._header(handle)[1]
+            "text", declarations, fits=Mark.fits, start=lambda handle: self._start(handle).body
         )
 
     def names(self) -> tuple[str, ...]:
@@ -118,11 +130,10 @@ class TextSource(Source):
         for file in files:
             try:
                 with opened(file) as handle:
-                    names, body = self._header(handle)
-                    whole = os.pread(handle, 1, max(0, body - 1)) == b"\n" or body > LONGEST
-                if whole or (body and self._take_last):  # else it is still to be written
-                    self._check(names, body, file.file.name)
-                    found.append(names)
+                    start = self._start(handle, file.file.name)
+                if start.whole or (start.body and self._take_last):  # else still to be written
+                    check_start(self._dialect, start, file.file.name)
+                    found.append(start.names)
             except (PlanError, SourceUnreadable) as problem:
                 problems.append(problem)
         if problems and len(problems) == len(files):
@@ -191,57 +202,38 @@ class TextSource(Source):
         if end <= start:
             return None
         with opened(file) as handle:
+            first = self._start(handle, file.file.name)
             if whole:
-                end = last_newline(handle, start, end)
+                end = last_newline(handle, first.script.whole(start), end, first.script)
             if end <= start:
                 return None
-            names, body = self._header(handle)
-            self._check(names, body, file.file.name)
-            if end <= body:
+            check_start(self._dialect, first, file.file.name)
+            if end <= first.body:
                 return None  # no event was taken: whatever becomes of the file, it is new
             name = known.name if known else file.file.name
-            mark = Mark.of(handle, name, end, declared)
-        if known is None:
-            return Segment(file, body, mark, names, within=False, end=end)
-        within = known.within and start > body
-        return Segment(file, max(start, body), mark, names, within=within, end=end)
+            mark = Mark.of(handle, name, end, declared, first.script)
+        within = known is not None and known.within and start > first.body
+        start = max(first.script.whole(start), first.body)
+        return Segment(file, start, mark, first.names, within, end, first.script)
 
     def _end_of(self, supply: Supply) -> Segment | None:
         """What to read of a copy."""
         content = supply.content
-        names, body = self._first_line(content.first)
-        self._check(names, body, content.file.file.name)
-        start = max(supply.start, body)
+        name = content.file.file.name
+        first = start_of(self._dialect, lambda size: content.first, name)
+        check_start(self._dialect, first, name)
+        start = max(supply.start, first.body)
         if content.lines <= start:
             return None
-        within = supply.within and supply.start > body
-        return Segment(content.file, start, content.whole, names, within=within, end=content.lines)
+        within = supply.within and supply.start > first.body
+        end = content.lines
+        return Segment(
+            content.file, start, content.whole, first.names, within, end, first.script
+        )
 
-    def _check(self, names: tuple[str, ...], body: int, name: str) -> None:
-        """Refuses a file that has not the plan's columns, or a first line without end."""
-        if self._dialect.header and body > LONGEST:
-            raise PlanError(
-                f"The first line of the file '{name}' is longer than 1 MiB.",
-                why="the first line of a CSV file names its columns",
-                tip=f"a first line such as {','.join(self._dialect.columns)}, and then a newline",
-            )
-        self._dialect.check(names, name)
-
-    def _header(self, handle: int) -> tuple[tuple[str, ...], int]:
-        """An open file's columns, and where its events begin."""
-        head = os.pread(handle, SPAN, 0)
-        if len(head) == SPAN and b"\n" not in head:
-            head = os.pread(handle, LONGEST + 1, 0)
-        return self._first_line(head[: head.find(b"\n") + 1] or head)
-
-    def _first_line(self, first: bytes) -> tuple[tuple[str, ...], int]:
-        """The columns that a first line names, and its length."""
-        mark = len(BYTE_ORDER_MARK) if first.startswith(BYTE_ORDER_MARK) else 0
-        if not self._dialect.header:
-            return self._dialect.names(""), mark
-        line = text(first[mark:]).rstrip("\r\n")
-        sound = line and len(first) <= LONGEST
-        return self._dialect.names(line) if sound else (), len(first)
+    def _start(self, handle: int, name: str = "") -> Start:
+        """What the first bytes of an open file say; they are read again with every segment."""
+        return start_of(self._dialect, lambda size: os.pread(handle, size, 0), name)
 
 
 class TextReading(Reading):
@@ -283,7 +275,7 @@ class TextReading(Reading):
                 continue
             with self._opened(segment) as handle:
                 read, tally = _up_to(handle, segment), self._dialect.tally
-                lines = blocks(read, within=segment.within, tally=tally)
+                lines = blocks(read, within=segment.within, script=segment.script, tally=tally)
                 yield from handed_over(duck, self._dialect, segment.names, lines)
                 if not segment.mark.fits(handle):
                     raise replaced(segment.file.file.name)
@@ -313,6 +305,36 @@ class TextReading(Reading):
                             return handle
             files = self._files()
         raise vanished(segment.file.file.name)
+
+
+def start_of(dialect: Dialect, head_of: Callable[[int], bytes], name: str) -> Start:
+    """What the first bytes of a file say; ``head_of`` gives so many of them."""
+    head = head_of(SPAN)
+    script = script_of(dialect.form.encoding, head, name)
+    mark = len(script.mark) if head.startswith(script.mark) else 0
+    if not dialect.header:
+        return Start(dialect.names(""), mark, True, script)
+    longest = LONGEST * script.width
+    end = script.after_first_newline(head)
+    if not end and len(head) == SPAN:
+        head = head_of(longest + script.width)
+        end = script.after_first_newline(head)
+    first = head[: end or len(head)]
+    line = text(script.utf8(first[mark:])).rstrip("\r\n")
+    names = dialect.names(line) if line and len(first) <= longest else ()
+    return Start(names, len(first), bool(end) or len(first) > longest, script)
+
+
+def check_start(dialect: Dialect, start: Start, name: str) -> None:
+    """Refuses a file that has not the plan's columns, or a first line without end."""
+    if dialect.header and start.body > LONGEST * start.script.width:
+        raise PlanError(
+            f"The first line of the file '{name}' is longer than 1 MiB.",
+            why="the first line of a CSV file names its columns",
+            tip=f"a first line such as {dialect.form.delimiter.join(dialect.columns)}, and then a "
+            "newline",
+        )
+    dialect.check(start.names, name)
 
 
 def handed_over(

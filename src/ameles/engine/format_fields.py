@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ameles.connectors.format import Format, kind_of
+from ameles.connectors.format import Encoding, Format, kind_of
 from ameles.connectors.time_format import check_time_format
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import Column, Section, problem
@@ -48,6 +48,7 @@ class FormatFields(Section):
     delimiter: str = ","
     quote: str = '"'
     decimal: Literal[".", ","] = "."
+    encoding: Encoding = "utf-8"
     header: Names | None = Field(default=None, min_length=1, max_length=_MOST_NAMES)
     strip: bool = False
 
@@ -83,6 +84,8 @@ class FormatFields(Section):
                 why="the source is told by its ending, or for standard input by format",
                 tip="leave it out",
             )
+        if kind == "parquet" and self.encoding != "utf-8":
+            raise problem("A Parquet file has an encoding of its own.", tip="leave encoding out")
         if self.delimiter == self.quote:
             raise problem("delimiter and quote are the same.", tip='delimiter = ";"')
         missing = [name for name in self.columns if name not in (self.header or self.columns)]
@@ -107,6 +110,7 @@ class FormatFields(Section):
             delimiter=self.delimiter,
             quote=self.quote,
             decimal=self.decimal,
+            encoding=self.encoding,
             header=self.header or (),
             strip=self.strip,
             rules=rules,

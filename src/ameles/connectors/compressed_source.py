@@ -1,0 +1,238 @@
+"""Compressed text files: whole files that never change, unpacked in blocks as they are read.
+
+A file counts once it is complete: it is unpacked to its end before any of its events is taken, so
+that one that is still being written waits, and one that is damaged is named.  It has no more to
+come, so its last line needs no newline.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+import duckdb
+
+from ameles.connectors.compressed import Damaged, Incomplete, unpacked
+from ameles.connectors.declarations import NOTHING, Declarations, Declared
+from ameles.connectors.file_identity import Present, Signature, present
+from ameles.connectors.lines import BLOCK, blocks
+from ameles.connectors.marks import Mark
+from ameles.connectors.same_files import SameFiles, opened, replaced, settled
+from ameles.connectors.source import Reading, Source, find_files
+from ameles.connectors.text import Dialect, Start, check_start, handed_over, start_of
+from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A complete file that is read now."""
+
+    file: Present
+    start: Start
+    mark: Mark
+    size: int  # of what it unpacks to
+
+
+class CompressedSource(Source):
+    """A compressed file or files; a new file brings new events."""
+
+    def __init__(
+        self,
+        pattern: str,
+        base: Path,
+        dialect: Dialect,
+        declarations: Declarations = NOTHING,
+    ) -> None:
+        self._pattern = pattern
+        self._base = base
+        self.dialect = self._dialect = dialect
+        self._same = SameFiles("compressed", declarations, fits=_fits)
+        self._sizes: dict[Signature, int | None] = {}
+
+    def names(self) -> tuple[str, ...]:
+        if not self._dialect.header:
+            return self._dialect.names("")
+        return settled(self._files, self._common_names)
+
+    def _common_names(self, files: list[Present]) -> tuple[str, ...]:
+        found, problems = [], []
+        for file in files:
+            try:
+                with opened(file) as handle:
+                    start = self._start(file, handle)
+                if start is not None and (start.whole or start.body):
+                    check_start(self._dialect, start, file.file.name)
+                    found.append(start.names)
+            except (PlanError, SourceUnreadable) as problem:
+                problems.append(problem)
+        if problems and len(problems) == len(files):
+            raise problems[0]
+        if not found:
+            return tuple(self._dialect.columns)
+        everywhere = set(found[0]).intersection(*found[1:])
+        return tuple(name for name in found[0] if name in everywhere)
+
+    def paths(self) -> tuple[str, ...]:
+        return ()
+
+    def ends(self) -> dict[str, int]:
+        """By what a file is and not by its name."""
+        return {_key(file): file.status.st_size for file in self._files()}
+
+    def reading(
+        self, position: str | None, ends: Mapping[str, int] | None = None
+    ) -> CompressedReading:
+        return settled(self._files, lambda files: self._reading(files, position, ends))
+
+    def _reading(
+        self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
+    ) -> CompressedReading:
+        matched = self._same.match(files, self._same.taken(position))
+        fresh, taken, problems = [], [], list(matched.problems)
+        for file, known in matched.files:
+            if known is not None:
+                taken.append(known)
+                continue
+            if ends is not None and ends.get(_key(file)) != file.status.st_size:
+                continue  # it came, or grew, since
+            try:
+                whole = self._whole(file, matched.declared(file, known))
+            except (PlanError, SourceUnreadable) as problem:
+                problems.append(problem)
+                continue
+            if whole is not None:
+                fresh.append(whole)
+                taken.append(whole.mark)
+        taken += matched.gone
+        position = self._same.position(taken)
+        return CompressedReading(self._dialect, fresh, position, tuple(problems))
+
+    def _whole(self, file: Present, declared: Declared) -> Whole | None:
+        """A file to be read; None if it is not complete."""
+        with opened(file) as handle:
+            size = self._size(file, handle)
+            start = None if size is None else self._start(file, handle)
+            if size is None or start is None:
+                return None
+            check_start(self._dialect, start, file.file.name)
+            mark = Mark.of(handle, file.file.name, file.status.st_size, declared)
+        return Whole(file, start, replace(mark, within=False), size)
+
+    def _files(self) -> list[Present]:
+        return present(find_files(self._pattern, self._base))
+
+    def _size(self, file: Present, handle: int) -> int | None:
+        """How much a file unpacks to; None if it is not complete."""
+        if file.signature not in self._sizes:
+            self._sizes[file.signature] = _unpacked_size(file, handle)
+        return self._sizes[file.signature]
+
+    def _start(self, file: Present, handle: int) -> Start | None:
+        """What the first bytes say; None if they are still to come."""
+        name, head = file.file.name, b""
+        with _contents(handle, name) as stream:
+
+            def head_of(size: int) -> bytes:
+                nonlocal head
+                head += stream.read(size - len(head))
+                return head
+
+            try:
+                return start_of(self._dialect, head_of, name)
+            except Incomplete:
+                return None
+            except Damaged:
+                pass
+        raise damaged(name)
+
+
+class CompressedReading(Reading):
+    """The files that were not there before."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        fresh: list[Whole],
+        position: str,
+        problems: tuple[AmelesError, ...] = (),
+    ) -> None:
+        self._dialect = dialect
+        self._problems = problems
+        self._fresh = fresh
+        self._position = position
+
+    @property
+    def size(self) -> int:
+        """How many bytes are unread, unpacked."""
+        return sum(whole.size for whole in self._fresh)
+
+    @property
+    def position(self) -> str:
+        """What to store with the rows' counts; the next reading begins there."""
+        return self._position
+
+    @property
+    def problems(self) -> tuple[AmelesError, ...]:
+        """Files that cannot be read now, each with its fix."""
+        return self._problems
+
+    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        for whole in self._fresh:
+            name = whole.file.file.name
+            with opened(whole.file) as handle, _contents(handle, name) as stream:
+                try:
+                    stream.read(whole.start.body)
+                    lines = blocks(
+                        stream.read, script=whole.start.script, tally=self._dialect.tally
+                    )
+                    yield from handed_over(duck, self._dialect, whole.start.names, lines)
+                    same = _fits(whole.mark, handle)
+                except (Incomplete, Damaged):
+                    same = False
+            if not same:
+                raise replaced(name)
+
+
+@contextmanager
+def _contents(handle: int, name: str) -> Iterator[BinaryIO]:
+    """What an open file unpacks to, from its start."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    with unpacked(os.fdopen(os.dup(handle), "rb"), name) as stream:
+        yield stream
+
+
+def _unpacked_size(file: Present, handle: int) -> int | None:
+    size = 0
+    with _contents(handle, file.file.name) as stream:
+        try:
+            while piece := stream.read(BLOCK):
+                size += len(piece)
+        except Incomplete:
+            return None
+        except Damaged:
+            size = -1
+    if size < 0:
+        raise damaged(file.file.name)
+    return size
+
+
+def _fits(mark: Mark, handle: int) -> bool:
+    """Whether an open file is the whole file that was taken."""
+    return os.fstat(handle).st_size == mark.offset and mark.fits(handle)
+
+
+def _key(file: Present) -> str:
+    return f"{file.status.st_dev}:{file.status.st_ino}"
+
+
+def damaged(name: str) -> SourceUnreadable:
+    """The error for a file that does not hold what its ending says."""
+    return SourceUnreadable(
+        f"The file '{name}' cannot be unpacked.",
+        why="it is damaged, or it is not what its ending says; nothing of it was counted",
+        tip="the file made anew, and moved to its place when it is complete",
+    )
