@@ -11,7 +11,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from itertools import count
@@ -84,8 +84,19 @@ class View:
 class Site:
     """A plan with every measure, and what it publishes for some lines."""
 
-    def __init__(self, folder: Path, unit: str, late: str = "next", *, weighed: bool = False):
+    def __init__(
+        self,
+        folder: Path,
+        unit: str,
+        late: str = "next",
+        *,
+        weighed: bool = False,
+        keys: str = "",
+        written: Callable[[bytes], bytes] = lambda line: line + b"\n",
+    ):
+        """``keys`` are more of those of [stream], and ``written`` puts a line into the file."""
         self.folder, self.unit, self.weighed = folder, unit, weighed
+        self.written = written
         self.late = late
         names = [n for n in RELEASES if unit != "event" or n not in ONCE]
         self.names = [n for n in names if not weighed or n in WEIGHED]
@@ -103,7 +114,7 @@ class Site:
         self.text = (
             f'[stream]\nname = "s"\nsource = "events.csv"\ntime = "at"\ncolumns = {{ {kinds} }}\n'
             f"{'weight = ' + chr(34) + 'n' + chr(34) if weighed else ''}\n"
-            f'start = "2026-03-27"\nevery = "1d"\nzone = "Europe/Rome"\nhorizon = {HORIZON}\n'
+            f'{keys}start = "2026-03-27"\nevery = "1d"\nzone = "Europe/Rome"\nhorizon = {HORIZON}\n'
             f'late = "{late}"\n[privacy]\npopulation = "people"\n{UNITS[unit]}\nepsilon = 1\n'
             f'{releases}[store]\nurl = "s.db"\n[[sink]]\nstdout = "csv"\n'
             '[[sink]]\ncsv = "out.csv"\n[[sink]]\njsonl = "out.jsonl"\n'
@@ -127,7 +138,7 @@ class Site:
             for lines, until in ((first, FIRST_CUT), (second, SECOND_CUT)):
                 header = [] if file.exists() else [self.header.encode()]
                 with file.open("ab") as opened:
-                    opened.writelines(line + b"\n" for line in [*header, *lines])
+                    opened.writelines(self.written(line) for line in [*header, *lines])
                 code, out, err = command("run", str(folder / "plan.toml"), "--until", until)
                 exits.append(code)
                 talk.append(err.replace(str(folder), ""))
