@@ -35,7 +35,8 @@ def three_lines(lines: tuple[str, ...]) -> list[str]:
 
 
 def _records(lines: tuple[str, ...], most: int) -> list[str]:
-    found, place = [], 0
+    found: list[str] = []
+    place = 0
     while place < len(lines):
         end = place
         if lines[place] == '"':

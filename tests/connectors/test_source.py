@@ -17,7 +17,7 @@ def test_a_source_without_a_file_is_refused(text: str, tmp_path: Path) -> None:
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("text", ["a.txt", "-", "kafka://host/topic", "a.csv.gz", "folder/*"])
+@pytest.mark.parametrize("text", ["a.txt", "-", "kafka://host/topic", "a.csv.xz", "folder/*"])
 def test_a_source_of_no_known_kind_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="no kind that Ameles can read"):
         open_source(text, {"a": "text"}, tmp_path)

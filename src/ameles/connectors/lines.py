@@ -58,6 +58,7 @@ def blocks(
             start = script.after_first_newline(data)
             if not start:
                 rest = data[script.whole(len(data)) :]
+                data = piece = b""
                 continue
             data, skipping = data[start:], False
         end = script.after_last_newline(data)
