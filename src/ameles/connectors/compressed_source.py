@@ -18,10 +18,10 @@ import duckdb
 
 from ameles.connectors.compressed import Damaged, Incomplete, unpacked
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
-from ameles.connectors.file_identity import Present, Signature, present
+from ameles.connectors.file_identity import Present, Signature, opened, present
 from ameles.connectors.lines import BLOCK, blocks
 from ameles.connectors.marks import Mark
-from ameles.connectors.same_files import SameFiles, opened, replaced, settled
+from ameles.connectors.same_files import SameFiles, replaced, settled
 from ameles.connectors.source import Reading, Source, find_files
 from ameles.connectors.text import Dialect, Start, check_start, handed_over, start_of
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
@@ -91,7 +91,7 @@ class CompressedSource(Source):
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
     ) -> CompressedReading:
-        matched = self._same.match(files, self._same.taken(position))
+        matched = self._same.match(files, position)
         fresh, taken, problems = [], [], list(matched.problems)
         for file, known in matched.files:
             if known is not None:

@@ -227,9 +227,7 @@ class TextSource(Source):
             return None
         within = supply.within and supply.start > first.body
         end = content.lines
-        return Segment(
-            content.file, start, content.whole, first.names, within, end, first.script
-        )
+        return Segment(content.file, start, content.whole, first.names, within, end, first.script)
 
     def _start(self, handle: int, name: str = "") -> Start:
         """What the first bytes of an open file say; they are read again with every segment."""

@@ -104,6 +104,12 @@ class StreamSection(FormatFields):
                     f"{key} names the column '{column}', which must be declared as {kind}.",
                     tip=f'columns = {{ {column} = "{kind}", ... }}',
                 )
+        if self.rotated and self.encoding.startswith("utf-16"):
+            raise problem(
+                "rotated does not go with UTF-16.",
+                why="copies are compared with their log byte by byte, and so are their newlines",
+                tip="logs in UTF-8",
+            )
         return self
 
     @property

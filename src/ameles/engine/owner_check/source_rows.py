@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from ameles.connectors.compressed_source import CompressedSource
 from ameles.connectors.lines import Tally
 from ameles.connectors.source import Reading, Source
 from ameles.connectors.standard_input import StandardInput
@@ -36,7 +37,7 @@ class FileRows:
     @property
     def held(self) -> bool:
         """Blocks of lines are small and slow to parse; Parquet is neither."""
-        return isinstance(self._source, TextSource)
+        return isinstance(self._source, TextSource | CompressedSource)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -45,7 +46,7 @@ class FileRows:
 
     def scans(self, duck: duckdb.DuckDBPyConnection, *, first: bool) -> Iterator[str]:
         """Relations, one after the other; lines are counted the first time."""
-        if isinstance(self._source, TextSource):
+        if isinstance(self._source, TextSource | CompressedSource):
             self._source.dialect.tally = self.tally if first else None
         return self._reading.scans(duck)
 
