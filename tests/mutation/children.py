@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import signal
 import time
@@ -27,6 +28,7 @@ _LOADED = (
     *("sqlite3", "multiprocessing", "concurrent.futures", "unittest.mock", "fractions", "decimal"),
 )
 HUNG = 1 << 16  # instead of an exit code
+PATIENCE = 3600.0  # seconds after which one that waits for something hangs, on any machine
 
 
 def preload() -> None:
@@ -38,16 +40,24 @@ def preload() -> None:
 
 @dataclass
 class Child:
-    """A process that runs tests, and until when it may."""
+    """A process that runs tests, and how long it may."""
 
     process: int
-    until: float
+    since: float
+    seconds: float
     done: Callable[[int], Any]
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it has used up its time: its own, since others may be using the machine."""
+        waited = time.monotonic() - self.since
+        return waited > self.seconds and (_used(self.process) > self.seconds or waited > PATIENCE)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a child does, how many seconds it may take, and what is done with its exit code."""
+    """What a child does, how many seconds of its own it may take, and what is done with its exit
+    code."""
 
     work: Callable[[], int]
     seconds: float
@@ -61,8 +71,8 @@ def in_parallel(tasks: deque[Task], count: int) -> None:
         while tasks or running:
             while tasks and len(running) < count:
                 task = tasks.popleft()
-                until = time.monotonic() + task.seconds
-                running.append(Child(_forked(task.work), until, task.done))
+                begun = time.monotonic()
+                running.append(Child(_forked(task.work), begun, task.seconds, task.done))
             for child in list(running):
                 code = _ended(child)
                 if code is not None:
@@ -80,11 +90,21 @@ def _ended(child: Child) -> int | None:
     if process:
         _kill(child.process)  # what it may have started and left
         return os.waitstatus_to_exitcode(status)
-    if time.monotonic() < child.until:
+    if not child.hangs:
         return None
     _kill(child.process)
     os.waitpid(child.process, 0)
     return HUNG
+
+
+def _used(process: int) -> float:
+    """Seconds of the processor that a process and the children that it has waited for have used."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return math.inf  # without /proc only the clock is left
+    ticks = sum(int(field) for field in status.rpartition(")")[2].split()[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _kill(group: int) -> None:
