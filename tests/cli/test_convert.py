@@ -16,7 +16,7 @@ from tests.cli.conftest import Program
 COLUMNS = "at=timestamp,who=text,n=number"
 GERMAN = (
     *("--columns", COLUMNS, "--delimiter", ";", "--decimal", ","),
-    *("--time-format", "%d.%m.%Y", "--zone", "Europe/Berlin"),
+    *("--time-format", "%d.%m.%Y", "--encoding", "latin-1", "--zone", "Europe/Berlin"),
 )
 SOUND = 'at,who,n\n2026-01-01T10:00:00Z,"ada\nlovelace",1.5\n2026-01-02,"a ""b"", c",\n'
 BROKEN = SOUND + '2026-01-03,"open,3\n2026-01-04,x,4,\n2026-01-05,secret-canary,many\n'
@@ -50,7 +50,7 @@ def test_records_with_newlines_become_rows(folder: Path, ameles: Program) -> Non
 
 
 def test_other_formats(folder: Path, ameles: Program) -> None:
-    text = 'at;who;n\n22.01.2020;"Jos\u00e9\nx";3,5\n'.encode()
+    text = 'at;who;n\n22.01.2020;"Jos\u00e9\nx";3,5\n'.encode("latin-1")
     (folder / "a.csv.gz").write_bytes(gzip.compress(text))
     assert ameles("convert", "a.csv.gz", "a.parquet", *GERMAN).code == 0
     assert content(folder / "a.parquet") == [("21 23:00", "Jos\u00e9\nx", 3.5)]
@@ -130,6 +130,7 @@ def test_the_plan_says_columns_and_format(folder: Path, ameles: Program) -> None
         (("twice.csv", "a.parquet"), "has more than one column 'who'"),
         (("empty.csv", "a.parquet"), "has no column 'at'"),
         (("a.csv", "a.parquet", "--delimiter", "ab"), "delimiter"),
+        (("a.csv", "a.parquet", "--encoding", "klingon"), "encoding"),
         (("bad.csv.gz", "a.parquet"), "cannot be unpacked"),
     ],
 )

@@ -86,7 +86,7 @@ def convert(
             delimiter=delimiter,
             quote=quote,
             decimal=decimal,
-            encoding=None if encoding == "utf-8" else encoding,
+            encoding=encoding,
             time_format=time_format or None,
             header=header.split(",") if header else None,
         )
