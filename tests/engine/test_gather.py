@@ -223,5 +223,5 @@ def test_a_parquet_file_that_changes_while_it_passes_is_refused(
         (tmp_path / "one.parquet").write_bytes((tmp_path / "two.parquet").read_bytes())
 
     monkeypatch.setattr(Bounding, "let_go", swapped)
-    with pytest.raises(StoreRefused, match="was changed"):
+    with pytest.raises(StoreRefused, match="was replaced or cut"):
         world.run(8)
