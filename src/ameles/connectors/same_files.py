@@ -302,7 +302,7 @@ class _Matching:
         some = {id(mark): mark for mark in self._inodes.get(file.status.st_ino, ())}
         some |= {id(mark): mark for mark in self._named(file)}
         some |= {key: mark for key, mark in self._left.items() if mark.first}
-        return [mark for key, mark in some.items() if key in self._left]
+        return [mark for key, mark in some.items() if key in self._left and mark.offset]
 
     def _in_question(
         self, place: int, mark: Mark, birth: int | None, handle: int, *, fits: bool
@@ -334,7 +334,7 @@ class _Matching:
         return [
             replace(mark, first=False) if mark.first else mark
             for mark in self._left.values()
-            if (mark.device, mark.inode) not in inodes or mark.name not in names
+            if mark.offset and ((mark.device, mark.inode) not in inodes or mark.name not in names)
         ]
 
 

@@ -163,16 +163,18 @@ class TextSource(Source):
             end = file.status.st_size
             if ends is not None:
                 end = min(end, ends.get(_key(file.status), 0))
-            declared, segment = matched.declared(file, known), None
+            mark, declared = known, matched.declared(file, known)
             try:
                 segment = self._segment(file, known, end, declared, whole=whole)
+                if segment is not None:
+                    segments.append(segment)
+                    mark = segment.mark
+                elif known is None:
+                    mark = seen(file)
             except (PlanError, SourceUnreadable) as problem:
                 problems.append(problem)
-            if segment is not None:
-                segments.append(segment)
-                taken.append(segment.mark)
-            elif known is not None:
-                taken.append(known)
+            if mark is not None:
+                taken.append(mark)
         for supply in matched.supplies:
             segment = self._end_of(supply)
             if segment is not None:
@@ -209,7 +211,7 @@ class TextSource(Source):
                 return None
             check_start(self._dialect, first, file.file.name)
             if end <= first.body:
-                return None  # no event was taken: whatever becomes of the file, it is new
+                return None  # no event is taken: whatever becomes of the file, it is new
             name = known.name if known else file.file.name
             mark = Mark.of(handle, name, end, declared, first.script)
         within = known is not None and known.within and start > first.body
@@ -282,8 +284,8 @@ class TextReading(Reading):
         """The end of a file, from its copy."""
         name = segment.file.file.name
         with self._opened(segment) as handle, unpacking(handle, name) as stream:
-            read = piece_of(stream, segment.start, segment.end)
-            lines = blocks(read, within=segment.within)
+            read, tally = piece_of(stream, segment.start, segment.end), self._dialect.tally
+            lines = blocks(read, within=segment.within, script=segment.script, tally=tally)
             yield from handed_over(duck, self._dialect, segment.names, lines)
 
     @contextlib.contextmanager
@@ -333,6 +335,12 @@ def check_start(dialect: Dialect, start: Start, name: str) -> None:
             "newline",
         )
     dialect.check(start.names, name)
+
+
+def seen(file: Present) -> Mark:
+    """The mark of a file of which nothing was taken: by it the file is known when it is renamed."""
+    with opened(file) as handle:
+        return Mark.of(handle, file.file.name, 0)
 
 
 def handed_over(
