@@ -9,6 +9,7 @@ import math
 import re
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -59,12 +60,12 @@ def test_every_picture_is_shown_and_has_its_table(script: ModuleType) -> None:
     assert all(file.stat().st_size < 100_000 for file in (DOCS / "pictures").iterdir())
 
 
-def settled(table: Table, longest: int) -> list[str]:
+def settled(table: Table, longest: int) -> list[list[str]]:
     """The rows that are the same at every run, up to a length of the stream."""
     rows = [row for row in table.rows if "measured" not in row]
     if "x" in table.heads:
         rows = [row for row in rows if float(row[3]) <= longest]
-    return Table(table.heads, rows).text().splitlines()
+    return [line.split(",") for line in Table(table.heads, rows).text().splitlines()]
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -72,7 +73,12 @@ def test_what_is_not_measured_comes_out_the_same(script: ModuleType, name: str) 
     compute, _ = script.PICTURES[name]
     longest = 1 << 10
     made = settled(compute(2, longest), longest)
-    assert made == settled(Table.read(DOCS / "pictures" / f"{name}.csv"), longest)
+    shown = settled(Table.read(DOCS / "pictures" / f"{name}.csv"), longest)
+    assert [len(line) for line in made] == [len(line) for line in shown]
+    for cell, other in zip(chain(*made), chain(*shown), strict=True):
+        # What was searched for in floats, such as the rates of buffers, ends a little elsewhere on
+        # a processor that adds in another order.
+        assert cell == other or float(cell) == pytest.approx(float(other), rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["horizon", "epsilon", "gaussian"])
