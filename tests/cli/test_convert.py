@@ -66,6 +66,21 @@ def test_a_broken_record_stops_it_and_nothing_is_left(folder: Path, ameles: Prog
     assert [file.name for file in folder.iterdir()] == ["a.csv"]
 
 
+def test_who_skips_them_off_a_terminal_hears_that_there_may_be_some(
+    folder: Path, ameles: Program
+) -> None:
+    heard = set()
+    for text in (SOUND, BROKEN):
+        (folder / "a.csv").write_text(text)
+        (folder / "a.parquet").unlink(missing_ok=True)
+        given = ("convert", "a.csv", "a.parquet", "--columns", COLUMNS, "--skip-broken")
+        ended = ameles(*given)
+        assert (ended.code, ended.out) == (0, "")
+        heard.add(ended.err)
+    assert len(heard) == 1
+    assert "Broken records were left out, if there were any" in heard.pop()
+
+
 def test_the_owner_is_told_every_one(folder: Path, ameles: Program) -> None:
     (folder / "a.csv").write_text(BROKEN)
     given = ("convert", "a.csv", "a.parquet", "--columns", COLUMNS)
@@ -115,6 +130,23 @@ def test_the_plan_says_columns_and_format(folder: Path, ameles: Program) -> None
     (folder / "a.csv").write_text('n;extra;who;at\n1;x;"a\nb";2026-01-02\n')
     assert ameles("convert", "a.csv", "a.parquet").code == 0
     assert content(folder / "a.parquet") == [("01 23:00", "a\nb", 1.0)]
+    # what the command says wins over the plan, as for a plan whose source is Parquet by now
+    (folder / "ameles.toml").write_text(
+        plan.replace("a.csv", "a.parquet").replace('delimiter = ";"\n', "")
+    )
+    assert ameles("convert", "a.csv", "b.parquet").code == 2
+    assert ameles("convert", "a.csv", "b.parquet", "--delimiter", ";", "--zone", "UTC").code == 0
+    assert content(folder / "b.parquet") == [("02 00:00", "a\nb", 1.0)]
+    kept = (
+        "--plan",
+        "ameles.toml",
+        "--delimiter",
+        ";",
+        "--columns",
+        "at=timestamp, who=text,n=text",
+    )
+    assert ameles("convert", "a.csv", "c.parquet", *kept).code == 0
+    assert content(folder / "c.parquet") == [("01 23:00", "a\nb", "1")]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from ameles.engine.format_fields import FormatFields
 from ameles.engine.plan import read_plan
 from ameles.engine.problems import BadPlan, problems_of
 
+# What a plan says of how its source is written; which one it is, this command is told.
+_FORMAT = sorted(FormatFields.model_fields.keys() - {"source", "format"})
 NAMED = 20  # broken records that a terminal shows
 
 
@@ -31,33 +33,41 @@ class BrokenRecords(AmelesError):
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(help="A CSV file.", metavar="FILE", readable=False)],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="A CSV file; also .csv.gz, .csv.zst, .csv.bz2.", metavar="FILE", readable=False
+        ),
+    ],
     target: Annotated[
         Path, typer.Argument(help="The Parquet file to write.", metavar="OUT", readable=False)
     ],
     plan: Annotated[
         Path | None,
-        typer.Option(help="The plan that says the columns, their kinds and the format."),
+        typer.Option(
+            help="The plan that says the columns, their kinds and the format; what is "
+            "said here wins.  [default: ameles.toml, without --columns]"
+        ),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
-            help="The columns to keep, without a plan: at=timestamp,who=text.", metavar="COLUMNS"
+            help="The columns to keep, with their kinds: at=timestamp,who=text.", metavar="COLUMNS"
         ),
     ] = None,
-    delimiter: Annotated[str, typer.Option(help="What separates fields.")] = ",",
-    quote: Annotated[str, typer.Option(help="What encloses them; '' for nothing.")] = '"',
-    decimal: Annotated[str, typer.Option(help="What separates decimals: . or ,")] = ".",
+    delimiter: Annotated[str | None, typer.Option(help="What separates fields.")] = None,
+    quote: Annotated[str | None, typer.Option(help="What encloses them; '' for nothing.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="What separates decimals: . or ,")] = None,
     encoding: Annotated[
-        str, typer.Option(help="utf-8, utf-16, latin-1 or windows-1252.")
-    ] = "utf-8",
+        str | None, typer.Option(help="utf-8, utf-16, latin-1 or windows-1252.")
+    ] = None,
     time_format: Annotated[
         list[str] | None, typer.Option(help="How times are written, such as %d.%m.%Y.")
     ] = None,
     header: Annotated[
         str | None, typer.Option(help="The names of all columns, for a file without: at,who.")
     ] = None,
-    zone: Annotated[str, typer.Option(help="The zone of times without an offset.")] = "UTC",
+    zone: Annotated[str | None, typer.Option(help="The zone of times without an offset.")] = None,
     skip_broken: Annotated[
         bool, typer.Option("--skip-broken", help="Leave broken records out instead of stopping.")
     ] = False,
@@ -75,30 +85,30 @@ def convert(
             why="what a file is, is told by the ending of its name",
             tip="ameles convert visits.csv visits.parquet",
         )
-    if columns is None:
-        checked = read_plan(plan or DEFAULT)
-        stream: FormatFields = checked.stream
-        form, zone = checked.form, checked.stream.zone
-    else:
-        stream = _declared(
-            source=source.name,
-            columns=dict(part.partition("=")[::2] for part in columns.split(",")),
-            delimiter=delimiter,
-            quote=quote,
-            decimal=decimal,
-            encoding=encoding,
-            time_format=time_format or None,
-            header=header.split(",") if header else None,
-        )
-        form = stream.form(CURRENT)
-    kinds = dict(stream.columns)
+    planned: dict[str, Any] = {}
+    if columns is None or plan is not None:
+        stream = read_plan(plan or DEFAULT).stream
+        planned = {name: getattr(stream, name) for name in _FORMAT}
+        zone = zone or stream.zone
+    said = _declared(
+        planned,
+        source=source.name,
+        columns=None if columns is None else _kinds(columns),
+        delimiter=delimiter,
+        quote=quote,
+        decimal=decimal,
+        encoding=encoding,
+        time_format=time_format or None,
+        header=header.split(",") if header else None,
+    )
+    kinds, form = dict(said.columns), said.form(CURRENT)
     shown = secret_to is not None or sys.stdout.isatty()
     with (
         secret_output(secret_to) if shown else nullcontext() as out,
         reading_progress("converting") as tell,
     ):
         named = _Named(out, most=None if secret_to else NAMED)
-        converting = Converting(source, form, kinds, zone, named.hear, tell)
+        converting = Converting(source, form, kinds, zone or "UTC", named.hear, tell)
         found = converting.to(target, skip_broken=skip_broken)
         named.end(found)
     if found.broken and not skip_broken:
@@ -114,13 +124,24 @@ def convert(
         "CSV is written.",
         err=True,
     )
+    if skip_broken and not shown:
+        typer.echo(
+            "Broken records were left out, if there were any: --secret-to FILE names them.",
+            err=True,
+        )
 
 
-def _declared(**given: Any) -> FormatFields:
-    """The columns and the format that the command line says, checked like a plan's."""
+def _kinds(columns: str) -> dict[str, str]:
+    """Columns with their kinds, as they stand on the command line."""
+    pairs = [part.partition("=") for part in columns.split(",")]
+    return {name.strip(): kind.strip() for name, _, kind in pairs}
+
+
+def _declared(planned: dict[str, Any], **given: Any) -> FormatFields:
+    """The columns and the format that the plan and the command line say, checked like a plan's."""
     asked = {name: value for name, value in given.items() if value is not None}
     try:
-        return FormatFields.model_validate(asked)
+        return FormatFields.model_validate({**planned, **asked})
     except ValidationError as failure:
         raise BadPlan(problems_of(failure, "", FormatFields.model_fields)) from None
 
