@@ -452,9 +452,9 @@ def test_files_that_are_renamed_while_they_are_listed_are_listed_again(
     here = Following(tmp_path, "log.csv*")
     here.read()
     append(live, b"y,1\n")
-    find, times = source_module.find_files, []
+    find, times = source_module.list_names, []
 
-    def amid(text: str, base: Path) -> tuple[Found, ...]:
+    def amid(text: str, base: Path) -> list[Found]:
         found = find(text, base)
         times.append(len(found))
         if len(times) == 1:
@@ -462,6 +462,6 @@ def test_files_that_are_renamed_while_they_are_listed_are_listed_again(
             write(tmp_path, "log.csv", b"new,1\n")
         return found
 
-    monkeypatch.setattr("ameles.connectors.text.find_files", amid)
+    monkeypatch.setattr("ameles.connectors.text.list_names", amid)
     assert here.read() == [("new", 1), ("y", 1)]
     assert len(times) > 1

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from ameles.connectors import lines
 from ameles.connectors.duck import connect
-from ameles.connectors.source import Found, Source, open_source
+from ameles.connectors.source import Source, open_source
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable, StoreRefused
+from tests.connectors.following import locked
 from tests.connectors.reading import rows, rows_of
 
 COLUMNS = {"name": "text", "n": "integer"}
@@ -172,17 +173,14 @@ def test_a_position_of_something_else_is_refused(tmp_path: Path) -> None:
             source(tmp_path).reading(other)
 
 
-def test_a_file_that_cannot_be_opened_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(HEADER)
     here = source(tmp_path)
-    folder = (Found("a.csv", tmp_path),)  # it is there, and cannot be opened
-    monkeypatch.setattr("ameles.connectors.text.find_files", lambda text, base: folder)
-    with pytest.raises(SourceUnreadable, match=r"'a.csv' cannot be read") as caught:
-        here.names()
+    with locked(tmp_path / "a.csv"):
+        with pytest.raises(SourceUnreadable, match=r"'a.csv' cannot be read") as caught:
+            here.names()
+        (problem,) = here.reading(None).problems
     assert caught.value.exit_code == 1
-    (problem,) = here.reading(None).problems
     assert "'a.csv' cannot be read" in str(problem)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -85,7 +86,7 @@ class Present:
 
 
 def present(files: Iterable[Found]) -> list[Present]:
-    """The files behind some names: links to one file are one.
+    """The files behind some names: links to one file are one, and folders are none.
 
     A name that vanished since it was listed is left out: its file is found under its new one.
     """
@@ -93,8 +94,13 @@ def present(files: Iterable[Found]) -> list[Present]:
     for file in files:
         with suppress(OSError):
             status = os.stat(file.path)
-            known = found.setdefault((status.st_dev, status.st_ino), Present([], status))
-            known.links.append(file)
+            if not stat.S_ISREG(status.st_mode):
+                continue
+            key = status.st_dev, status.st_ino
+            if key in found:
+                found[key].links.append(file)
+            else:
+                found[key] = Present([file], status)
     return list(found.values())
 
 

@@ -101,7 +101,7 @@ class SameFiles:
         before = self._compared.get((mark.device, mark.inode))
         if before is None or before[0] is not mark or before[1] != file.signature:
             return False
-        return mark.name in file.names
+        return any(link.name == mark.name for link in file.links)
 
     def compared(self, file: Present, mark: Mark) -> None:
         """Remembers that a file fits its mark."""
@@ -191,12 +191,16 @@ class _Matching:
         for place, file in enumerate(self._files):
             inode = file.status.st_ino
             some = self._inodes.get(inode, [])
+            for mark in some:
+                if self._known.unchanged(file, mark):
+                    del self._left[id(mark)]
+                    self._found[place] = mark
+                    break
+            if place in self._found:
+                continue
             named = self._named(file)
             some = some + [mark for mark in named if mark.first and mark.inode != inode]
-            quick = next((mark for mark in some if self._known.unchanged(file, mark)), None)
-            if quick is not None:
-                self._give(place, quick)
-            elif some:
+            if some:
                 with self._left_out(place):
                     claims += self._claims(place, some)
         for _, place, mark in sorted(claims, key=lambda claim: claim[:2]):
@@ -239,12 +243,10 @@ class _Matching:
         """This file is that of this mark."""
         file = self._files[place]
         del self._left[id(mark)]
-        if not self._known.unchanged(file, mark):
-            if mark.name not in file.names:
-                self._rotated.add(_family(mark.name))
-            mark = self._brought_up(place, mark, declared)
-            self._known.compared(file, mark)
-        self._found[place] = mark
+        if mark.name not in file.names:
+            self._rotated.add(_family(mark.name))
+        self._found[place] = mark = self._brought_up(place, mark, declared)
+        self._known.compared(file, mark)
 
     def _brought_up(self, place: int, mark: Mark, declared: Declared) -> Mark:
         """The mark with what its file is called and known by now."""

@@ -90,11 +90,15 @@ class Found:
 
 def find_files(text: str, base: Path) -> tuple[Found, ...]:
     """The files that a path or a pattern names now, by name."""
+    return tuple(file for file in list_names(text, base) if os.path.isfile(file.path))
+
+
+def list_names(text: str, base: Path) -> list[Found]:
+    """What a path or a pattern names now, by name: some of it may be folders, or not be there."""
     names = [text]
     if glob.has_magic(text) and not (base / text).is_file():
         names = sorted(glob.glob(text, root_dir=base, recursive=True))
-    files = (_found(name, base) for name in names)
-    return tuple(file for file in files if os.path.isfile(file.path))
+    return [_found(name, base) for name in names]
 
 
 @lru_cache(maxsize=1 << 16)

@@ -27,7 +27,7 @@ from ameles.connectors.same_files import (
     replaced,
     settled,
 )
-from ameles.connectors.source import Reading, Source, find_files
+from ameles.connectors.source import Reading, Source, list_names
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.measures.fields import literal
 
@@ -185,11 +185,11 @@ class TextSource(Source):
 
     def _files(self) -> list[Present]:
         """Those of the source, and the copies of those that were rotated."""
-        rest = {file.name: file for file in find_files(self._pattern, self._base)}
+        rest = {file.name: file for file in list_names(self._pattern, self._base)}
         if not self._rotated:
             return present(rest.values())
         copies = {
-            file.name: file for pattern in self._rotated for file in find_files(pattern, self._base)
+            file.name: file for pattern in self._rotated for file in list_names(pattern, self._base)
         }
         files = present((copies | rest).values())
         for file in files:
