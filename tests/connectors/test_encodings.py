@@ -19,7 +19,6 @@ from ameles.connectors.format import Encoding, Format
 from ameles.connectors.lines import LONGEST, blocks, chunks, text
 from ameles.connectors.source import Source, open_source
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.exceptions import PlanError
 from tests.connectors.reading import rows, rows_of
 
 COLUMNS = {"région": "text", "n": "integer"}
@@ -110,16 +109,17 @@ def test_a_last_line_that_is_taken_ends_its_event(tmp_path: Path) -> None:
         (tmp_path / "a.csv").unlink()
 
 
-def test_utf_16_needs_its_mark_or_its_order(tmp_path: Path) -> None:
+def test_utf_16_without_a_mark_is_little_endian_and_not_refused(tmp_path: Path) -> None:
+    """A refusal would tell that the file has something in it."""
     source = source_of(tmp_path, "utf-16", TEXT.encode("utf-16-le"))
-    with pytest.raises(PlanError, match=r"'a\.csv' has no byte order mark") as caught:
-        source.names()
-    assert "utf-16-le" in caught.value.tip
-    with pytest.raises(PlanError, match="'standard input' has no byte order mark"):
-        from_pipe("utf-16", TEXT.encode("utf-16-be"), 1)
+    marked = source_of(tmp_path, "utf-16", b"\xff\xfe" + TEXT.encode("utf-16-le"))
+    assert source.names() == marked.names()
+    little = TEXT.encode("utf-16-le")
+    piped = b"".join(from_pipe("utf-16", little, 1))
+    assert piped == b"".join(from_pipe("utf-16-le", little, 1))
     assert from_pipe("utf-16", b"", 1) == []
-    for little in (b"", b"\xff", b"\xff\xfe"):  # still to be written
-        assert source_of(tmp_path, "utf-16", little).names() == tuple(COLUMNS)
+    for start in (b"", b"\xff", b"\xff\xfe"):  # still to be written
+        assert source_of(tmp_path, "utf-16", start).names() == tuple(COLUMNS)
 
 
 def decoded(data: bytes, script: Script) -> list[str]:

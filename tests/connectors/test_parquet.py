@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from ameles.connectors.declarations import Declarations
+from ameles.connectors.format import DEFAULT, Format
+from ameles.connectors.lines import LONGEST
 from ameles.connectors.source import Source, open_source
 from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused
+from ameles.core.rules import FIRST
 from tests.connectors.reading import rows, rows_of
 
 COLUMNS = {"at": "timestamp", "n": "integer", "name": "text"}
@@ -183,3 +187,24 @@ def test_a_position_of_version_1_goes_on(folder: Parquets) -> None:
         folder.read()
     (folder.folder / "b.parquet").rename(folder.folder / "a.parquet")
     assert folder.read() == 0
+
+
+def test_a_text_is_as_long_as_a_line_may_be(tmp_path: Path) -> None:
+    with closing(duckdb.connect()) as duck:
+        for size in (LONGEST, LONGEST + 1):
+            duck.execute(f"COPY (SELECT repeat('x', {size}) AS who) TO '{tmp_path}/{size}.parquet'")
+    columns = {"who": "text"}
+    (short,) = rows(open_source(f"{LONGEST}.parquet", columns, tmp_path), columns)
+    assert short == ("x" * LONGEST,)
+    older = Format(rules=FIRST)
+    for form, found in ((DEFAULT, None), (older, "x" * (LONGEST + 1))):
+        source = open_source(f"{LONGEST + 1}.parquet", columns, tmp_path, form=form)
+        assert rows(source, columns) == [(found,)]
+
+
+def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "who=mallory").mkdir()
+    with closing(duckdb.connect()) as duck:
+        duck.execute(f"COPY (SELECT 'ada' AS who) TO '{tmp_path}/who=mallory/a.parquet'")
+    columns = {"who": "text"}
+    assert rows(open_source("who=mallory/*.parquet", columns, tmp_path), columns) == [("ada",)]

@@ -96,6 +96,7 @@ def test_ids_whose_characters_are_broken_are_not_one_user(tmp_path: Path) -> Non
         ),
         (["7::FLOAT", "16777215", "16777216"], ["7", "16777215", None]),
         (["7.00::DECIMAL(10, 2)", "7.50"], ["7", None]),
+        (["encode('\u00e9')", "'\\xC3'::BLOB", "'\\xC3\\xA9'::BLOB"], ["\u00e9", None, "\u00e9"]),
         (["'7'", "''", "'z\ufffd'", "NULL"], ["7", None, None, None]),
         (
             ["'6f1cba5e-0f2f-4b2f-9d39-3c0a0f6a2a11'::UUID"],
@@ -112,13 +113,25 @@ def test_an_id_in_parquet(values: list[str], found: list[str | None], tmp_path: 
     assert ids_of_parquet(tmp_path, INTEGER, *values) == whole
 
 
-@pytest.mark.parametrize(
-    "value", ["true", "DATE '2026-01-01'", "now()", "[7]", "{'id': 7}", "TIME '10:00'"]
+NO_IDS = (
+    "true",
+    "DATE '2026-01-01'",
+    "now()",
+    "[7]",
+    "['a']",
+    "[7.5]",
+    "{'id': 7}",
+    "TIME '10:00'",
 )
+
+
+@pytest.mark.parametrize("value", NO_IDS)
 @pytest.mark.parametrize("kind", [TEXT, INTEGER])
 def test_a_type_that_has_no_ids_is_refused(value: str, kind: str, tmp_path: Path) -> None:
+    ids_of_parquet(tmp_path, "text", value)  # makes the file
+    source = open_source("a.parquet", {"n": "integer", "who": kind}, tmp_path)
     with pytest.raises(PlanError, match="cannot tell users apart"):
-        ids_of_parquet(tmp_path, kind, value)
+        source.names()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +150,12 @@ def test_a_type_that_has_no_ids_is_refused(value: str, kind: str, tmp_path: Path
         ("-" + "9" * 300, -HEAVIEST),
         ("1e+17", HEAVIEST),
         ("-1e30", -HEAVIEST),
-        ("1e3", None),
+        ("1e3", 1000),
+        ("1E+05", 100_000),
+        ("1.5e3", 1500),
+        ("1.5e0", None),
+        ("1e-3", None),
+        ("1e999", None),
         ("3.5", None),
         ("inf", None),
         ("nan", None),

@@ -40,6 +40,18 @@ CHANGES: dict[str, tuple[Change, str, str]] = {
         "stream.columns",
         "differ only in capital letters",
     ),
+    "last lines that are cut, with users": (
+        lambda text: text.replace(
+            'unit = "event"', 'unit = "user"\nuser = "who"\nmax_per_step = 1\nmax_steps = 1'
+        ).replace("[privacy]", 'last_line = "take"\n[privacy]'),
+        "stream.last_line",
+        'It is "take", which goes neither with users nor with a weight.',
+    ),
+    "last lines that are cut, with a weight": (
+        swapped("[privacy]", 'last_line = "take"\nweight = "age"\n[privacy]'),
+        "stream.last_line",
+        'It is "take", which goes neither with users nor with a weight.',
+    ),
     "users by a number": (
         swapped(
             'unit = "event"', 'unit = "user"\nuser = "amount"\nmax_per_step = 1\nmax_steps = 1'

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ameles.engine.launch_checks import launch_problems
 from ameles.engine.plan import check_plan
 from ameles.engine.problems import BadPlan
 from tests.engine.documents import good
@@ -56,6 +57,39 @@ def test_not_under_a_name_that_sql_takes_for_the_same() -> None:
     document["stream"]["columns"]["N"] = "integer"
     with pytest.raises(BadPlan, match="weight, and nothing else"):
         check_plan(document)
+
+
+def test_a_weight_in_capitals_is_the_same_column() -> None:
+    with pytest.raises(BadPlan, match="weight, and nothing else"):
+        check_plan(weighted(COUNT | {"where": "n >= 1000"}, weight="N"))
+
+
+@pytest.mark.parametrize(
+    ("weight", "other", "refused"),
+    [
+        ("c.n", "c", True),  # the text of the object has the weight in it
+        ("c.d.n", "c.d", True),
+        ("c.d.n", "c", True),
+        ("w\\x", "w\\\\x", True),  # a backslash by itself, and one that is escaped
+        ("c.n", "c.m", False),
+        ("c.n", "cn", False),
+        ("c\\.n", "c", False),  # a key with a dot
+    ],
+)
+def test_nor_inside_another_column_of_json(weight: str, other: str, refused: bool) -> None:
+    quoted = '"' + other.replace('"', '""') + '"'
+    releases: list[dict[str, Any]] = [
+        COUNT | {"where": f"contains({quoted}, '1000')"},
+        COUNT | {"by": {other: ["1000"]}},
+    ]
+    for release in releases:
+        document = weighted(release, weight=weight, source="events.jsonl")
+        document["stream"]["columns"][other] = "text"
+        plan = check_plan(document)
+        found = [p for p in launch_problems(plan) if "has the weight" in p.what]
+        assert bool(found) == refused
+        document["stream"]["source"] = "events.csv"  # where a name is a name
+        assert not [p for p in launch_problems(check_plan(document)) if "has the" in p.what]
 
 
 def test_other_columns_and_texts_that_look_like_it() -> None:

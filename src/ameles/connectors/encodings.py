@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ameles.core.exceptions import PlanError
-
 _MARKS = {"utf-8": b"\xef\xbb\xbf", "utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
 _CODECS = {"latin-1": "latin-1", "windows-1252": "cp1252"}
 
@@ -61,19 +59,14 @@ class Script:
 UTF_8 = Script("utf-8", mark=_MARKS["utf-8"])
 
 
-def script_of(encoding: str, head: bytes = b"", file: str = "") -> Script:
+def script_of(encoding: str, head: bytes = b"") -> Script:
     """The script of a file whose first bytes are ``head``: these say which of two UTF-16 it is."""
     if encoding == "utf-8":
         return UTF_8
     if encoding == "utf-16":
-        found = [name for name, mark in _MARKS.items() if len(mark) == 2 and head[:2] == mark]
-        if not found and len(head) > 1:
-            raise PlanError(
-                f"The file '{file}' has no byte order mark.",
-                why="without it, nothing says which byte of UTF-16 comes first",
-                tip='encoding = "utf-16-le", or "utf-16-be"',
-            )
-        encoding = found[0] if found else "utf-16-le"  # or it is still to be written
+        # Without a mark it is little-endian, as Windows writes it: to refuse a file for its first
+        # bytes would tell that it has some.
+        encoding = "utf-16-be" if head[:2] == _MARKS["utf-16-be"] else "utf-16-le"
     if encoding in _MARKS:
         return Script(encoding, "\n".encode(encoding), _MARKS[encoding])
     return Script(_CODECS[encoding])

@@ -14,6 +14,7 @@ from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
 from ameles.connectors.file_identity import Present, opened, present, readable
 from ameles.connectors.format import DEFAULT, Format
+from ameles.connectors.lines import LONGEST
 from ameles.connectors.marks import Mark
 from ameles.connectors.parquet_types import check_type
 from ameles.connectors.same_files import SameFiles, replaced, settled
@@ -21,7 +22,7 @@ from ameles.connectors.source import Found, Reading, Source, find_files
 from ameles.connectors.typed import IDS, Typed, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
-from ameles.core.rules import SCHEMA
+from ameles.core.rules import LONG_TEXTS, SCHEMA
 from ameles.measures.fields import identifier, literal
 
 _MEMORY = 256 << 20  # to look into a footer
@@ -135,6 +136,9 @@ class ParquetSource(Source):
         columns = []
         for name, kind in self._columns.items():
             given, held, written = identifier(name), types[name], identifier(name)
+            if held == "VARCHAR" and self._form.rules >= LONG_TEXTS:
+                # as long as a line of text may be; longer ones could take all memory
+                given = f"CASE WHEN strlen({given}) <= {LONGEST} THEN {given} END"
             if kind in IDS.values() and not (kind == IDS["integer"] and held in WHOLE_TYPES):
                 given, held = parquet_id(given, held, files[0].name, name), "VARCHAR"
             columns.append(Typed(name, kind, given, held, written))

@@ -51,7 +51,7 @@ class StandardInput:
                 break
             head += piece
             piece = b""
-        script = script_of(encoding, head, "standard input")
+        script = script_of(encoding, head)
 
         def read(size: int) -> bytes:
             nonlocal head

@@ -310,7 +310,7 @@ class TextReading(Reading):
 def start_of(dialect: Dialect, head_of: Callable[[int], bytes], name: str) -> Start:
     """What the first bytes of a file say; ``head_of`` gives so many of them."""
     head = head_of(SPAN)
-    script = script_of(dialect.form.encoding, head, name)
+    script = script_of(dialect.form.encoding, head)
     mark = len(script.mark) if head.startswith(script.mark) else 0
     if not dialect.header:
         return Start(dialect.names(""), mark, True, script)

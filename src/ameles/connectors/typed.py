@@ -41,7 +41,6 @@ WEIGHT = "weight"
 HEAVIEST = 1 << 40
 
 _WHOLE = "'[ \\t]*[+-]?[0-9]+(\\.0*)?[ \\t]*'"
-_EXPONENTS = 1 << 53  # from here on, a float is an integer however it is written
 _FRACTIONAL = ("FLOAT", "DOUBLE", "DECIMAL")
 _TIMES = ("TIMESTAMP", "DATE")
 _WALL_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
@@ -199,8 +198,9 @@ def _clamped(column: Typed, given: str, value: str, form: Format) -> str:
     large = f"WHEN {near} > {HEAVIEST} THEN {HEAVIEST} WHEN {near} < -{HEAVIEST} THEN -{HEAVIEST}"
     whole = _whole(column, given, value, form)
     if not _direct(column):
-        # Programs write large floats with an exponent: 1e+17.
-        whole = f"({whole} OR (isfinite({near}) AND abs({near}) >= {_EXPONENTS}))"
+        # Programs write round numbers with an exponent: after 99999, some write 1e+05.
+        whole = f"({whole} OR (isfinite({near}) AND {near} = trunc({near})))"
+        value = f"TRY_CAST({near} AS BIGINT)"
     elif column.type_name.startswith(_FRACTIONAL):
         whole = f"isfinite({near}) AND {whole}"
     return f"CASE WHEN {whole} THEN CASE {large} ELSE {value} END END"

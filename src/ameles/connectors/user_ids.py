@@ -14,7 +14,7 @@ from ameles.core.exceptions import PlanError
 # Below these a float is one integer; the first one that is several is this one itself.
 _EXACT = {"FLOAT": 1 << 24, "DOUBLE": 1 << 53}
 _REPLACED = 0xFFFD  # what a broken character is read as
-_TEXTS = ("VARCHAR", "UUID", "ENUM", "BLOB")
+_TEXTS = ("VARCHAR", "UUID")
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 WHOLE_TYPES = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS)}
 
@@ -39,12 +39,17 @@ def json_id(kind: str, text: str) -> str:
 
 def parquet_id(given: str, type_name: str, file: str, column: str) -> str:
     """SQL: the id in a value of a Parquet column; refuses a type that has no ids."""
-    if type_name in WHOLE_TYPES or type_name.startswith(_TEXTS):
+    several = type_name.endswith("]")  # a list of such values
+    if type_name in WHOLE_TYPES or type_name in _TEXTS:
         return f"TRY_CAST({given} AS VARCHAR)"
+    if type_name.startswith("ENUM(") and not several:
+        return f"TRY_CAST({given} AS VARCHAR)"
+    if type_name == "BLOB":  # bytes that a program did not call text
+        return f"TRY(decode({given}))"
     if type_name in _EXACT:
         exact = f"{given} = trunc({given}) AND abs({given}) < {_EXACT[type_name]}"
         return f"CASE WHEN {exact} THEN CAST(TRY_CAST({given} AS BIGINT) AS VARCHAR) END"
-    if type_name.startswith("DECIMAL"):
+    if type_name.startswith("DECIMAL(") and not several:
         whole = f"{given} = trunc({given})"
         return f"CASE WHEN {whole} THEN CAST(TRY_CAST({given} AS HUGEINT) AS VARCHAR) END"
     raise PlanError(

@@ -20,6 +20,7 @@ from ameles.engine.apart import check_apart
 from ameles.engine.condition_sql import MEMORY
 from ameles.engine.plan import Plan
 from ameles.engine.problems import BadPlan, Problem
+from ameles.engine.weight_column import weight_inside
 
 # With this probability there is no promise at all: to publish one person in a hundred as they are
 # would keep it.
@@ -70,6 +71,15 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
         connect(zone=stream.zone, memory=MEMORY).close()
     except PlanError as refusal:  # one that Python has and DuckDB, which reads times, does not
         yield Problem("stream.zone", refusal.what, "it reads the times of events", refusal.tip)
+    if stream.last_line == "take" and (user is not None or stream.weight is not None):
+        yield Problem(
+            "stream.last_line",
+            'It is "take", which goes neither with users nor with a weight.',
+            why="a line that is cut short has another user or another weight in it: one user would "
+            "count as several",
+            tip='last_line = "wait"',
+        )
+    yield from weight_inside(stream, plan.releases)
     found = list(_not_apart(plan))
     yield from found
     if not found:

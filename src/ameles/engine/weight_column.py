@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ameles.connectors.format import kind_of
+from ameles.connectors.json_lines import keys
 from ameles.core.exceptions import PlanError
 from ameles.engine.condition import used_columns
 from ameles.engine.problems import Problem
@@ -34,6 +36,24 @@ def weight_elsewhere(stream: StreamSection, releases: Sequence[Measure]) -> Iter
                     why=_WHY,
                     tip=f"{key} without '{stream.weight[:64]}', or a source with a line for each "
                     "event and no weight",
+                )
+
+
+def weight_inside(stream: StreamSection, releases: Sequence[Measure]) -> Iterator[Problem]:
+    """Columns of JSON that a plan uses and that have the weight in them, or are the weight."""
+    kind = stream.format if stream.source == "-" else kind_of(stream.source)
+    if stream.weight is None or kind != "jsonl":
+        return
+    weight = keys(stream.weight)
+    for release in releases:
+        for key, name in _used(stream, release):
+            path = keys(name)
+            if name != stream.weight and path == weight[: len(path)]:
+                yield Problem(
+                    f"release '{release.name}'.{key}",
+                    f"The column '{name[:64]}' has the weight '{stream.weight[:64]}' in it.",
+                    why=_WHY,
+                    tip=f"{key} without '{name[:64]}'",
                 )
 
 

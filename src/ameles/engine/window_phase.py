@@ -87,10 +87,10 @@ def check_window(transaction: Transaction, plan: Plan) -> str | None:
         if window is not None or population.window is not None:
             raise _other_length(population, plan)
         return None
+    if Duration.read(population.window).microseconds != window.microseconds:
+        raise _other_length(population, plan)
     here, there = phase_of(plan.clock, window), _phase(transaction, population)
     if there is not None and there != here:
-        if Duration.read(population.window).microseconds != window.microseconds:
-            raise _other_length(population, plan)
         raise _other_phase(population, there, plan)
     return str(here)
 
