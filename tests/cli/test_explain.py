@@ -58,6 +58,9 @@ def test_json_is_for_programs(ameles: Program) -> None:
     assert found["entry"]["paid"] == {"currency": "pure", "epsilon": "1/10"}
     assert found["releases"][0]["step"] == 98
     assert found["recipe"]["recipe"] == found["releases"][0]["mechanism"] == "SiblingsCounter"
+    simple = json.loads(ameles("explain", "visits", "98", "--json").out)
+    assert simple["recipe"]["recipe"] == "SimpleTwoCounter"
+    assert simple["guarantee"]["intrusions"] == "none", "the visits themselves lie in a file"
 
 
 @pytest.mark.usefixtures("site")
@@ -75,6 +78,14 @@ def test_what_is_not_there_exits_with_2(
     ended = ameles("explain", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_step_past_the_horizon_is_told_what_there_is(ameles: Program) -> None:
+    assert ameles("run", "--until", "2025-10-01").code == 0
+    assert "try: ameles run" in ameles("explain", "visits", "183").err
+    assert ameles("run", "--until", "2025-10-03").code == 0
+    assert "try: ameles explain visits 2\n" in ameles("explain", "visits", "183").err
 
 
 @pytest.mark.usefixtures("fresh")

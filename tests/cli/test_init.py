@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +17,11 @@ from ameles.connectors.source import find_files
 from ameles.engine.plan import read_plan, read_plan_text
 from ameles.simulate import season, write_parquet
 from tests.cli.conftest import Program
+
+if TYPE_CHECKING or sys.version_info < (3, 14):
+    from backports import zstd
+else:
+    from compression import zstd
 
 HEADER = 'when,who,where it was,"a ""quoted"", name",n\n'
 GIVEN = {
@@ -152,6 +159,14 @@ def test_nothing_is_overwritten(ameles: Program) -> None:
     assert Path("ameles.toml").read_text(encoding="utf-8") == "mine"
 
 
+def test_a_file_that_is_not_there_is_told_first(ameles: Program) -> None:
+    Path("ameles.toml").write_text("mine", encoding="utf-8")
+    ended = ameles("init", "missing.csv", *options())
+    assert ended.code == 2
+    assert "There is no file 'missing.csv'." in ended.err
+    assert "already" not in ended.err
+
+
 @pytest.mark.parametrize("source", ["missing.csv", ".", "ameles.txt"])
 def test_a_source_that_is_none(ameles: Program, source: str) -> None:
     Path("ameles.txt").touch()
@@ -205,6 +220,97 @@ def test_any_column_name_makes_a_plan() -> None:
     plan = read_plan_text(plan_text("x.csv", "x", answers, ['"', "\\"], others=("a\x7fb", strange)))
     assert plan.stream.time == strange
     assert plan.releases[0].keys == ('"', "\\")
+
+
+def hints(text: str) -> list[str]:
+    """The keys that a plan has behind a comment sign, as lines."""
+    return [line[2:] for line in text.splitlines() if line.startswith("# ") and " = " in line]
+
+
+class TestHints:
+    """What else a plan can say stands in it, behind a comment sign, and is right as it stands."""
+
+    def test_each_can_be_taken_as_it_is(self, ameles: Program, folder: Path) -> None:
+        given = options(user="", by="", keys=None, max_per_step=None, max_steps=None)
+        assert ameles("init", "guests.csv", *given).code == 0
+        text = (folder / "ameles.toml").read_text(encoding="utf-8")
+        lines = hints(text)
+        assert [line.split(" = ")[0] for line in lines] == [
+            *("time_format", "decimal", "encoding", "zone", "weight")
+        ]
+        for line in lines:
+            changed = text.replace(f"# {line}", line)
+            if line.startswith("weight"):
+                changed = changed.replace('when = "timestamp"', 'when = "timestamp", n = "integer"')
+            plan = read_plan_text(changed)
+            value = tomllib.loads(line)
+            assert plan.to_json() != read_plan_text(text).to_json(), value
+
+    def test_what_a_plan_cannot_have_is_not_hinted_at(self, ameles: Program, folder: Path) -> None:
+        assert ameles("init", "guests.csv", *options()).code == 0
+        text = (folder / "ameles.toml").read_text(encoding="utf-8")
+        assert "weight" not in text, "it goes with single events alone"
+        write_parquet(folder / "visits.parquet", season(days=2, visitors=5))
+        changed = options(time="reported_at", user="device", by="region")
+        assert ameles("init", "visits.parquet", "-o", "p.toml", *changed).code == 0
+        text = (folder / "p.toml").read_text(encoding="utf-8")
+        assert [line.split(" = ")[0] for line in hints(text)] == ["time_format", "zone"]
+
+    def test_an_encoding_that_is_given_is_written(self, ameles: Program, folder: Path) -> None:
+        (folder / "wide.csv").write_text("when,who,where it was\n", encoding="utf-16")
+        ended = ameles("init", "wide.csv", *options())
+        assert ended.code == 2
+        assert "is in UTF-16" in ended.err
+        assert 'try: --encoding utf-16, which the plan says as encoding = "utf-16"' in ended.err
+        ended = ameles("init", "wide.csv", "--encoding", "utf-16", *options())
+        assert ended.code == 0, ended.err
+        assert "Columns: when, who, where it was" in ended.err
+        assert written()["stream"]["encoding"] == "utf-16"
+        assert "would refuse" not in ameles("plan").err
+        ended = ameles("init", "wide.csv", "-o", "b.toml", "--encoding", "morse", *options())
+        assert ended.code == 2
+        assert "try: one of utf-8, utf-16, " in ended.err
+
+
+def packed(ending: str, text: str, encoding: str = "utf-8") -> bytes:
+    whole = text.encode(encoding)
+    if ending == ".gz":
+        return gzip.compress(whole)
+    return bz2.compress(whole) if ending == ".bz2" else zstd.compress(whole)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".zst"])
+class TestCompressed:
+    def test_the_names_are_of_what_is_inside(
+        self, ameles: Program, folder: Path, ending: str
+    ) -> None:
+        (folder / f"old.csv{ending}").write_bytes(packed(ending, HEADER))
+        ended = ameles("init", f"old.csv{ending}", *options())
+        assert ended.code == 0, ended.err
+        assert ended.err.startswith("Columns: when, who, where it was, ")
+        assert written()["stream"]["source"] == f"old.csv{ending}"
+        assert "would refuse" not in ameles("plan").err
+
+    def test_an_event_is_not_shown(self, ameles: Program, folder: Path, ending: str) -> None:
+        bare = packed(ending, "2026-01-01,canary,north\n")
+        (folder / f"bare.csv{ending}").write_bytes(bare)
+        ended = ameles("init", f"bare.csv{ending}", *options())
+        assert ended.code == 2
+        assert "canary" not in ended.err
+        assert "looks like an event" in ended.err
+
+    def test_a_name_without_its_ending(self, ameles: Program, folder: Path, ending: str) -> None:
+        (folder / "old.csv").write_bytes(packed(ending, HEADER))
+        assert f"try: mv 'old.csv' 'old.csv{ending}'" in ameles("init", "old.csv", *options()).err
+
+    def test_a_folder_of_them(self, ameles: Program, folder: Path, ending: str) -> None:
+        (folder / "logs").mkdir()
+        (folder / "logs" / f"1.csv{ending}").write_bytes(packed(ending, HEADER))
+        assert f"try: ameles init 'logs/*.csv{ending}'" in ameles("init", "logs", *options()).err
+
+    def test_utf_16_inside(self, ameles: Program, folder: Path, ending: str) -> None:
+        (folder / f"w.csv{ending}").write_bytes(packed(ending, HEADER, "utf-16"))
+        assert "is in UTF-16" in ameles("init", f"w.csv{ending}", *options()).err
 
 
 CANARY = "canary"

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from importlib import metadata
 
 import pytest
 
+from ameles.cli.ledger import rate_of
+from ameles.core.guarantee import EVENT, Neighbours
+from ameles.core.loss import Pure
+from ameles.ledger import Ledger
+from ameles.ledger.report import report
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from tests.cli.conftest import Program, TypeIn
 from tests.cli.test_run import change
 
@@ -34,7 +41,8 @@ def test_a_renewal_is_kept_and_the_lifetime_sum_goes_on(ameles: Program) -> None
     assert "epsilon 1 spent in its life, epsilon 0.5 left of epsilon 1.5." in ended.out
     assert "by epsilon 0.5: a second season" in ended.out
     assert "Added epsilon 0.5" in ended.err
-    assert "at this rate the cap lasts until" in ended.err
+    assert "In the last 30 days epsilon 1 was spent.\n" in ended.err
+    assert "at this rate" not in ended.err, "a launch is no rate"
     found = json.loads(ameles("ledger", "--json").out)
     assert found["cap"] == {"currency": "pure", "epsilon": "3/2"}
     assert [one["why"] for one in found["renewals"]] == ["a second season"]
@@ -99,8 +107,30 @@ class TestRenewalsAreConfirmed:
 def test_a_small_spend_of_a_large_cap_is_told(ameles: Program) -> None:
     change("epsilon = 1.0", "epsilon = 0.01\ncap = 1000")
     assert ameles("run", "--until", "2025-10-02").code == 0
-    said = ameles("ledger").err
-    assert "epsilon 0.01 was spent; at this rate the cap lasts beyond the year 9999." in said
+    assert "In the last 30 days epsilon 0.01 was spent.\n" in ameles("ledger").err
+
+
+def test_a_rate_is_told_after_thirty_days() -> None:
+    first = datetime(2026, 3, 1, tzinfo=UTC)
+    clock = [first]
+    book = Ledger(
+        "visitors",
+        cap=Pure(1000),
+        unit=EVENT,
+        neighbours=Neighbours.ADD_REMOVE,
+        clock=lambda: clock[0],
+    )
+    book.start(SimpleTwoCounter(epsilon=1), on="flu", why="weekly report")
+    clock[0] += timedelta(days=10)
+    book.start(SimpleTwoCounter(epsilon=10), on="colds", why="weekly report")
+    early, late = (report(book, now=first + timedelta(days=days)) for days in (29, 30))
+    assert rate_of(early) == "In the last 30 days epsilon 11 was spent."
+    lasts = "2034-05-15"  # 989 at a third a day
+    said = f"In the last 30 days epsilon 10 was spent; at this rate the cap lasts until {lasts}."
+    assert rate_of(late) == said
+    clock[0] += timedelta(days=40)
+    book.start(SimpleTwoCounter(epsilon="1/1000"), on="x", why="y")
+    assert rate_of(report(book, now=clock[0])).endswith("lasts beyond the year 9999.")
 
 
 @pytest.mark.usefixtures("site")

@@ -31,6 +31,19 @@ def test_it_promises_in_words_and_forecasts_without_reading(fresh: Path, ameles:
 
 
 @pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("delta", ["", "\ndelta = 1e-6"])
+@pytest.mark.parametrize(("epsilon", "warned"), [("5", False), ("6", True), ("1000", True)])
+def test_a_loss_that_hides_nobody_is_a_warning(
+    ameles: Program, epsilon: str, delta: str, warned: bool
+) -> None:
+    change("epsilon = 1.0", f"epsilon = {epsilon}{delta}")
+    said = ameles("plan").out
+    assert "100% sure" not in said
+    assert ("Warning: at this epsilon the noise hides nobody" in said) == warned
+    assert ("can become at most 99% sure (epsilon 5)" in said) == (not warned and not delta)
+
+
+@pytest.mark.usefixtures("fresh")
 def test_json_has_recipes_that_can_be_started(ameles: Program) -> None:
     ended = ameles("plan", "ameles.toml", "--json")
     assert ended.err == ""

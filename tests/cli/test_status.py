@@ -44,6 +44,19 @@ def test_a_stream_at_its_end(site: Path, ameles: Program) -> None:
     assert shown["next_release"] is None
 
 
+@pytest.mark.usefixtures("fresh")
+def test_a_release_that_is_overdue_is_said_to_be(ameles: Program) -> None:
+    assert ameles("run", "--until", "2025-10-11").code == 0
+    assert "next        due since 2025-10-12 00:00 UTC\n" in ameles("status").out
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_release_to_come_is_told_with_its_time(ameles: Program) -> None:
+    change('start = "2025-10-01"', 'start = "2125-10-01"')
+    assert ameles("run").code == 0
+    assert "next        2125-10-02 00:00 UTC\n" in ameles("status").out
+
+
 def test_lag_is_in_steps_that_are_due(fresh: Path, ameles: Program) -> None:
     change("horizon = 182", 'horizon = 182\ngrace = "6h"')
     assert ameles("run", "--until", "2025-10-11").code == 0

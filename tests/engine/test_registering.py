@@ -34,6 +34,8 @@ def test_a_launched_stream(tmp_path: Path) -> None:
     assert (told["start"], told["end"]) == ("2025-12-31T23:00:00Z", "2026-01-08T23:00:00Z")
     assert told["late_data"] == "drop"
     assert told["intrusions"] == ["none"], "the events themselves lie in a file"
+    promised = {entry["guarantee"]["intrusions"] for entry in found["entries"]}
+    assert promised == {"none"}, "its counter could stand them, the stream does not"
     assert found["implementation"]["version"] == "9.9"
     assert found["exported"] == "2026-03-01T00:00:00Z"
     assert not found["implementation"]["noise"].startswith("of a test")

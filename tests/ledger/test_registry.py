@@ -90,7 +90,12 @@ def test_the_numbers_are_exact_and_their_decimals_never_understate() -> None:
     loss = record["privacy_loss"]
     assert loss_from_dict(loss["cumulative"]["exact"]) == ledger.spent == Pure("13/30")
     assert loss_from_dict(loss["left"]["exact"]) == Pure("17/30")
-    assert loss_from_dict(record["burn_rate"]["per_day"]["exact"]) == Pure("13/300")
+    assert loss_from_dict(record["burn_rate"]["spent"]["exact"]) == Pure("13/30")
+    assert record["burn_rate"]["per_day"] is None, "a launch is no rate"
+    later = registry(ledger, implementation="0.1.0", now=MARCH + timedelta(days=10))
+    assert later["burn_rate"]["per_day"] is None
+    later = registry(ledger, implementation="0.1.0", now=MARCH + timedelta(days=30))
+    assert loss_from_dict(later["burn_rate"]["per_day"]["exact"]) == Pure(0)
     total = sum(Fraction(entry["paid"]["exact"]["epsilon"]) for entry in record["entries"])
     assert total == Fraction(13, 30)
     for each in (loss["cumulative"], loss["left"], *(e["paid"] for e in record["entries"])):

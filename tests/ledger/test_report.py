@@ -61,37 +61,59 @@ def test_the_edges_of_the_window() -> None:
 def test_renewals_raise_the_cap_and_the_lifetime_sum_stays() -> None:
     clock = Days()
     ledger = ledger_with(clock, Pure(1))
-    ledger.start(costing(1), on="x", why="y")
-    used = report(ledger, now=MARCH)
+    ledger.start(costing("1/2"), on="x", why="y")
+    clock.now += 30 * DAY
+    ledger.start(costing("1/2"), on="x", why="y")
+    used = report(ledger, now=clock.now)
     assert used.retired
     assert used.used_up is None
-    ledger.renew(Pure("1/2"), why="consent")
-    ledger.renew(Pure("1/2"), why="consent")
-    found = report(ledger, now=MARCH)
-    assert (found.cap, found.renewed, found.spent) == (Pure(2), Pure(1), Pure(1))
-    assert found.used_up == MARCH + 30 * DAY
+    ledger.renew(Pure("1/4"), why="consent")
+    ledger.renew(Pure("1/4"), why="consent")
+    found = report(ledger, now=clock.now)
+    assert (found.cap, found.renewed, found.spent) == (Pure("3/2"), Pure("1/2"), Pure(1))
+    assert found.used_up == clock.now + 30 * DAY
     assert not found.retired
+
+
+def test_there_is_no_rate_before_the_first_entry_is_as_old_as_the_window() -> None:
+    clock = Days()
+    ledger = ledger_with(clock, Pure(1))
+    assert report(ledger, now=MARCH).per_day is None
+    ledger.start(costing("1/4"), on="x", why="y")
+    clock.now += 10 * DAY
+    ledger.start(costing("1/4"), on="x", why="y")
+    early = report(ledger, now=MARCH + 30 * DAY - timedelta(microseconds=1))
+    assert (early.recent, early.per_day, early.used_up) == (Pure("1/2"), None, None)
+    found = report(ledger, now=MARCH + 30 * DAY)
+    assert (found.recent, found.per_day) == (Pure("1/4"), Pure("1/120"))
+    assert found.used_up == MARCH + 90 * DAY
 
 
 def test_the_first_amount_that_ends_is_the_end() -> None:
     clock = Days()
     ledger = ledger_with(clock, Approx(1, "1e-6"))
+    ledger.start(costing("1/10"), on="x", why="y")
+    clock.now = later = MARCH + DAY
     ledger.start(
         Promise(promise(Approx("1/10", "5e-7"), intrusions=Intrusions.EVERY)), on="x", why="y"
     )
-    assert report(ledger, now=MARCH, window=DAY).used_up == MARCH + DAY
+    assert report(ledger, now=later, window=DAY).used_up == later + DAY
     # without delta, pure losses still fit
     ledger.start(
         Promise(promise(Approx("1/10", "5e-7"), intrusions=Intrusions.EVERY)), on="x", why="y"
     )
-    assert not report(ledger, now=MARCH, window=DAY).retired
+    assert not report(ledger, now=later, window=DAY).retired
 
 
 def test_an_end_beyond_all_calendars_is_none() -> None:
     clock = Days()
     ledger = ledger_with(clock, Pure(1000))
     ledger.start(costing("1e-9"), on="x", why="y")
-    assert report(ledger, now=MARCH).used_up is None
+    clock.now += 30 * DAY
+    ledger.start(costing("1e-9"), on="x", why="y")
+    found = report(ledger, now=clock.now)
+    assert found.per_day is not None
+    assert found.used_up is None
     assert report(ledger_with(clock, Pure(1)), now=MARCH).used_up is None
 
 

@@ -13,7 +13,7 @@ import typer
 
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, known, launched, moment, stored
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.core.guarantee import Intrusions
+from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import loss_to_dict
 from ameles.core.recipe import Recipe
 from ameles.core.release import Release
@@ -65,7 +65,7 @@ def explain(
     with stored(checked) as store, store.reading() as transaction:
         stream = launched(transaction, checked)
         known("release", name, [line.release for line in transaction.series(stream)])
-        _released(step, stream, checked)
+        _released(name, step, stream, checked)
         found = list(transaction.releases(stream, release=name, first=step, last=step))
         ledger = transaction.ledger(stream.population)
         anew = [epoch for epoch in transaction.epochs(stream) if epoch.released < step]
@@ -74,16 +74,20 @@ def explain(
     if not entries:
         raise StoreRefused(f"The ledger has no entry that paid for release '{name}'.")
     if as_json:
-        typer.echo(json.dumps(_report(found, entries[0]), indent=2))
+        typer.echo(json.dumps(_report(checked, found, entries[0]), indent=2))
         return
     known("release", name, [release.name for release in checked.releases])
     _say(checked, found, entries[0], anew, seen=seen)
 
 
-def _released(step: int, stream: StreamRecord, checked: Plan) -> None:
+def _released(name: str, step: int, stream: StreamRecord, checked: Plan) -> None:
     horizon = checked.stream.horizon
     if horizon is not None and step > horizon:
-        raise BadInput(f"The stream has {horizon} steps. Got step {step} instead.")
+        last = stream.released
+        raise BadInput(
+            f"The stream has {horizon} steps. Got step {step} instead.",
+            tip=f"ameles explain {name} {last}" if last else "ameles run, which releases step 1",
+        )
     if step > stream.released:
         raise BadInput(
             f"Step {step} was not released yet; the stream is at step {stream.released}.",
@@ -92,11 +96,16 @@ def _released(step: int, stream: StreamRecord, checked: Plan) -> None:
         )
 
 
-def _report(found: list[Release], entry: Entry) -> dict[str, object]:
+def _promise(checked: Plan, entry: Entry) -> Guarantee:
+    """Some mechanisms could stand intrusions, but the source keeps what they would forget."""
+    return replace(entry.guarantee, intrusions=Intrusions(checked.privacy.intrusions))
+
+
+def _report(checked: Plan, found: list[Release], entry: Entry) -> dict[str, object]:
     return {
         "releases": [release.to_dict() for release in found],
         "recipe": json.loads(entry.recipe),
-        "guarantee": entry.guarantee.to_dict(),
+        "guarantee": _promise(checked, entry).to_dict(),
         "entry": {
             "number": entry.number,
             "at": entry.at.isoformat(),
@@ -131,8 +140,7 @@ def _say(
         + ("" if seen else _deviation(recipe, measure, checked, found[0].step, anew)),
         "interval": SEIZED if privacy.user and privacy.intrusions != "none" else told,
         "": "it holds the privacy noise alone: not what came late or beyond the bounds",
-        # Some mechanisms could stand intrusions, but the source keeps what they would forget.
-        "guarantee": str(replace(entry.guarantee, intrusions=Intrusions(privacy.intrusions))),
+        "guarantee": str(_promise(checked, entry)),
         "ledger": f"entry {entry.number} of population '{privacy.population}': {entry}",
     }
     if anew:

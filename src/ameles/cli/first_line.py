@@ -16,20 +16,21 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ameles.connectors.compressed import Damaged, Incomplete, opened, without_ending
+from ameles.connectors.format import kind_of
 from ameles.core.exceptions import BadInput
 
 _LONGEST = 64
 _WORDS = {"true", "false", "t", "f", "yes", "no", "null", "none", "nan", "na", "n/a"}
 _BEGINNINGS = {
-    b"\x1f\x8b": "compressed with gzip",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd",
-    b"BZh": "compressed with bzip2",
-    b"PK\x03\x04": "an archive, as spreadsheets are",
-    b"PAR1": "Parquet",
-    b"SQLite format 3": "a database",
-    b"\xff\xfe": "in UTF-16",
-    b"\xfe\xff": "in UTF-16",
+    b"\x1f\x8b": ("compressed with gzip", ".gz"),
+    b"\x28\xb5\x2f\xfd": ("compressed with zstd", ".zst"),
+    b"BZh": ("compressed with bzip2", ".bz2"),
+    b"PK\x03\x04": ("an archive, as spreadsheets are", ""),
+    b"PAR1": ("Parquet", ".parquet"),
+    b"SQLite format 3": ("a database", ""),
 }
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 # As they are, as a shell takes them, and as people call them.
@@ -57,20 +58,29 @@ def _is_value(field: str) -> bool:
     )
 
 
-def check_beginning(file: Path, ending: str) -> None:
-    """Refuses a file that is not what its ending says, by its first bytes."""
+def check_beginning(file: Path, encoding: str) -> None:
+    """Refuses a file that is not what its ending or the encoding says, by its first bytes."""
+    if kind_of(file.name) not in ("csv", "jsonl"):
+        return
     try:
-        with file.open("rb") as opened:
-            first = opened.read(16)
-    except OSError:
+        with opened(file) as inside:
+            first = inside.read(16)
+    except (OSError, Incomplete, Damaged):
         return  # told by whoever reads it
-    for beginning, what in _BEGINNINGS.items():
-        if first.startswith(beginning) and ending in (".csv", ".jsonl", ".ndjson"):
+    for beginning, (what, ending) in _BEGINNINGS.items():
+        if first.startswith(beginning):
+            named = file.with_suffix(ending) if ending == ".parquet" else f"{file}{ending}"
             raise BadInput(
-                f"'{file}' is {what}, and its name ends in {ending}.",
+                f"'{file}' is {what}, and its name ends in {file.suffix}.",
                 why="the kind of a file is told by the ending of its name",
-                tip="the name that it should have, or a text in UTF-8",
+                tip=f"mv '{file}' '{named}'" if ending else "the table in it, as a CSV file",
             )
+    if first.startswith(_UTF_16) and not encoding.startswith("utf-16"):
+        raise BadInput(
+            f"'{file}' is in UTF-16, and was to be read in {encoding}.",
+            why="how a text is written is declared, and never found out",
+            tip='--encoding utf-16, which the plan says as encoding = "utf-16"',
+        )
 
 
 def check_commas(fields: Sequence[str], file: str) -> None:
@@ -96,12 +106,21 @@ def without_names(file: str) -> BadInput:
     )
 
 
+def _ending(name: str) -> str:
+    """Of a file, with that of its compression.
+
+    >>> _ending("a.csv"), _ending("2026.01.csv.gz")
+    ('.csv', '.csv.gz')
+    """
+    plain = without_ending(name)
+    return Path(plain).suffix + name[len(plain) :]
+
+
 def files_of(source: str) -> list[Path]:
     """The files that a path or a pattern names; a folder is refused with the pattern to write."""
     path = Path(source)
     if path.is_dir():
-        endings = (".csv", ".jsonl", ".ndjson", ".parquet")
-        there = sorted({file.suffix for file in path.iterdir() if file.suffix in endings})
+        there = sorted({_ending(file.name) for file in path.iterdir() if kind_of(file.name)})
         raise BadInput(
             f"'{source}' is a folder.",
             why="a source is a file, or a pattern that says which files of a folder are meant",

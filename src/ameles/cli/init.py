@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -23,7 +23,7 @@ from ameles.cli.first_line import (
 )
 from ameles.cli.plans import DEFAULT
 from ameles.connectors.format import DEFAULT as PLAIN
-from ameles.connectors.format import Format
+from ameles.connectors.format import Encoding, Format, kind_of
 from ameles.connectors.source import open_source
 from ameles.core.exceptions import BadInput
 from ameles.engine.plan import read_plan_text
@@ -49,6 +49,9 @@ def init(
         str | None,
         typer.Option(help="The columns of a CSV file without names, with commas.", metavar="NAMES"),
     ] = None,
+    encoding: Annotated[
+        str, typer.Option(help="How text is written in bytes, such as utf-16.", metavar="NAME")
+    ] = PLAIN.encoding,
     time: Annotated[
         str | None, typer.Option(help="The column with the time of an event.", metavar="COLUMN")
     ] = None,
@@ -91,14 +94,15 @@ def init(
     Only the names of the columns are read from it, and shown if they look like names.  What is
     not given is asked.
     """
+    files = files_of(source)
     if output.exists():
         raise BadInput(
             f"'{output}' is there already.",
             why="a plan of a launched stream must stay as it is",
             tip="--output with another name, or move it away",
         )
-    form = _form(delimiter, header)
-    names, shown = _columns(source, form)
+    form = _form(delimiter, header, encoding)
+    names, shown = _columns(source, files, form)
     if shown:
         typer.echo(f"Columns: {', '.join(names)}", err=True)
     ask = Asking(names, hidden=None if shown or not names else without_names(source))
@@ -143,25 +147,31 @@ def init(
     typer.echo(f"Wrote {output}. Next: ameles plan{'' if same else f' {output}'}", err=True)
 
 
-def _form(delimiter: str, header: str | None) -> Format:
-    """How a CSV file is written, as a person says it."""
+def _form(delimiter: str, header: str | None, encoding: str) -> Format:
+    """How a file is written, as a person says it."""
     if len(delimiter) != 1:
         raise BadInput(
             f"--delimiter must be one character. Got {delimiter[:40]!r} instead.",
             tip="--delimiter ';'",
         )
     names = () if header is None else tuple(name.strip() for name in header.split(","))
-    return Format(delimiter=delimiter, header=names)
+    script = next((known for known in get_args(Encoding) if known == encoding), None)
+    if script is None:
+        raise BadInput(
+            f"--encoding must be one that is known. Got {encoding[:40]!r} instead.",
+            tip=f"one of {', '.join(get_args(Encoding))}",
+        )
+    return Format(delimiter=delimiter, header=names, encoding=script)
 
 
-def _columns(source: str, form: Format) -> tuple[tuple[str, ...], bool]:
+def _columns(source: str, files: list[Path], form: Format) -> tuple[tuple[str, ...], bool]:
     """The columns of a source, and whether they may be shown."""
-    for file in files_of(source):
-        check_beginning(file, file.suffix.lower())
+    for file in files:
+        check_beginning(file, form.encoding)
     names = open_source(source, {}, Path(), form=form).names()
     if form.header:
         return form.header, True
-    if Path(source.rstrip("*.")).suffix.lower() != ".csv":
+    if kind_of(source) != "csv":
         return names, bool(names)  # of a schema
     check_commas(names, source)
     shown = bool(names) and looks_like_names(names)
@@ -202,10 +212,12 @@ def plan_text(
         f"source = {_quoted(source)}",
         *([f"delimiter = {_quoted(form.delimiter)}"] if form.delimiter != "," else []),
         *([f"header = [{', '.join(map(_quoted, form.header))}]"] if form.header else []),
+        *([f"encoding = {_quoted(form.encoding)}"] if form.encoding != PLAIN.encoding else []),
         f"time = {_quoted(time)}",
         f"columns = {{ {declared} }}",
         f"# a column is one of {', '.join(KINDS)}",
         *([f"# not read: {_quoted(', '.join(unread))}"] if unread else []),
+        *_hints(kind_of(source), form, users=bool(user)),
         f"start = {_quoted(answers['start'])}",
         f"every = {_quoted(answers['every'])}",
         horizon,
@@ -226,6 +238,20 @@ def plan_text(
     lines += ["", "[store]", f"url = {_quoted(name + '.db')}  # secret", ""]
     lines += ["[[sink]]", 'csv = "releases.csv"  # public', ""]
     return "\n".join(lines)
+
+
+def _hints(kind: str | None, form: Format, *, users: bool) -> list[str]:
+    """What else a plan can say about its source, for those whose file needs it."""
+    text, plain = kind != "parquet", form.encoding == PLAIN.encoding
+    weight = 'weight = "n"  # lines are counts: n events each, with n = "integer" in columns'
+    hints = {
+        'time_format = "%d.%m.%Y %H:%M"  # or "epoch", "epoch-ms"; without it, as ISO 8601': True,
+        'decimal = ","  # numbers such as 1,5': kind == "csv",
+        'encoding = "utf-16"  # or "latin-1", "windows-1252"': text and plain,
+        'zone = "Europe/Rome"  # where days begin, and times without an offset are read': True,
+        weight: not users,
+    }
+    return [f"# {hint}" for hint, fits in hints.items() if fits]
 
 
 def _protected(answers: dict[str, str]) -> list[str]:

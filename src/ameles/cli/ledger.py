@@ -129,18 +129,19 @@ def _show(book: Ledger) -> None:
     table(("entry", "when (UTC)", "for", "mechanism", "paid"), rows, left=4)
     for renewal in book.renewals:
         typer.echo(f"renewed on {renewal.at:%Y-%m-%d} by {renewal.added}: {renewal.why}")
-    typer.echo(_rate(standing), err=True)
+    typer.echo(rate_of(standing), err=True)
 
 
-def _rate(standing: Report) -> str:
-    """How fast the budget goes, in words."""
+def rate_of(standing: Report) -> str:
+    """How fast the budget goes, in words; a stream is paid when it is launched, so the first days
+    after it tell no rate."""
     days = f"the last {standing.window.days} days"
     if standing.retired:
         return f"In {days} {standing.recent} was spent. The cap is used up: nothing more can start."
     if not any(vars(standing.recent).values()):
         return f"In {days} nothing was spent."
     if standing.used_up is None:
-        more = all(vars(standing.left).values())
+        more = standing.per_day is not None and all(vars(standing.left).values())
         lasts = "; at this rate the cap lasts beyond the year 9999" if more else ""
         return f"In {days} {standing.recent} was spent{lasts}."
     return f"In {days} {standing.recent} was spent; at this rate the cap lasts until " + (

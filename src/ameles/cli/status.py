@@ -70,7 +70,7 @@ def _told(found: Status) -> dict[str, str]:
     told = {
         "stream": f"{found.stream}, {'running' if found.running else 'not running'}",
         "released": last if found.released else f"no step{of} yet",
-        "next": _day(found.next_release) or "none: the last step is released",
+        "next": _next(found),
         "lag": "1 step" if found.lag == 1 else f"{found.lag} steps",
         "budget": f"population '{found.population}': {found.left} left, {found.spent} spent",
     }
@@ -81,6 +81,12 @@ def _told(found: Status) -> dict[str, str]:
     if found.restarts is not None:
         told["restarts"] = f"{found.restarts or 'none'} of {found.restarts_reserved} used"
     return told
+
+
+def _next(found: Status) -> str:
+    if found.next_release is None:
+        return "none: the last step is released"
+    return f"{'due since ' if found.lag else ''}{_day(found.next_release)}"
 
 
 def _day(written: str | None) -> str:

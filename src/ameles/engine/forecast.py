@@ -94,8 +94,7 @@ def in_words(plan: Plan) -> list[str]:
         f"It spends {plan.loss} of population '{privacy.population}', once, when it is launched; "
         "steps cost nothing more, and running it again is free.",
     ]
-    if isinstance(plan.loss, Pure):
-        sentences.append(_learned(plan))
+    sentences += _learned(plan)
     if privacy.intrusions != "none":
         sentences.append(_seized(plan))
         if privacy.intrusions == "every":
@@ -175,16 +174,20 @@ def _restarts(plan: Plan) -> str:
     return f"If its state is lost it can begin anew {often}: {price}."
 
 
-def _learned(plan: Plan) -> str:
-    """What an attacker can learn, from a prior of one half."""
+def _learned(plan: Plan) -> list[str]:
+    """What an attacker can learn, from a prior of one half; a warning where that is everything."""
     epsilon = plan.privacy.epsilon
     grown = float(np.exp(min(float(epsilon), 700.0)))
     posterior = grown / (1 + grown)
     who = {"event": "an event", "user": "a user"}.get(plan.privacy.unit, "a user's window")
-    return (
-        f"Somebody who thinks it as likely as not that {who} is in the data can become at most "
-        f"{posterior:.0%} sure (epsilon {shown(epsilon)})."
-    )
+    thinks = f"Somebody who thinks it as likely as not that {who} is in the data can become"
+    sure = f"{posterior:.0%}"
+    if sure == "100%":
+        hidden = f"Warning: at this epsilon the noise hides nobody. {thinks} as good as certain"
+        return [f"{hidden} (epsilon {shown(epsilon)})."]
+    if not isinstance(plan.loss, Pure):
+        return []  # the bound is for pure losses
+    return [f"{thinks} at most {sure} sure (epsilon {shown(epsilon)})."]
 
 
 def _numbers(plan: Plan) -> str:

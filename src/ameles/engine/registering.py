@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ameles.core.exceptions import StoreRefused
+from ameles.core.guarantee import Intrusions
 from ameles.engine.clock import instant
 from ameles.engine.plan_checks import looked_at
 from ameles.engine.sections import StreamSection
@@ -29,7 +30,7 @@ def registered(
     if record is None or ledger is None:
         raise StoreRefused(f"The store has no population '{population}'.")
     mine = [stream for stream in transaction.streams() if stream.population == population]
-    found = registry(
+    return registry(
         ledger,
         implementation=implementation,
         now=now or datetime.now(UTC),
@@ -37,11 +38,6 @@ def registered(
         genuine=transaction.genuine,
         unit_window=record.window,
     )
-    # A mechanism may stand intrusions that its stream does not: that is the plan's to say.
-    tolerated = {stream.name: [_intrusions(stream)] for stream in mine}
-    for told in found["deployments"]:
-        told["intrusions"] = tolerated.get(told["name"], told["intrusions"])
-    return found
 
 
 def deployment(stream: StreamRecord, looked: datetime | None = None) -> Deployment:
@@ -58,6 +54,7 @@ def deployment(stream: StreamRecord, looked: datetime | None = None) -> Deployme
         late=section.late,
         end=ends,
         launched=stream.launched,
+        intrusions=_intrusions(stream),
         bounds=DECLARED if looked is None else AFTER_LOOKING,
         looked=looked,
     )
@@ -71,11 +68,11 @@ def _section(stream: StreamRecord) -> StreamSection:
         raise _unreadable(stream) from None
 
 
-def _intrusions(stream: StreamRecord) -> str:
+def _intrusions(stream: StreamRecord) -> Intrusions:
     """What the launched plan says about them; what is at its default is not written."""
     try:
-        return str(json.loads(stream.plan)["privacy"].get("intrusions", "none"))
-    except (ValueError, KeyError, AttributeError):
+        return Intrusions(json.loads(stream.plan)["privacy"].get("intrusions", "none"))
+    except (ValueError, KeyError, AttributeError, TypeError):
         raise _unreadable(stream) from None
 
 

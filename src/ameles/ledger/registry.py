@@ -17,14 +17,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import reduce
 from typing import Any
 
 from ameles.accounting.conversion import to_approx
-from ameles.core.guarantee import Unit
+from ameles.core.guarantee import Guarantee, Intrusions, Unit
 from ameles.core.loss import Concentrated, Loss, currency, loss_to_dict
 from ameles.core.release import written
 from ameles.ledger.budget import added, any_of
@@ -60,6 +60,8 @@ class Deployment:
     end: datetime | None = None
     launched: datetime | None = None
     bounds: str = DECLARED
+    # How often its state may be seized; None: as often as its mechanisms stand it.
+    intrusions: Intrusions | None = None
     looked: datetime | None = None  # when its data was first looked at, before the launch
 
 
@@ -112,7 +114,7 @@ def registry(
         "burn_rate": {
             "window_days": window / timedelta(days=1),
             "spent": _loss(standing.recent),
-            "per_day": _loss(standing.per_day),
+            "per_day": standing.per_day and _loss(standing.per_day),
             "used_up": standing.used_up and written(standing.used_up),
         },
         "accounting": {
@@ -121,7 +123,7 @@ def registry(
             "across": "all streams and tables about this population",
         },
         "deployments": told,
-        "entries": [_entry(entry) for entry in ledger.entries],
+        "entries": [_entry(entry, known.get(entry.stream)) for entry in ledger.entries],
         "renewals": [_renewal(renewal) for renewal in ledger.renewals],
         "flags": _flags(standing, ledger.unit, told, real),
     }
@@ -135,7 +137,7 @@ def _deployment(name: str, plan: Deployment | None, entries: list[Entry]) -> dic
         "loss": _loss(reduce(added, (entry.paid for entry in entries))) if entries else None,
         "entries": [entry.number for entry in entries],
         "horizon": None if None in horizons else max((h for h in horizons if h), default=None),
-        "intrusions": sorted({entry.guarantee.intrusions.value for entry in entries}),
+        "intrusions": sorted({_promise(entry, plan).intrusions.value for entry in entries}),
         "post_processing": "releases are published as drawn, with the interval of their noise",
     }
     if plan is not None:
@@ -153,7 +155,15 @@ def _deployment(name: str, plan: Deployment | None, entries: list[Entry]) -> dic
     return record
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _promise(entry: Entry, plan: Deployment | None) -> Guarantee:
+    """What holds for a stream: a mechanism may stand intrusions that its stream does not, since
+    that keeps what the mechanism would forget."""
+    if plan is None or plan.intrusions is None:
+        return entry.guarantee
+    return replace(entry.guarantee, intrusions=plan.intrusions)
+
+
+def _entry(entry: Entry, plan: Deployment | None) -> dict[str, Any]:
     return {
         "number": entry.number,
         "at": written(entry.at),
@@ -163,7 +173,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "mechanism": _mechanism(entry.recipe),
         "asked": _loss(entry.asked),
         "paid": _loss(entry.paid),
-        "guarantee": entry.guarantee.to_dict(),
+        "guarantee": _promise(entry, plan).to_dict(),
     }
 
 

@@ -2,18 +2,22 @@
 
 The lifetime sum counts everything since the opening: a renewal raises the cap and forgets nothing.
 A continual plan is debited whole at its launch, so a rate here is that of launches and queries,
-and "used up" means: if they went on like that.
+and "used up" means: if they went on like that.  One launch is no rate: there is none before the
+first entry is as old as the window.
 
 >>> from ameles.core.guarantee import EVENT, Neighbours
 >>> from ameles.core.loss import Pure
 >>> from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 >>> march = datetime(2026, 3, 1, tzinfo=UTC)
+>>> clock = [march]
 >>> visitors = Ledger("visitors", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE,
-...                   clock=lambda: march)
+...                   clock=lambda: clock[-1])
 >>> run = visitors.start(SimpleTwoCounter(epsilon=0.5), on="flu", why="weekly dashboard")
->>> now = report(visitors, now=march + timedelta(days=5), window=timedelta(days=10))
+>>> clock.append(march + timedelta(days=15))
+>>> run = visitors.start(SimpleTwoCounter(epsilon=0.25), on="colds", why="weekly dashboard")
+>>> now = report(visitors, now=march + timedelta(days=20), window=timedelta(days=10))
 >>> print(now.left, "|", now.per_day, "a day |", now.used_up)
-epsilon 0.5 | epsilon 0.05 a day | 2026-03-16 00:00:00+00:00
+epsilon 0.25 | epsilon 0.025 a day | 2026-03-31 00:00:00+00:00
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ class Report:
     left: Loss
     window: timedelta
     recent: Loss  # spent within the window
-    per_day: Loss  # recent, spread over the window
+    per_day: Loss | None  # recent, spread over the window; None before a window has passed
     used_up: datetime | None  # at this rate; None where it does not come to that
 
     @property
@@ -63,7 +67,9 @@ def report(ledger: Ledger, *, now: datetime, window: timedelta = MONTH) -> Repor
     within = [entry.paid for entry in ledger.entries if now - window < entry.at <= now]
     recent = reduce(added, within, nothing)
     days = Fraction(window // _MICROSECOND, _DAY // _MICROSECOND)
-    per_day = type(recent)(**{name: amount / days for name, amount in vars(recent).items()})
+    per_day = None
+    if ledger.entries and now - ledger.entries[0].at >= window:
+        per_day = type(recent)(**{name: amount / days for name, amount in vars(recent).items()})
     return Report(
         population=ledger.name,
         at=now.astimezone(UTC),
@@ -78,8 +84,10 @@ def report(ledger: Ledger, *, now: datetime, window: timedelta = MONTH) -> Repor
     )
 
 
-def _used_up(left: Loss, per_day: Loss, now: datetime) -> datetime | None:
+def _used_up(left: Loss, per_day: Loss | None, now: datetime) -> datetime | None:
     """When the first of the amounts ends at this rate, if that is a date at all."""
+    if per_day is None:
+        return None
     rates = vars(per_day)
     days = [amount / rates[name] for name, amount in vars(left).items() if rates[name] > 0]
     if not days or not min(days):
