@@ -12,7 +12,7 @@ import pytest
 
 from ameles.engine.plan import read_plan
 from ameles.engine.plan_checks import mark_checked
-from ameles.store import open_store
+from ameles.store import exists, open_store
 from tests.cli.conftest import Program, Terminal, TypeIn
 from tests.cli.test_run import change
 
@@ -35,9 +35,33 @@ def test_who_does_not_agree_spends_nothing(
     assert "spends epsilon 1 of population 'visitors', for ever" in ended.err
     assert "was not launched, and nothing was spent." in ended.err
     assert not (fresh / "releases.csv").exists()
+    assert not exists("flu.db"), "no empty store is left behind"
+
+
+def test_who_does_not_agree_in_a_store_that_is_there(
+    fresh: Path, ameles: Program, type_in: TypeIn
+) -> None:
+    check()
+    type_in("n\n")
+    assert ameles("run", *UNTIL).code == 1
+    assert not (fresh / "releases.csv").exists()
     with closing(open_store("flu.db")) as store, store.reading() as transaction:
         assert transaction.stream("flu") is None
         assert transaction.population("visitors") is None
+
+
+def test_what_is_refused_leaves_no_store_behind(fresh: Path, ameles: Program) -> None:
+    ended = ameles("run", *UNTIL, "--restart", "haste")
+    assert (ended.code, "nothing to restart" in ended.err) == (2, True)
+    assert not exists("flu.db")
+    (fresh / "releases.csv").write_text("mine", encoding="utf-8")
+    assert ameles("run", *UNTIL).code == 4
+    assert not exists("flu.db")
+    (fresh / "releases.csv").unlink()
+    change("epsilon = 1.0", "epsilon = 1.0\ncap = 0.5")
+    ended = ameles("run", *UNTIL)
+    assert (ended.code, "error[budget]" in ended.err) == (3, True), ended.err
+    assert not exists("flu.db")
 
 
 @pytest.mark.usefixtures("fresh")

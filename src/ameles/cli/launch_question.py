@@ -23,15 +23,17 @@ class NotLaunched(AmelesError):
     code = "launch"
 
 
-def confirm_launch(plan: Plan, store: Store, *, yes: bool, quiet: bool) -> None:
+def confirm_launch(plan: Plan, store: Store | None, *, yes: bool, quiet: bool) -> None:
     """Says that a plan was never checked, and on a terminal asks whether it is to be launched.
 
-    Does neither for a stream that was launched before.
+    Does neither for a stream that was launched before; ``None``: there is no store yet.
     """
-    with store.reading() as transaction:
-        if transaction.stream(plan.stream.name) is not None:
-            return
-        checked = checked_at(transaction, plan)
+    checked = None
+    if store is not None:
+        with store.reading() as transaction:
+            if transaction.stream(plan.stream.name) is not None:
+                return
+            checked = checked_at(transaction, plan)
     if checked is None and not quiet:
         typer.echo(check_note(checked), err=True)
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from contextlib import closing
+from uuid import uuid4
 
 from ameles.cli.plans import store_path
 from ameles.core.exceptions import AmelesError, PlanError
 from ameles.engine.launch_checks import check_launch
+from ameles.engine.launching import check_price
+from ameles.engine.outlets import Outlets
 from ameles.engine.plan import Plan
 from ameles.engine.plan_source import check_source
+from ameles.engine.restarting import nothing_to_restart
 from ameles.engine.window_phase import check_window
 from ameles.store import exists, open_store
 
@@ -39,6 +43,14 @@ def _in_store(plan: Plan) -> bool:
             check_launch(plan)
             check_window(transaction, plan)
     return launched
+
+
+def refuse_new_store(plan: Plan, *, restart: bool) -> None:
+    """Refuses what a launch into a new store would, so that no empty one is left behind."""
+    if restart:
+        raise nothing_to_restart(plan)
+    check_price(plan)
+    Outlets(plan, uuid4()).check_new()
 
 
 def source_note(plan: Plan) -> str:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from ameles.cli.launch_question import confirm_launch
-from ameles.cli.launchable import refuse_launch
+from ameles.cli.launchable import refuse_launch, refuse_new_store
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.cli.stopping import stopping
 from ameles.connectors.declarations import Declarations
@@ -23,7 +23,7 @@ from ameles.engine.engine import Engine
 from ameles.engine.follow import follow
 from ameles.engine.plan import Plan, read_plan
 from ameles.engine.plan_source import check_source
-from ameles.store import open_store
+from ameles.store import exists, open_store
 
 STOPS = "Ctrl-C or SIGTERM ends it"
 
@@ -114,8 +114,14 @@ def run(
     engine = partial(
         Engine, checked, restart=restart, declarations=declarations, warn=_Warning(unread)
     )
+    confirmed = partial(confirm_launch, checked, yes=yes, quiet=as_json)
+    new = not exists(store_path(checked))
+    if new:  # a refusal, or a person who says no, leaves no empty store behind
+        refuse_new_store(checked, restart=restart is not None)
+        confirmed(None)
     with closing(open_store(store_path(checked))) as store:
-        confirm_launch(checked, store, yes=yes, quiet=as_json)
+        if not new:
+            confirmed(store)
         if following:
             report: Report = _follow(engine(store), quiet=as_json)
         else:

@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.source import Reading, Source
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.exceptions import AmelesError, BadInput
+from ameles.core.exceptions import AmelesError
 from ameles.core.mechanism import Noise
 from ameles.engine.clock import microseconds
 from ameles.engine.launch_checks import check_launch
@@ -28,7 +28,7 @@ from ameles.engine.line import lines_of
 from ameles.engine.outlets import Outlets
 from ameles.engine.plan import Plan
 from ameles.engine.plan_source import plan_source
-from ameles.engine.restarting import Restarting
+from ameles.engine.restarting import Restarting, nothing_to_restart
 from ameles.engine.sealed import SealedSession, Sealing
 from ameles.engine.session import Report as Report
 from ameles.engine.session import Session
@@ -182,11 +182,7 @@ class Engine:
         with self.store.reading() as transaction:
             stream = transaction.stream(name)
         if self._restart is not None and (stream is None or not self._sealed):
-            raise BadInput(
-                "There is nothing to restart: this stream has lost no state.",
-                why="it was not launched yet" if self._sealed else 'it has intrusions = "none"',
-                tip="ameles run, without --restart",
-            )
+            raise nothing_to_restart(self.plan)
         if stream is not None:
             check_unchanged(self.plan, stream)
             return stream, False

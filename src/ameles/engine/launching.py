@@ -19,6 +19,7 @@ from ameles.engine.noise_tally import CountsNoises, NoiseTally
 from ameles.engine.plan import Plan
 from ameles.engine.vault.cipher import wipe_bytes
 from ameles.engine.window_phase import check_window
+from ameles.ledger.ledger import Ledger
 from ameles.ledger.ledger import Recipe as Buyable
 from ameles.measures.measure import Measure
 from ameles.mechanisms.pan_private.erase import erase
@@ -122,17 +123,25 @@ def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> Rel
     )
 
 
+def check_price(plan: Plan) -> None:
+    """Refuses a plan that its own cap does not pay for, where it is to open its population."""
+    recipes: Mapping[str, Any] = plan.purchases
+    Ledger(plan.privacy.population, **_opening(plan)).check_fits(recipes)
+
+
 def _open_population(transaction: Transaction, plan: Plan) -> None:
-    """The first plan about a population opens it, with a declared cap or its own loss as one."""
+    """The first plan about a population opens it."""
+    privacy = plan.privacy
+    window = None if privacy.window is None else str(privacy.window)
+    transaction.open_population(privacy.population, **_opening(plan), window=window)
+
+
+def _opening(plan: Plan) -> dict[str, Any]:
+    """What a plan opens its population with: a declared cap, or its own loss as one."""
     privacy = plan.privacy
     cap: Loss = plan.loss
     if privacy.cap is not None:
         cap = Approx(privacy.cap, privacy.delta) if privacy.delta else Pure(privacy.cap)
     users = privacy.unit != "event"
-    transaction.open_population(
-        privacy.population,
-        cap=cap,
-        unit=plan.unit,
-        neighbours=Neighbours.USER_PRESENCE if users else Neighbours.ADD_REMOVE,
-        window=None if privacy.window is None else str(privacy.window),
-    )
+    neighbours = Neighbours.USER_PRESENCE if users else Neighbours.ADD_REMOVE
+    return {"cap": cap, "unit": plan.unit, "neighbours": neighbours}

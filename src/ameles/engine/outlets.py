@@ -46,11 +46,15 @@ class Outlets:
 
     def check_launch(self, store: Store) -> None:
         """Refuses what a sink would refuse later, before anything is spent."""
+        self.check_new()
+        self._check_noise(store)
+
+    def check_new(self) -> None:
+        """Refuses sinks that cannot take the first step of a new stream."""
         for outlet in self.outlets:
             if outlet.failed is not None:
                 raise outlet.failed
             outlet.check_fence(0)
-        self._check_noise(store)
 
     def check(self, store: Store, stream: StreamRecord) -> None:
         """Refuses a store that is behind its own sinks, or cannot tell, or is not private."""

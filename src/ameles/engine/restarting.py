@@ -51,6 +51,16 @@ class Opened:
     ended: tuple[int, ...]  # the last released step of each epoch before
 
 
+def nothing_to_restart(plan: Plan) -> BadInput:
+    """The refusal of a restart where no state can have been lost."""
+    sealed = plan.privacy.intrusions != "none"
+    return BadInput(
+        "There is nothing to restart: this stream has lost no state.",
+        why="it was not launched yet" if sealed else 'it has intrusions = "none"',
+        tip="ameles run, without --restart",
+    )
+
+
 @dataclass(frozen=True)
 class Restarting:
     """The epochs of one stream, which this process holds."""

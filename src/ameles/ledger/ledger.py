@@ -174,6 +174,11 @@ class Ledger(Budget):
             name: self._terms.price(recipe.guarantee, self._cap) for name, recipe in recipes.items()
         }
 
+    def check_fits(self, recipes: Mapping[str, Recipe[Run[Any, Any]]]) -> None:
+        """Refuses a plan that ``launch`` would refuse for its price; nothing is bought."""
+        with self._lock:
+            self._plan_total(self.prices(recipes))
+
     def buy(self, recipe: Recipe[RunT], *, budget: Budget, on: str, why: str) -> RunT:
         """Starts a run that ``budget``, this ledger or one below it, pays for."""
         self.check_process()
