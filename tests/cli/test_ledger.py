@@ -47,6 +47,7 @@ def test_a_renewal_is_kept_and_the_lifetime_sum_goes_on(ameles: Program) -> None
     assert found["cap"] == {"currency": "pure", "epsilon": "3/2"}
     assert [one["why"] for one in found["renewals"]] == ["a second season"]
     assert found["entries"][0]["on"] == "flu/visits"
+    assert found["entries"][0]["guarantee"]["intrusions"] == "none", "as the plan says"
 
 
 @pytest.mark.usefixtures("site")

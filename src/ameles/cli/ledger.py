@@ -12,9 +12,10 @@ import typer
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, stored, table
 from ameles.cli.renewal import confirm_renewal, renewal_of
 from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.guarantee import Guarantee
 from ameles.core.loss import loss_to_dict
 from ameles.engine.plan import Plan, read_plan
-from ameles.engine.registering import registered
+from ameles.engine.registering import promises, registered
 from ameles.ledger.ledger import Ledger
 from ameles.ledger.report import Report, report
 from ameles.store import Transaction, public_address
@@ -59,13 +60,14 @@ def ledger(
             typer.echo(f"Added {more} to the cap of population '{book.name}'.", err=True)
         with store.reading() as transaction:
             book = _book(transaction, checked)
+            held = promises(transaction, book)
             if export:
                 version = metadata.version("ameles")
                 record = registered(transaction, book.name, implementation=version)
                 typer.echo(json.dumps(record, indent=2))
                 return
     if as_json:
-        typer.echo(json.dumps(_plain(book), indent=2))
+        typer.echo(json.dumps(_plain(book, held), indent=2))
     else:
         _show(book)
 
@@ -82,7 +84,7 @@ def _book(transaction: Transaction, checked: Plan) -> Ledger:
     return book
 
 
-def _plain(book: Ledger) -> dict[str, object]:
+def _plain(book: Ledger, held: dict[int, Guarantee]) -> dict[str, object]:
     return {
         "population": book.name,
         "unit": book.unit.tag,
@@ -98,7 +100,7 @@ def _plain(book: Ledger) -> dict[str, object]:
                 "why": entry.why,
                 "paid": loss_to_dict(entry.paid),
                 "recipe": json.loads(entry.recipe),
-                "guarantee": entry.guarantee.to_dict(),
+                "guarantee": held[entry.number].to_dict(),
             }
             for entry in book.entries
         ],

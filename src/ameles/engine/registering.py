@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ameles.core.exceptions import StoreRefused
-from ameles.core.guarantee import Intrusions
+from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.engine.clock import instant
 from ameles.engine.plan_checks import looked_at
 from ameles.engine.sections import StreamSection
-from ameles.ledger.registry import AFTER_LOOKING, DECLARED, Deployment, registry
+from ameles.ledger.ledger import Ledger
+from ameles.ledger.registry import AFTER_LOOKING, DECLARED, Deployment, promised, registry
 from ameles.store import StreamRecord, Transaction
 
 
@@ -38,6 +39,12 @@ def registered(
         genuine=transaction.genuine,
         unit_window=record.window,
     )
+
+
+def promises(transaction: Transaction, ledger: Ledger) -> dict[int, Guarantee]:
+    """What holds for the stream of each entry of a ledger, by number."""
+    known = {stream.name: _intrusions(stream) for stream in transaction.streams()}
+    return {entry.number: promised(entry, known.get(entry.stream)) for entry in ledger.entries}
 
 
 def deployment(stream: StreamRecord, looked: datetime | None = None) -> Deployment:

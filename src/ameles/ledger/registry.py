@@ -155,12 +155,17 @@ def _deployment(name: str, plan: Deployment | None, entries: list[Entry]) -> dic
     return record
 
 
+def promised(entry: Entry, intrusions: Intrusions | None) -> Guarantee:
+    """The guarantee of an entry in a stream whose plan says ``intrusions``; None: it has none."""
+    return (
+        entry.guarantee if intrusions is None else replace(entry.guarantee, intrusions=intrusions)
+    )
+
+
 def _promise(entry: Entry, plan: Deployment | None) -> Guarantee:
     """What holds for a stream: a mechanism may stand intrusions that its stream does not, since
     that keeps what the mechanism would forget."""
-    if plan is None or plan.intrusions is None:
-        return entry.guarantee
-    return replace(entry.guarantee, intrusions=plan.intrusions)
+    return promised(entry, None if plan is None else plan.intrusions)
 
 
 def _entry(entry: Entry, plan: Deployment | None) -> dict[str, Any]:
