@@ -41,15 +41,16 @@ def test_states_are_seen_where_asked() -> None:
     recipe = SimpleTwoCounter(epsilon=1)
     view = (Instant(0), Instant(0, added=True), Instant(2))
     observer = Observer(recipe, 2, view)
-    # state before, state with 1 added, release, release, state: a sum and a flag each
-    assert observer.see([5, 7], [1, 1]) == [0, 0, 6, 1, 6, 14, 14, 0]
+    # state before, state with 1 added, release, release, state: of each the sum, and twice the
+    # number of its noises, one more in an open step
+    assert observer.see([5, 7], [1, 1]) == [0, 0, 6, 3, 6, 14, 14, 4]
 
 
 def test_an_event_may_come_after_the_intruder() -> None:
     recipe = SimpleTwoCounter(epsilon=1)
     observer = Observer(recipe, 2, (Instant(1, between=True),))
     # release; state after an event that counts nothing; release with the step's own event
-    assert observer.see([5, 7, 100], [1, 2]) == [6, 13, 1, 115]
+    assert observer.see([5, 7, 100], [1, 2]) == [6, 13, 5, 115]
 
 
 def test_announcements_are_made_between_what_is_seen() -> None:
