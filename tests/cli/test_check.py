@@ -92,7 +92,7 @@ def test_that_one_looked_is_kept_and_not_what_was_seen(
     assert len(first) == 2, "the plan and its population"
     assert all(len(digest) == 64 and at > 0 for digest, at in first)
     assert "was checked against its source" in ameles("plan").err
-    assert "checked" not in ameles("run", "--until", "2025-10-03").err
+    assert "was checked against its source" in ameles("run", "--until", "2025-10-03").err
     export = json.loads(ameles("ledger", "--export").out)
     assert export["deployments"][0]["bounds"] == "after looking"
     assert on_terminal("check").code == 0
@@ -108,7 +108,7 @@ def test_a_broken_source_is_found_and_changes_neither_exit_nor_store(
         (fresh / "visits.csv").write_bytes(spoilt)
         ended = on_terminal("check")
         assert (ended.code, ended.err) == (0, "")
-        assert "To look at" in ended.out
+        assert "try: " in ended.out or "is empty" in ended.out
         assert looked() == outcome
     assert good.code == 0
     with sqlite3.connect("flu.db") as store:
@@ -124,9 +124,51 @@ def test_a_source_that_is_not_there_exits_with_1_and_was_not_looked_at(
     (fresh / "visits.csv").unlink()
     ended = on_terminal("check")
     assert ended.code == 1
-    assert looked() == []
     assert on_terminal("check", *SECRET).code == 1
-    assert not (fresh / "look.txt").exists()
+    assert [file.name for file in fresh.iterdir()] == ["ameles.toml"]
+
+
+@pytest.mark.parametrize("spoilt", ["a,b\n1,2\n", "reported_at\n"])
+def test_a_source_that_cannot_be_read_is_said_once_and_leaves_no_store(
+    fresh: Path, on_terminal: Program, spoilt: str
+) -> None:
+    (fresh / "visits.csv").write_text(spoilt, encoding="utf-8")
+    ended = on_terminal("check")
+    assert ended.code == 0
+    assert ended.out.count("has no column 'reported_at'") + ended.out.count("no column 'dev") == 1
+    assert ended.out.count("try: ") == 1
+    assert "To look at" not in ended.out
+    assert {file.name for file in fresh.iterdir()} == {"ameles.toml", "visits.csv"}
+
+
+def test_what_is_chosen_by_looking_is_told_beside_its_hint(
+    fresh: Path, on_terminal: Program
+) -> None:
+    lines = (fresh / "visits.csv").read_text(encoding="utf-8").splitlines()
+    first, _, rest = lines[1].partition(",")
+    assert first.startswith("2025-")
+    (fresh / "visits.csv").write_text(
+        "\n".join([*lines, *[f"2024-01-01T00:00:00Z,{rest}"] * 90]) + "\n", encoding="utf-8"
+    )
+    told = on_terminal("check").out.splitlines()
+    (place,) = [place for place, line in enumerate(told) if "try: start =" in line]
+    assert "outside of the guarantee" in told[place + 1]
+    assert any("outside of the guarantee" in line for line in told[:place]), "at the table"
+
+
+def test_a_weight_is_told_in_the_table_of_releases(fresh: Path, on_terminal: Program) -> None:
+    text = (fresh / "ameles.toml").read_text(encoding="utf-8").partition("[privacy]")[0]
+    text = text.replace("[stream]", '[stream]\nweight = "age"')
+    text += (
+        '[privacy]\npopulation = "lines"\nunit = "event"\nepsilon = 1\n[[release]]\n'
+        'name = "visits"\nmeasure = "count"\n[store]\nurl = "flu.db"\n'
+    )
+    (fresh / "ameles.toml").write_text(text, encoding="utf-8")
+    told = on_terminal("check").out.splitlines()
+    total = next(line.split()[-1] for line in told if line.startswith("  stand for"))
+    (head,) = [line for line in told if "meet where" in line]
+    assert "stand for" in head
+    assert total in next(line for line in told if line.startswith("visits  ")).split()
 
 
 @pytest.mark.usefixtures("fresh")

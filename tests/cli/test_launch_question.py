@@ -1,4 +1,4 @@
-"""A launch is confirmed on a terminal, and nowhere else; what was never checked is said."""
+"""A launch is confirmed on a terminal, and nowhere else; it says whether its plan was checked."""
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ def test_plan_and_a_launch_say_whether_the_plan_was_checked(ameles: Program) -> 
     assert NEVER in ameles("plan").err, "it is another plan now"
     change("max_steps = 5", "max_steps = 6")
     launched = ameles("run", *UNTIL)
-    assert "checked" not in launched.err
+    assert "This plan was checked against its source on 20" in launched.err
+    assert "checked" not in ameles("run", *UNTIL).err
     assert "checked" not in ameles("plan").err, "too late to matter"
 
 

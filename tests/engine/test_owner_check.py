@@ -24,8 +24,10 @@ from ameles.engine.owner_check import look as looking
 from ameles.engine.owner_check import user_bounds
 from ameles.engine.owner_check.check import check
 from ameles.engine.owner_check.column_facts import FORMATS, shape_sql
-from ameles.engine.owner_check.facts import Facts
+from ameles.engine.owner_check.facts import Facts, Finding
+from ameles.engine.owner_check.held_values import not_held
 from ameles.engine.plan import Plan, read_plan_text
+from ameles.measures.measure import Measure
 from ameles.store import open_store
 from tests.engine.documents import GOOD
 from tests.engine.worlds import COUNT, USER, WINDOW, World, day, row
@@ -153,6 +155,61 @@ def test_a_delimiter_at_the_end_is_mended_by_one_more_name(tmp_path: Path) -> No
     assert mended(world, f"header = [{names}]").times.counted == 9
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_delimiter_at_the_end_of_some_lines_is_mended_in_the_file(
+    tmp_path: Path, delimiter: str
+) -> None:
+    """One more name would break the lines that are whole."""
+    world = World(tmp_path).write([*[row(1)] * 9, *[row(1) + ","] * 2])
+    world.file.write_text(world.file.read_text().replace(",", delimiter))
+    written = delimiter.replace("\t", "\\t")
+    world.text = world.text.replace("[privacy]", f'delimiter = "{written}"\n[privacy]', 1)
+    finding = checked(world.plan).findings[0]
+    assert finding.what.startswith("2 lines have a delimiter too many, at their end")
+    assert "header" not in finding.mend
+    assert f"sed 's/{written}$//'" in finding.mend
+
+
+def test_lines_with_fewer_fields_than_header_are_told_the_header(tmp_path: Path) -> None:
+    world = World(tmp_path).write([row(1)] * 9)
+    names = ", ".join(f'"{name}"' for name in [*world.plan.stream.columns, "nothing"])
+    facts = mended(world, f"header = [{names}]")
+    assert "fewer fields than header has names" in facts.findings[0].what
+    assert facts.findings[0].mend.startswith("header = [...], with as many names")
+
+
+def test_nothing_is_proposed_that_the_plan_has(tmp_path: Path) -> None:
+    world = World(tmp_path, stream='delimiter = ";"\nstrip = true\ntime_format = ["%d.%m.%Y"]')
+    plan = world.plan
+
+    def left(mend: str, release: Measure | None = None) -> str:
+        return not_held(plan, Finding("x", mend), release).mend
+
+    assert left('delimiter = ";", or what separates them') == ""
+    assert left('delimiter = "|"') == 'delimiter = "|"'
+    assert left("strip = true, for spaces; or other keys") == "other keys"
+    assert left('time_format = "%d.%m.%Y"') == ""
+    assert left('encoding = "utf-8"') == "", "a default is a value too"
+    assert left('encoding = "utf-16"; or encoding = "utf-8"') == 'encoding = "utf-16"'
+    assert left("horizon = 8") == left('start = "2026-01-01"') == left("epsilon = 1") == ""
+    assert left("horizon = 9") == "horizon = 9"
+    assert left("other = true") == left("other = true", plan.releases[0]) == "other = true"
+    world.text = world.text.replace("[[release]]", "[[release]]\nother = true")
+    assert left("other = true", world.plan.releases[0]) == ""
+
+
+@pytest.mark.parametrize(
+    "stream", ['delimiter = ";"', 'encoding = "latin-1"', 'last_line = "take"', 'grace = "1h"']
+)
+def test_no_look_at_spoilt_lines_proposes_what_the_plan_has(tmp_path: Path, stream: str) -> None:
+    world = World(tmp_path, stream=stream)
+    rows = [row(1), row(1) + ",", row(1, who='"a'), "x", row(9), row(0), row(1, amount="1,5;;;")]
+    for delimiter in ",;":
+        world.write([*rows, row(1, who="f\xe9e").encode("latin-1")])
+        world.file.write_bytes(world.file.read_bytes().replace(b",", delimiter.encode())[:-1])
+        assert stream not in "".join(told(checked(world.plan)))
+
+
 def test_two_formats_that_fit_alike_are_both_told(tmp_path: Path) -> None:
     rows = [",".join(["03/04/2026", *row(1).split(",")[1:]])]
     mend = checked(World(tmp_path).write(rows).plan).findings[0].mend
@@ -177,10 +234,37 @@ def test_times_before_after_and_without(tmp_path: Path) -> None:
     assert 'start = "2025-12-31"' in "".join(told(facts))
 
 
+def test_a_start_is_proposed_in_the_zone_of_the_plan(tmp_path: Path) -> None:
+    world = World(tmp_path, stream='zone = "Europe/Berlin"')
+    world.write([row(-1, hour=23), row(1)])
+    (finding,) = [one for one in checked(world.plan).findings if "before the start" in one.what]
+    assert finding.mend.startswith('start = "2025-12-31"'), "23:00 UTC is the next day there"
+
+
+def test_what_would_be_chosen_by_looking_is_marked(tmp_path: Path) -> None:
+    bounded = "lower = 0\nupper = 2\ngranularity = 1\n"
+    spent = f'[[release]]\nname = "spent"\nmeasure = "sum"\ncolumn = "amount"\n{bounded}'
+    releases = COUNT + spent
+    world = World(tmp_path, releases, unit=USER)
+    rows = [*busy(), row(0), row(9), row(1, who="c", amount=9, region="moon", age="x")]
+    facts = checked(world.write([*rows, *[row(1, who="d", amount=7, region="moon")] * 3]).plan)
+    marked = {one.mend.split(" ")[0] for one in facts.findings if one.by_looking}
+    assert marked == {"start", "horizon", "max_per_step", "other", "lower"}
+    assert [one.by_looking for one in facts.findings if "columns" in one.mend] == []
+
+
 def test_a_time_that_no_date_has_is_no_trouble(tmp_path: Path) -> None:
     rows = [row(1), ",".join(["20000-01-01", *row(1).split(",")[1:]])]
-    times = checked(World(tmp_path).write(rows).plan).times
-    assert (times.after, times.last) == (1, day(1))
+    facts = checked(World(tmp_path).write(rows).plan)
+    assert (facts.times.after, facts.times.last) == (1, day(1))
+    assert "horizon = " not in "".join(told(facts)), "a shorter one mends nothing"
+
+
+def test_no_start_is_proposed_that_is_later_than_the_plans(tmp_path: Path) -> None:
+    rows = [row(1), ",".join(["1965-01-01", *row(1).split(",")[1:]])]
+    facts = checked(World(tmp_path).write(rows).plan)
+    assert facts.times.before == 1
+    assert "start = " not in "".join(told(facts))
 
 
 def test_steps_to_come_wait_and_the_far_future_counts_nowhere(tmp_path: Path) -> None:
@@ -251,7 +335,7 @@ def test_broken_lines_by_what_is_broken(tmp_path: Path) -> None:
     }
     assert (facts.lines.events, facts.lines.replaced) == (4, 2)
     whole = "".join(told(facts))
-    assert "1 line has a delimiter at the end" in whole
+    assert "1 line has a delimiter too many, at its end" in whole
     assert "ameles convert FILE out.parquet" in whole
     assert 'encoding = "windows-1252"' in whole
 
@@ -384,6 +468,11 @@ def test_what_cannot_be_read_is_told_with_its_mend(tmp_path: Path, how: str, men
     )
 
 
+def test_without_a_store_it_is_as_with_an_empty_one(tmp_path: Path) -> None:
+    world = World(tmp_path, unit=USER).write(busy())
+    assert check(world.plan, None, now=NOW) == checked(world.plan)
+
+
 def test_a_source_of_which_nothing_can_be_opened(tmp_path: Path) -> None:
     world = World(tmp_path)
     with pytest.raises(SourceUnreadable, match="No file matches") as refusal:
@@ -443,6 +532,13 @@ def test_keys_that_are_declared_nearly_declared_and_not(tmp_path: Path) -> None:
     whole = "".join(told(facts))
     assert "2 events of release 'visits' would have a key of 'region' but for" in whole
     assert "1 key of release 'visits' has no event: south." in whole
+
+
+def test_keys_that_count_as_other_are_no_trouble(tmp_path: Path) -> None:
+    world = World(tmp_path, COUNT + "other = true\n")
+    facts = checked(world.write([row(1, region=one) for one in ("north", "south", "east")]).plan)
+    assert facts.releases[0].keys == {"north": 1, "south": 1, "other": 1}
+    assert told(facts) == []
 
 
 def test_conditions_values_bounds_and_edges(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -28,7 +29,7 @@ from ameles.engine.owner_check.check import check as look_at
 from ameles.engine.owner_check.facts import Facts
 from ameles.engine.plan import Plan, read_plan
 from ameles.engine.plan_checks import mark_checked
-from ameles.store import open_store
+from ameles.store import Store, exists, open_store
 
 
 def check(
@@ -61,10 +62,11 @@ def check(
     _ = checked.recipes  # what they refuse, they refuse before there is a store
     refuse_launch(checked)
     with secret_output(secret_to) as output:
-        with closing(open_store(store_path(checked))) as store:
-            now = datetime.now(UTC)
+        now = datetime.now(UTC)
+
+        def facts_with(store: Store | None) -> Facts:
             with reading_progress("looking") as tell:
-                facts = look_at(
+                return look_at(
                     checked,
                     store,
                     now=now,
@@ -73,12 +75,29 @@ def check(
                     show=show,
                     progress=tell,
                 )
-            # before anything is shown: what was seen was looked at
-            with store.writing() as transaction:
-                mark_checked(transaction, checked, now)
+
+        facts = _looked(checked, now, facts_with)
         _write(output, facts, checked, as_json=as_json)
     if secret_to is not None:
         typer.echo(f"Written to {secret_to}: exact and secret.", err=True)
+
+
+def _looked(plan: Plan, now: datetime, facts_with: Callable[[Store | None], Facts]) -> Facts:
+    """The facts; that one looked is kept before any is shown.
+
+    A source that cannot be read makes no store: there was nothing to look at.
+    """
+    path = store_path(plan)
+    there = exists(path)
+    with ExitStack() as closes:
+        store = closes.enter_context(closing(open_store(path))) if there else None
+        facts = facts_with(store)
+        if store is None and not facts.unreadable:
+            store = closes.enter_context(closing(open_store(path)))
+        if store is not None:
+            with store.writing() as transaction:
+                mark_checked(transaction, plan, now)
+    return facts
 
 
 def _write(output: TextIO, facts: Facts, checked: Plan, *, as_json: bool) -> None:

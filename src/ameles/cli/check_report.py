@@ -11,10 +11,11 @@ from rich.text import Text
 
 from ameles.cli.plans import brief, moment
 from ameles.cli.secret_output import HEADING, printable
-from ameles.engine.owner_check.facts import ColumnFacts, Facts, ReleaseFacts, UserFacts
+from ameles.engine.owner_check.facts import ColumnFacts, Facts, Finding, ReleaseFacts, UserFacts
 from ameles.engine.plan import Plan
 
 SHAPES = "their shapes"
+BY_LOOKING = "To choose by looking is outside of the guarantee; a past season serves better."
 MOST_KEYS = 12
 MOST_FILES = 5
 _FLAWS = {
@@ -43,14 +44,13 @@ class Page:
         self._say("Nothing was spent, and no stream, position or sink has changed.")
         self._files(facts)
         if facts.unreadable:
-            self._say("")
-            self._say(f"It cannot be read as the plan declares it: {facts.unreadable}")
-        else:
-            self._rows(facts)
-            self._columns(facts.columns)
-            if facts.users is not None:
-                self._users(facts.users)
-            self._releases(facts.releases)
+            self._unreadable(facts)
+            return
+        self._rows(facts)
+        self._columns(facts.columns)
+        if facts.users is not None:
+            self._users(facts.users)
+        self._releases(facts.releases)
         self._findings(facts)
 
     def _say(self, text: str) -> None:
@@ -159,6 +159,7 @@ class Page:
             rows.append((f"{per_step} a step", *cells))
         heads = [f"{step} steps  " if step > 1 else "1 step  " for step in steps]
         self._table(("bounds", *heads), rows, left=1)
+        self._say(BY_LOOKING)
 
     @property
     def _own(self) -> tuple[int | None, int | None]:
@@ -166,23 +167,42 @@ class Page:
 
     def _releases(self, releases: Sequence[ReleaseFacts]) -> None:
         self._head("Releases, before the bounds of users")
+        weighted = self._plan.stream.weight is not None
         rows = [
             (
                 release.name,
                 release.measure,
                 _n(release.matched),
                 _n(release.counted),
+                *([_n(sum(release.keys.values()))] if weighted else []),
                 _n(release.matched - release.counted),
                 _n(release.below) if release.below or release.above else "",
                 _n(release.above) if release.below or release.above else "",
             )
             for release in releases
         ]
-        heads = ("release", "measure", "meet where", "counted", "in no cell", "below", "above")
+        more = ["stand for"] if weighted else []
+        heads = ["release", "measure", "meet where", "counted", *more]
+        heads += ["in no cell", "below", "above"]
         self._table(heads, rows, left=2)
         for release in releases:
             for line in _keys(release):
                 self._say(line)
+
+    def _unreadable(self, facts: Facts) -> None:
+        """Why, once, and what mends it; nothing else was looked at."""
+        self._head("It cannot be read as the plan declares it")
+        if not any(finding.what == facts.unreadable for finding in facts.findings):
+            self._say(facts.unreadable)
+        for finding in facts.findings:
+            self._say(finding.what)
+            self._mend(finding)
+
+    def _mend(self, finding: Finding) -> None:
+        if finding.mend:
+            self._say(f"   try: {finding.mend}")
+            if finding.by_looking:
+                self._say(f"   {BY_LOOKING}")
 
     def _findings(self, facts: Facts) -> None:
         if not facts.findings:
@@ -191,8 +211,7 @@ class Page:
         self._head("To look at")
         for number, finding in enumerate(facts.findings, start=1):
             self._say(f"{number}. {finding.what}")
-            if finding.mend:
-                self._say(f"   try: {finding.mend}")
+            self._mend(finding)
 
 
 def _keys(release: ReleaseFacts) -> Iterator[str]:

@@ -24,7 +24,7 @@ class NotLaunched(AmelesError):
 
 
 def confirm_launch(plan: Plan, store: Store | None, *, yes: bool, quiet: bool) -> None:
-    """Says that a plan was never checked, and on a terminal asks whether it is to be launched.
+    """Says whether a plan was checked, and on a terminal asks whether it is to be launched.
 
     Does neither for a stream that was launched before; ``None``: there is no store yet.
     """
@@ -34,7 +34,7 @@ def confirm_launch(plan: Plan, store: Store | None, *, yes: bool, quiet: bool) -
             if transaction.stream(plan.stream.name) is not None:
                 return
             checked = checked_at(transaction, plan)
-    if checked is None and not quiet:
+    if not quiet:
         typer.echo(check_note(checked), err=True)
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return

@@ -122,6 +122,11 @@ class CompressedSource(Source):
             mark = Mark.of(handle, file.file.name, file.status.st_size, declared)
         return Whole(file, start, replace(mark, within=False), size)
 
+    def incomplete(self) -> tuple[str, ...]:
+        """The names of files that were not complete when they were looked at; a secret."""
+        files = self._files()
+        return tuple(file.file.name for file in files if self._sizes.get(file.signature, 0) is None)
+
     def _files(self) -> list[Present]:
         return present(find_files(self._pattern, self._base))
 

@@ -12,7 +12,7 @@ from ameles.core.exceptions import PlanError
 from ameles.measures.fields import Column, Section, problem
 
 Kind = Literal["text", "integer", "number", "boolean", "timestamp"]
-_OF_CSV = ("delimiter", "quote", "decimal", "header", "strip")
+OF_CSV = ("delimiter", "quote", "decimal", "header", "strip")
 _MOST_NAMES = 10_000
 
 
@@ -77,7 +77,7 @@ class FormatFields(Section):
     @model_validator(mode="after")
     def _fits_its_source(self) -> FormatFields:
         kind = self.format if self.source == "-" else kind_of(self.source)
-        given = [name for name in _OF_CSV if getattr(self, name) != _DEFAULTS[name]]
+        given = [name for name in OF_CSV if getattr(self, name) != _DEFAULTS[name]]
         if kind not in ("csv", None) and given:
             raise problem(
                 f"{', '.join(given)} {'goes' if len(given) == 1 else 'go'} with CSV alone.",

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from ameles.connectors.format import kind_of
 from ameles.connectors.source import find_files
+from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
 from ameles.core.rules import CURRENT
 from ameles.engine.clock import FAR, microseconds
 from ameles.engine.difference import difference
-from ameles.engine.engine import Engine
+from ameles.engine.launching import under_its_rules
 from ameles.engine.owner_check.advice import findings
 from ameles.engine.owner_check.facts import Facts, Finding
 from ameles.engine.owner_check.first_lines import FirstLines
+from ameles.engine.owner_check.held_values import not_held
 from ameles.engine.owner_check.look import MEMORY, Moment, Rows, look
 from ameles.engine.owner_check.source_rows import FileRows, SampleRows
 from ameles.engine.plan import Plan
@@ -26,7 +28,7 @@ from ameles.store import Store
 
 def check(
     plan: Plan,
-    store: Store,
+    store: Store | None,
     *,
     now: datetime,
     sample: Path | None = None,
@@ -38,26 +40,33 @@ def check(
     """Exact, secret facts about what the next run would read.
 
     Of a stream that was launched that is what it has not taken yet, or everything with ``whole``.
-    ``sample`` stands for standard input; ``show`` adds values.
+    ``sample`` stands for standard input; ``show`` adds values.  Without a ``store`` nothing was
+    launched yet.
     """
     _check_sample(plan, sample)
-    engine = Engine(plan, store)
-    changed, released, position = _standing(engine, plan, store)
+    changed, released, position = False, 0, None
+    if store is not None:
+        plan = under_its_rules(plan, store)
+        changed, released, position = _standing(plan, store)
     ended = released == plan.stream.horizon
     if whole or changed or ended:
         released, position = 0, None
     if changed:
-        engine.plan = replace(engine.plan, rules=CURRENT)
-    first = _first_lines(engine.plan, sample)
+        plan = replace(plan, rules=CURRENT)
+    first = _first_lines(plan, sample)
     try:
-        rows = _rows(engine, position, sample)
+        rows = _rows(plan, position, sample)
     except PlanError as refusal:
-        facts = Facts(engine.plan.stream.name, engine.plan.stream.source, unreadable=refusal.what)
+        facts = Facts(plan.stream.name, plan.stream.source, unreadable=refusal.what)
         told = [*first.findings] or [Finding(refusal.what, refusal.tip)]
     else:
-        moment = _moment(engine, released, now)
-        facts = look(engine.plan, rows, moment, show=show, memory=memory, progress=progress)
+        moment = _moment(plan, released, now)
+        facts = look(plan, rows, moment, show=show, memory=memory, progress=progress)
         told = [*(Finding(one.what, one.tip) for one in rows.problems), *first.findings]
+        told += [
+            Finding(f"The file '{name}' is not complete, so it waits.", "wait for what writes it")
+            for name in rows.incomplete
+        ]
     facts.files = first.facts
     if changed:
         facts.findings.append(
@@ -76,7 +85,8 @@ def check(
         )
     facts.findings += told
     if not facts.unreadable:
-        facts.findings += findings(engine.plan, facts)
+        facts.findings += findings(plan, facts)
+    facts.findings = [not_held(plan, finding) for finding in facts.findings]
     return facts
 
 
@@ -93,29 +103,31 @@ def _check_sample(plan: Plan, sample: Path | None) -> None:
         )
 
 
-def _standing(engine: Engine, plan: Plan, store: Store) -> tuple[bool, int, str | None]:
+def _standing(plan: Plan, store: Store) -> tuple[bool, int, str | None]:
     """Whether the plan changed since a launch; the released steps, and where the source stands."""
     with store.reading() as transaction:
         stream = transaction.stream(plan.stream.name)
         if stream is None:
             return False, 0, None
-        changed = bool(difference(stream.plan, engine.plan.to_json()))
+        changed = bool(difference(stream.plan, plan.to_json()))
         return changed, stream.released, transaction.position(stream)
 
 
-def _moment(engine: Engine, released: int, now: datetime) -> Moment:
+def _moment(plan: Plan, released: int, now: datetime) -> Moment:
     """As a run would have it at this moment."""
-    target, stream = max(engine.target(microseconds(now)), released), engine.plan.stream
-    last = stream.horizon or min(target + FAR, engine.plan.clock.latest)
+    stream, ended = plan.stream, plan.clock.ended(microseconds(now))
+    target = max(ended if stream.horizon is None else min(ended, stream.horizon), released)
+    last = stream.horizon or min(target + FAR, plan.clock.latest)
     # without a time of their own, events count in the step in which they arrive: the open one
     arrived = None if stream.time is not None else min(released + 1, last)
     return Moment(released, target, last, arrived)
 
 
-def _rows(engine: Engine, position: str | None, sample: Path | None) -> Rows:
+def _rows(plan: Plan, position: str | None, sample: Path | None) -> Rows:
     if sample is not None:
-        return SampleRows(sample, engine.standard_input)
-    source = plan_source(engine.plan, raw=True)
+        kind = plan.stream.format
+        return SampleRows(sample, lambda number: StandardInput(kind, plan.kinds, number, plan.form))
+    source = plan_source(plan, raw=True)
     return FileRows(source, source.reading(position))
 
 

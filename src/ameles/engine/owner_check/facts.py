@@ -129,6 +129,7 @@ class Finding(Secret):
 
     what: str
     mend: str = ""
+    by_looking: bool = False  # who follows it chooses by the data: outside of the guarantee
 
 
 @dataclass(repr=False)

@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ameles.connectors.compressed import Damaged, Incomplete
+from ameles.connectors.compressed import opened as opened_unpacked
 from ameles.connectors.format import Format
 from ameles.connectors.source import Found
 from ameles.core.exceptions import SourceUnreadable
@@ -56,8 +58,9 @@ class FirstLines:
             )
             return
         packed = next((end for magic, end in _MAGIC.items() if start.startswith(magic)), None)
-        plain = packed is None and self._kind != "parquet"
-        self.facts.append(FileFacts(file.name, size, plain and last not in (b"", b"\n")))
+        text = self._kind != "parquet"
+        closed = not last or last.endswith(self._newline(start))
+        self.facts.append(FileFacts(file.name, size, text and packed is None and not closed))
         if not size:
             self.findings.append(Finding(f"The file '{file.name}' is empty."))
         elif packed is not None and not file.name.endswith(packed):
@@ -67,8 +70,15 @@ class FirstLines:
                     f"mv {file.name} {file.name}{packed}, and the same ending in source",
                 )
             )
-        elif plain:
+        elif text:
+            start = start if packed is None else _unpacked(file.path)
             self.findings += [*self._encoded(file.name, start), *self._headed(file.name, start)]
+
+    def _newline(self, start: bytes) -> bytes:
+        if not self._encoding.startswith("utf-16"):
+            return b"\n"
+        big = self._encoding == "utf-16-be" or start.startswith(b"\xfe\xff")
+        return b"\0\n" if big else b"\n\0"
 
     def _encoded(self, name: str, start: bytes) -> Iterator[Finding]:
         if self._encoding != "utf-8":
@@ -100,6 +110,13 @@ class FirstLines:
                     f"The fields of '{name}' are separated by {written}.", f"delimiter = {written}"
                 )
                 return
+        if self._encoding == "utf-8":
+            western = start.decode("cp1252", errors="replace").partition("\n")[0].rstrip("\r")
+            if set(self._columns) <= set(_split(western, self._delimiter)):
+                yield Finding(
+                    f"The first line of '{name}' is not in UTF-8.", 'encoding = "windows-1252"'
+                )
+                return
         folded = {one.strip().casefold(): one for one in names}
         near = {column: folded.get(column.strip().casefold()) for column in missing}
         for column, found in near.items():
@@ -124,9 +141,18 @@ def _split(line: str, delimiter: str) -> list[str]:
 
 
 def _ends(path: Path) -> tuple[bytes, bytes, int]:
-    """The first bytes of a file, the last one, and how many there are."""
+    """The first bytes of a file, the last two, and how many there are."""
     with path.open("rb") as opened:
         start = opened.read(_START)
         size = os.fstat(opened.fileno()).st_size
-        opened.seek(max(0, size - 1))
-        return start, opened.read(1), size
+        opened.seek(max(0, size - 2))
+        return start, opened.read(2), size
+
+
+def _unpacked(path: Path) -> bytes:
+    """The first bytes that a file unpacks to; none if it cannot be unpacked so far."""
+    try:
+        with opened_unpacked(path) as unpacked:
+            return unpacked.read(_START)
+    except (Incomplete, Damaged, OSError):
+        return b""

@@ -35,6 +35,12 @@ class FileRows:
         return self._reading.problems
 
     @property
+    def incomplete(self) -> tuple[str, ...]:
+        """Compressed files that may still be being written."""
+        source = self._source
+        return source.incomplete() if isinstance(source, CompressedSource) else ()
+
+    @property
     def held(self) -> bool:
         """Blocks of lines are small and slow to parse; Parquet is neither."""
         return isinstance(self._source, TextSource | CompressedSource)
@@ -57,6 +63,7 @@ class SampleRows:
     held = True
     paths: tuple[str, ...] = ()
     problems: tuple[AmelesError, ...] = ()
+    incomplete: tuple[str, ...] = ()
 
     def __init__(self, sample: Path, opened: Callable[[int], StandardInput]) -> None:
         self.tally = Tally()

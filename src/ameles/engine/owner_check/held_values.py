@@ -1,0 +1,69 @@
+"""Proposals that would change nothing are not made: a key with the value that the plan has."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ameles.connectors.format import kind_of
+from ameles.engine.format_fields import OF_CSV
+from ameles.engine.owner_check.facts import Finding
+from ameles.engine.plan import Plan
+from ameles.measures.measure import Measure
+
+OR = "; or "  # between the alternatives of a proposal
+_LINE = re.compile(r'\b([a-z_]+) = ("(?:[^"\\]|\\.)*"|true|false|-?[0-9.]+)')
+
+
+def not_held(plan: Plan, finding: Finding, release: Measure | None = None) -> Finding:
+    """The finding without the alternatives that the plan has already, or that it cannot have.
+
+    ``release`` is the one that it is about.
+    """
+    kept = [one for one in finding.mend.split(OR) if not _held(plan, one, release)]
+    return replace(finding, mend=OR.join(kept))
+
+
+def _held(plan: Plan, proposal: str, release: Measure | None) -> bool:
+    stream = plan.stream
+    kind = stream.format if stream.source == "-" else kind_of(stream.source)
+    for key, value in _lines(proposal):
+        if key in OF_CSV and kind not in ("csv", None):
+            return True
+        sections = [stream, plan.privacy, *([] if release is None else [release])]
+        for section in sections:
+            if key in type(section).model_fields and _same(getattr(section, key), value):
+                return True
+    return False
+
+
+def _lines(proposal: str) -> Iterator[tuple[str, Any]]:
+    for key, value in _LINE.findall(proposal):
+        try:
+            yield key, tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            continue
+
+
+def _same(held: Any, value: Any) -> bool:
+    """Whether a value of a plan is the one that a line of its file has."""
+    if isinstance(held, datetime):
+        return isinstance(value, str) and _instant(value) == held
+    if isinstance(held, tuple):
+        return held == (value,)
+    if isinstance(held, bool) or isinstance(value, bool):
+        return held is value
+    if isinstance(value, str):
+        return held is not None and str(held) == value
+    return bool(held == value)
+
+
+def _instant(value: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None

@@ -1,0 +1,108 @@
+"""What is probably not as meant about lines, each with what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ameles.connectors.compressed import is_compressed
+from ameles.connectors.csv_lines import BAD_QUOTES, OPEN_QUOTE, TOO_FEW, TOO_MANY, TRAILING
+from ameles.connectors.json_lines import NO_JSON, NO_OBJECT
+from ameles.connectors.lines import TOO_LONG, WITH_NUL
+from ameles.engine.owner_check.counted_words import are, counted, lines_have
+from ameles.engine.owner_check.facts import Facts, Finding
+from ameles.engine.owner_check.held_values import OR
+from ameles.engine.plan import Plan
+
+FEW = 0.01  # a share below which a fault of the data is not one of the plan
+
+
+def line_findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """What is wrong with the lines of a source."""
+    flaws, events = facts.lines.flaws, facts.lines.events
+    if flaws[TRAILING]:
+        yield _trailing(plan, facts)
+    if flaws[OPEN_QUOTE]:
+        yield Finding(
+            f"{lines_have(flaws[OPEN_QUOTE])} a quote that is not closed: values with a newline in "
+            "them, probably. A newline always ends an event here.",
+            "ameles convert FILE out.parquet, and the Parquet file as source",
+        )
+    if flaws[BAD_QUOTES]:
+        yield Finding(
+            f"{lines_have(flaws[BAD_QUOTES])} quotes that are not as CSV has them.",
+            'quote = "", if quotes are ordinary characters there',
+        )
+    if flaws[TOO_MANY]:
+        yield Finding(
+            f"{lines_have(flaws[TOO_MANY])} more fields than the first line.",
+            "quotes around values with a delimiter in them",
+        )
+    if flaws[TOO_FEW] > FEW * events:
+        yield _too_few(plan, flaws[TOO_FEW])
+    if flaws[NO_OBJECT] + flaws[NO_JSON]:
+        count = flaws[NO_OBJECT] + flaws[NO_JSON]
+        yield Finding(f"{are(count, 'line')} not a JSON object.", "one object a line")
+    if flaws[WITH_NUL]:
+        yield Finding(
+            f"{lines_have(flaws[WITH_NUL])} a NUL in it.", 'encoding = "utf-16", if all lines do'
+        )
+    if flaws[TOO_LONG]:
+        yield Finding(f"{are(flaws[TOO_LONG], 'line')} longer than 1 MiB.")
+    if facts.lines.replaced:
+        yield _replaced(plan, facts.lines.replaced)
+    for file in facts.files:
+        if file.open_line and plan.stream.last_line == "wait" and plan.stream.source != "-":
+            yield Finding(
+                f"The last line of '{file.name}' has no newline. It waits for one, since somebody "
+                "may still be writing it.",
+                'last_line = "take"',
+            )
+
+
+def _trailing(plan: Plan, facts: Facts) -> Finding:
+    """One more name fits only where no line is whole without it."""
+    count, broken = facts.lines.flaws[TRAILING], sum(facts.lines.flaws.values())
+    if not facts.lines.events and count >= (1 - FEW) * broken:
+        names = ", ".join(f'"{name}"' for name in list(plan.stream.columns)[:2])
+        return Finding(
+            f"{lines_have(count)} a delimiter at the end, which begins one more field.",
+            f'header = [{names}, ..., "nothing"], with one name more than the first line has'
+            f"{OR}one more name in the first line of the file",
+        )
+    delimiter = plan.stream.delimiter
+    written = "\\t" if delimiter == "\t" else delimiter
+    written = f"\\{written}" if delimiter in "/.*^$[\\" else written
+    bytewise = not plan.stream.encoding.startswith("utf-16")
+    plain = bytewise and not is_compressed(plan.stream.source)
+    sed = f"{OR}sed 's/{written}$//' FILE > NEW, which removes it" if plain else ""
+    return Finding(
+        f"{lines_have(count)} a delimiter too many, at {'its' if count == 1 else 'their'} end.",
+        f"mend them in what writes the file{sed}",
+    )
+
+
+def _too_few(plan: Plan, count: int) -> Finding:
+    if plan.stream.header is None:
+        return Finding(
+            f"{lines_have(count)} fewer fields than the first line.",
+            "mend them in what writes the file: as many fields in each line as in the first",
+        )
+    return Finding(
+        f"{lines_have(count)} fewer fields than header has names.",
+        "header = [...], with as many names as the lines have fields"
+        f"{OR}delimiter = ..., what separates the fields there",
+    )
+
+
+def _replaced(plan: Plan, count: int) -> Finding:
+    encoding = plan.stream.encoding
+    if encoding == "utf-8":
+        return Finding(
+            f"{counted(count, 'event')} with characters that are not UTF-8.",
+            f'encoding = "windows-1252"{OR}encoding = "latin-1"',
+        )
+    mend = f'encoding = "latin-1"{OR}leave encoding out, if the file is in UTF-8'
+    return Finding(
+        f"{counted(count, 'event')} with characters that are not of {encoding}.",
+        mend if encoding == "windows-1252" else "",
+    )

@@ -1,0 +1,99 @@
+"""The owner's look at packed files and at other encodings: what is proposed, and then the facts."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ameles.engine.owner_check.facts import Facts
+from tests.engine.test_owner_check import checked
+from tests.engine.worlds import HEADER, World, row
+
+if TYPE_CHECKING or sys.version_info < (3, 14):
+    from backports import zstd
+else:
+    from compression import zstd
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": zstd.compress,
+}
+JSON_ROW = '{"at": "2026-01-01", "who": "z\xe9", "region": "north", "age": 7, "amount": 1, '
+
+
+def written(folder: Path, kind: str, ending: str, encoding: str, stream: str = "") -> Facts:
+    world = World(folder, stream=stream)
+    world.text = world.text.replace("events.csv", f"events.{kind}{ending}")
+    lines = [JSON_ROW + '"fever": true}'] * 5
+    if kind == "csv":
+        lines = [HEADER, *[row(1, who="z\xe9")] * 5]
+    packed = PACK[ending](("\n".join(lines) + "\n").encode(encoding))
+    (folder / f"events.{kind}{ending}").write_bytes(packed)
+    return checked(world.plan)
+
+
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("encoding", "named"),
+    [
+        ("latin-1", "windows-1252"),
+        ("utf-16", "utf-16"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
+    ],
+)
+def test_encodings_of_packed_files_are_proposed_and_then_right(
+    tmp_path: Path, ending: str, kind: str, encoding: str, named: str
+) -> None:
+    before = written(tmp_path / "a", kind, ending, encoding)
+    assert before.findings[0].mend.startswith(f'encoding = "{named}"')
+    after = written(tmp_path / "b", kind, ending, encoding, f'encoding = "{named}"')
+    assert (after.lines.events, after.times.counted, after.lines.replaced) == (5, 5, 0)
+    assert [one.what for one in after.findings] == [
+        "1 key of release 'visits' has no event: south."
+    ]
+
+
+def test_what_is_not_of_another_encoding_is_said_of_that(tmp_path: Path) -> None:
+    world = World(tmp_path, stream='encoding = "windows-1252"')
+    facts = checked(world.write([row(1, who="a\x81").encode("latin-1")]).plan)
+    (finding,) = [one for one in facts.findings if "characters" in one.what]
+    assert "not of windows-1252" in finding.what
+    assert 'encoding = "latin-1"' in finding.mend
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_names_in_another_encoding_and_delimiters_of_packed_files(
+    tmp_path: Path, ending: str
+) -> None:
+    world = World(tmp_path)
+    world.text = world.text.replace("events.csv", f"events.csv{ending}")
+    world.text = world.text.replace("who =", '"n\xe9" =')
+    text = f"{HEADER}\n{row(1)}\n".replace("who", "n\xe9")
+    file = tmp_path / f"events.csv{ending}"
+    file.write_bytes(PACK[ending](text.encode("latin-1")))
+    assert checked(world.plan).findings[0].mend.startswith('encoding = "windows-1252"')
+    file.write_bytes(PACK[ending](text.replace(",", ";").encode()))
+    assert checked(world.plan).findings[0].mend == 'delimiter = ";"'
+
+
+def test_a_packed_file_that_is_not_complete_is_told(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.text = world.text.replace("events.csv", "*.csv.gz")
+    packed = gzip.compress(f"{HEADER}\n{row(1)}\n".encode())
+    (tmp_path / "a.csv.gz").write_bytes(packed)
+    (tmp_path / "b.csv.gz").write_bytes(packed[:-9])
+    facts = checked(world.plan)
+    assert facts.lines.events == 1
+    assert [one.what for one in facts.findings if "complete" in one.what] == [
+        "The file 'b.csv.gz' is not complete, so it waits."
+    ]
