@@ -541,6 +541,14 @@ def test_keys_that_count_as_other_are_no_trouble(tmp_path: Path) -> None:
     assert told(facts) == []
 
 
+def test_values_beyond_the_edges_that_count_as_other_are_no_trouble(tmp_path: Path) -> None:
+    ages = '[[release]]\nname = "ages"\nmeasure = "histogram"\ncolumn = "age"\nedges = [0, 50]\n'
+    world = World(tmp_path, ages + "other = true\n")
+    facts = checked(world.write([row(1, age=7), row(1, age=70), row(1, age="")]).plan)
+    assert facts.releases[0].keys == {"[0,50]": 1, "other": 2}
+    assert told(facts) == []
+
+
 def test_conditions_values_bounds_and_edges(tmp_path: Path) -> None:
     plan = read_plan_text(GOOD, base=tmp_path)
     rows = [

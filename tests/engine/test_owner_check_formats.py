@@ -97,3 +97,44 @@ def test_a_packed_file_that_is_not_complete_is_told(tmp_path: Path) -> None:
     assert [one.what for one in facts.findings if "complete" in one.what] == [
         "The file 'b.csv.gz' is not complete, so it waits."
     ]
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("declared", "encoding", "mend"),
+    [
+        ("utf-16", "utf-8", "leave encoding out"),
+        ("utf-16-le", "utf-8", "leave encoding out"),
+        ("utf-16", "latin-1", 'encoding = "windows-1252"'),
+        ("utf-16", "utf-16-le", 'encoding = "utf-16-le"'),
+        ("utf-16-le", "utf-16-be", 'encoding = "utf-16-be"'),
+        ("utf-16-be", "utf-16", 'encoding = "utf-16"'),
+        ("latin-1", "utf-8", "leave encoding out"),
+        ("latin-1", "utf-8-sig", "leave encoding out"),
+        ("windows-1252", "utf-16", 'encoding = "utf-16"'),
+    ],
+)
+def test_another_encoding_than_the_declared_one_is_told(
+    tmp_path: Path, ending: str, declared: str, encoding: str, mend: str
+) -> None:
+    facts = written(tmp_path, "csv", ending, encoding, f'encoding = "{declared}"')
+    assert facts.findings[0].mend == mend
+    assert "header" not in "".join(one.mend for one in facts.findings)
+
+
+def test_a_packed_file_without_anything_in_it(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.text = world.text.replace("events.csv", "events.csv.gz")
+    (tmp_path / "events.csv.gz").write_bytes(gzip.compress(f"{HEADER}\n".encode())[:-9])
+    assert [one.what for one in checked(world.plan).findings] == [
+        "The file 'events.csv.gz' is not complete, so it waits.",
+        "The source has no events.",
+    ]
+
+
+def test_a_decimal_comma_is_not_proposed_for_json(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.text = world.text.replace("events.csv", "events.jsonl")
+    line = JSON_ROW.replace('"amount": 1', '"amount": "1,5"') + '"fever": true}'
+    (tmp_path / "events.jsonl").write_text(f"{line}\n", encoding="utf-8")
+    assert "decimal" not in "".join(one.mend for one in checked(world.plan).findings)

@@ -46,15 +46,13 @@ def _column(plan: Plan, facts: Facts, column: ColumnFacts) -> Iterator[Finding]:
         yield Finding(
             f"{counted(column.unfit, 'value')} of '{column.name}' ({share:.1%}) "
             f"{'is' if column.unfit == 1 else 'are'} no {column.kind}.",
-            _kind_mend(plan, column),
+            _kind_mend(column),
         )
 
 
-def _kind_mend(plan: Plan, column: ColumnFacts) -> str:
+def _kind_mend(column: ColumnFacts) -> str:
     shapes = [one.shape for one in column.shapes]
     match column.kind:
-        case "timestamp" if set(column.formats) & set(plan.form.time_format):
-            return "strip = true: they have spaces around them"
         case "timestamp" if column.formats == [ISO]:
             return "leave time_format out: they are as ISO 8601 has them"
         case "timestamp" if column.formats:

@@ -6,6 +6,7 @@ then declares it.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import os
 from collections.abc import Iterator, Sequence
@@ -72,7 +73,11 @@ class FirstLines:
             )
         elif text:
             start = start if packed is None else _unpacked(file.path)
-            self.findings += [*self._encoded(file.name, start), *self._headed(file.name, start)]
+            encoded = self._encoded(start)
+            if encoded is not None:
+                self.findings.append(Finding(f"The file '{file.name}' {encoded[0]}.", encoded[1]))
+            elif start:
+                self.findings += self._headed(file.name, start)
 
     def _newline(self, start: bytes) -> bytes:
         if not self._encoding.startswith("utf-16"):
@@ -80,23 +85,33 @@ class FirstLines:
         big = self._encoding == "utf-16-be" or start.startswith(b"\xfe\xff")
         return b"\0\n" if big else b"\n\0"
 
-    def _encoded(self, name: str, start: bytes) -> Iterator[Finding]:
-        if self._encoding != "utf-8":
-            return
+    def _encoded(self, start: bytes) -> tuple[str, str] | None:
+        """What the file is instead of the declared encoding, and the line that says so."""
+        declared = self._encoding
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-            yield Finding(f"The file '{name}' begins as UTF-16 does.", 'encoding = "utf-16"')
-        elif start.count(b"\0") > len(start) / 4:
-            little = start[1:2] == b"\0"
-            yield Finding(
-                f"The file '{name}' looks like UTF-16 without a byte order mark.",
-                f'encoding = "utf-16-{"le" if little else "be"}"',
-            )
+            order = "utf-16-le" if start.startswith(b"\xff") else "utf-16-be"
+            if declared in ("utf-16", order):
+                return None
+            return "begins as UTF-16 does", 'encoding = "utf-16"'
+        if start.count(b"\0") > len(start) / 4:
+            order = "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
+            if declared == order:
+                return None
+            return "looks like UTF-16 without a byte order mark", f'encoding = "{order}"'
+        if declared == "utf-8" or not start:
+            return None
+        plain, text = start.isascii(), _is_utf8(start)
+        if declared.startswith("utf-16") and b"\0" not in start:
+            mend = "leave encoding out" if text else 'encoding = "windows-1252"'
+            return "is not in UTF-16", mend
+        if not declared.startswith("utf-16") and text and not plain:
+            return "is in UTF-8", "leave encoding out"
+        return None
 
     def _headed(self, name: str, start: bytes) -> Iterator[Finding]:
         """What is wrong with a first line that should name the columns."""
         encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
-        wide = self._encoding == "utf-8" and b"\0" in start
-        if self._kind != "csv" or not self._named or wide:
+        if self._kind != "csv" or not self._named:
             return
         line = start.decode(encoding, errors="replace").partition("\n")[0].rstrip("\r")
         names = _split(line, self._delimiter)
@@ -131,6 +146,15 @@ class FirstLines:
                 f"The first line of '{name}' names none of the plan's columns. It may be an event.",
                 f"header = [...], with the names of its {len(names)} fields in their order",
             )
+
+
+def _is_utf8(start: bytes) -> bool:
+    """Whether the beginning of a file is in UTF-8; its last character may be cut off."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _split(line: str, delimiter: str) -> list[str]:
