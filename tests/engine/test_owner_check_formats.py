@@ -138,3 +138,16 @@ def test_a_decimal_comma_is_not_proposed_for_json(tmp_path: Path) -> None:
     line = JSON_ROW.replace('"amount": 1', '"amount": "1,5"') + '"fever": true}'
     (tmp_path / "events.jsonl").write_text(f"{line}\n", encoding="utf-8")
     assert "decimal" not in "".join(one.mend for one in checked(world.plan).findings)
+
+
+def test_a_packed_file_under_a_pattern_of_plain_ones_is_told(tmp_path: Path) -> None:
+    world = World(tmp_path).write([row(1)])
+    world.text = world.text.replace("events.csv", "events.csv*")
+    (tmp_path / "events.csv.1.gz").write_bytes(gzip.compress(world.file.read_bytes()))
+    facts = checked(world.plan)
+    assert facts.lines.events == 1
+    assert any("'events.csv.1.gz' is compressed, and source" in one.what for one in facts.findings)
+    world.text = world.text.replace("[privacy]", 'rotated = "events.csv.*"\n[privacy]', 1)
+    facts = checked(world.plan)
+    assert [file.name for file in facts.files] == ["events.csv"]
+    assert not any("compressed" in one.what for one in facts.findings)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from ameles.connectors.compressed import is_compressed
 from ameles.connectors.format import kind_of
 from ameles.connectors.source import find_files
 from ameles.connectors.standard_input import StandardInput
@@ -139,5 +140,9 @@ def _first_lines(plan: Plan, sample: Path | None) -> FirstLines:
     if not files:
         tip = "a file beside the plan" if sample is None else "--sample FILE"
         raise SourceUnreadable(f"No file matches the source '{text}'.", tip=tip)
+    copies = {copy.name for pattern in stream.rotated for copy in find_files(pattern, plan.base)}
+    if sample is None:
+        files = [file for file in files if file.name not in copies] or files
     kind = stream.format if sample is not None else kind_of(text) or "csv"
-    return FirstLines(files, list(stream.columns), kind, plan.form)
+    compressed = sample is None and is_compressed(text)
+    return FirstLines(files, list(stream.columns), kind, plan.form, compressed=compressed)

@@ -18,6 +18,7 @@ from ameles.connectors.format import Format
 from ameles.connectors.source import Found
 from ameles.core.exceptions import SourceUnreadable
 from ameles.engine.owner_check.facts import FileFacts, Finding
+from ameles.engine.owner_check.held_values import OR
 
 MOST = 100  # files that are looked into
 _START = 64 << 10
@@ -26,15 +27,25 @@ _DELIMITERS = {";": '";"', "\t": '"\\t"', "|": '"|"', ",": '","'}
 
 
 class FirstLines:
-    """The beginnings of some files; ``columns`` are the plan's, ``kind`` that of the files."""
+    """The beginnings of some files; ``columns`` are the plan's, ``kind`` that of the files.
+
+    ``compressed``: the source says that they are.
+    """
 
     def __init__(
-        self, files: Sequence[Found], columns: Sequence[str], kind: str, form: Format
+        self,
+        files: Sequence[Found],
+        columns: Sequence[str],
+        kind: str,
+        form: Format,
+        *,
+        compressed: bool,
     ) -> None:
         self.facts: list[FileFacts] = []
         self.findings: list[Finding] = []
         self._columns = columns
         self._kind = kind
+        self._compressed = compressed
         self._encoding = form.encoding
         self._delimiter = form.delimiter
         self._named = not form.header  # the first line names the columns
@@ -69,6 +80,14 @@ class FirstLines:
                 Finding(
                     f"The file '{file.name}' is compressed.",
                     f"mv {file.name} {file.name}{packed}, and the same ending in source",
+                )
+            )
+        elif packed is not None and text and not self._compressed:
+            self.findings.append(
+                Finding(
+                    f"The file '{file.name}' is compressed, and source does not end in {packed}: "
+                    "none of its events is read.",
+                    f"a pattern without it{OR}rotated, if it is a copy of a log that is rotated",
                 )
             )
         elif text:
