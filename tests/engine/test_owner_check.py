@@ -20,8 +20,8 @@ from ameles.connectors.lines import Tally
 from ameles.connectors.text import handed_over
 from ameles.connectors.time_format import check_time_format
 from ameles.core.exceptions import BadInput, SourceUnreadable
+from ameles.engine.owner_check import advice, user_bounds
 from ameles.engine.owner_check import look as looking
-from ameles.engine.owner_check import user_bounds
 from ameles.engine.owner_check.check import check
 from ameles.engine.owner_check.column_facts import FORMATS, shape_sql
 from ameles.engine.owner_check.facts import Facts, Finding
@@ -261,7 +261,7 @@ def test_a_time_that_no_date_has_is_no_trouble(tmp_path: Path) -> None:
 
 
 def test_no_start_is_proposed_that_is_later_than_the_plans(tmp_path: Path) -> None:
-    rows = [row(1), ",".join(["1965-01-01", *row(1).split(",")[1:]])]
+    rows = [row(2), ",".join(["1965-01-01", *row(1).split(",")[1:]])]
     facts = checked(World(tmp_path).write(rows).plan)
     assert facts.times.before == 1
     assert "start = " not in "".join(told(facts))
@@ -539,6 +539,16 @@ def test_keys_that_count_as_other_are_no_trouble(tmp_path: Path) -> None:
     facts = checked(world.write([row(1, region=one) for one in ("north", "south", "east")]).plan)
     assert facts.releases[0].keys == {"north": 1, "south": 1, "other": 1}
     assert told(facts) == []
+
+
+def test_what_is_proposed_for_a_release_is_not_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advice, "_release", lambda *_: iter([Finding("x", "other = true")]))
+    world = World(tmp_path).write([row(1)])
+    assert told(checked(world.plan)) == ["x other = true"]
+    world.text = world.text.replace("[[release]]", "[[release]]\nother = true")
+    assert told(checked(world.plan)) == ["x "]
 
 
 def test_values_beyond_the_edges_that_count_as_other_are_no_trouble(tmp_path: Path) -> None:

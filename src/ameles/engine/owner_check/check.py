@@ -142,7 +142,7 @@ def _first_lines(plan: Plan, sample: Path | None) -> FirstLines:
         raise SourceUnreadable(f"No file matches the source '{text}'.", tip=tip)
     copies = {copy.name for pattern in stream.rotated for copy in find_files(pattern, plan.base)}
     if sample is None:
-        files = [file for file in files if file.name not in copies] or files
+        files = tuple(file for file in files if file.name not in copies) or files
     kind = stream.format if sample is not None else kind_of(text) or "csv"
     compressed = sample is None and is_compressed(text)
     return FirstLines(files, list(stream.columns), kind, plan.form, compressed=compressed)
