@@ -43,7 +43,7 @@ def marks_by_name(here: Following) -> dict[str, dict[str, Any]]:
 
 def test_a_first_position_goes_on(here: Following) -> None:
     assert here.read() == []
-    assert json.loads(here.position or "")["version"] == 2
+    assert json.loads(here.position or "")["version"] == 3
     append(here.folder / "log.csv", b"z,1\n")
     append(here.folder / "half.csv", b"7\nz,2\n")
     append(here.folder / "start.csv", b"z,3\n")

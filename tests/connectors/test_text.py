@@ -113,7 +113,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path: Path) -> None:
     file.write_bytes(HEADER + b"x,1\n" * 10)
     reading = source(tmp_path).reading(None)
     file.write_bytes(HEADER + b"x,1\n")
-    with pytest.raises(StoreRefused, match="replaced or cut"):
+    with pytest.raises(StoreRefused, match="replaced or cut while"):
         rows_of(source(tmp_path), reading, COLUMNS)
 
 
@@ -158,8 +158,10 @@ def test_a_position_of_something_else_is_refused(tmp_path: Path) -> None:
     position = source(tmp_path).reading(None).position
     for other in (
         position.replace('"text"', '"parquet"'),
-        position.replace('"version":2', '"version":3'),
-        position.replace('"version":2', '"version":1'),
+        position.replace('"version":3', '"version":4'),
+        position.replace('"version":3', '"version":2'),
+        position.replace('"version":3', '"version":1'),
+        position.replace('"unread":false', '"unread":0'),
         position.replace('"offset":11', '"offset":"11"'),
         position.replace('"offset":11', '"offset":-11'),
         position.replace('"born":', '"born":0.'),

@@ -47,6 +47,9 @@ class Growing(Source):
             raise self.fails
         return {"file": self.size}
 
+    def at_launch(self) -> str:
+        raise NotImplementedError
+
     def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
         raise NotImplementedError
 

@@ -40,6 +40,7 @@ class Live:
         self.time = microseconds(day(1, 0))
         self.stop = threading.Event()
         self.told: list[int] = []
+        self.begun = threading.Event()
         self.problem: BaseException | None = None
         self._descriptor = descriptor
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -52,7 +53,13 @@ class Live:
                     stream, descriptor = engine.plan.stream, self._descriptor
                     given = StandardInput(stream.format, stream.columns, descriptor)
                     vars(engine)["standard_input"] = lambda: given
-                follow(engine, self.stop, told=self.told.append, clock=lambda: self.time)
+                follow(
+                    engine,
+                    self.stop,
+                    begun=lambda report: self.begun.set(),
+                    told=self.told.append,
+                    clock=lambda: self.time,
+                )
         except BaseException as problem:
             self.problem = problem
 

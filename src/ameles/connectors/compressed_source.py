@@ -21,7 +21,7 @@ from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.file_identity import Present, Signature, opened, present
 from ameles.connectors.lines import BLOCK, blocks
 from ameles.connectors.marks import Mark
-from ameles.connectors.same_files import SameFiles, replaced, settled
+from ameles.connectors.same_files import SameFiles, altered, settled
 from ameles.connectors.source import Reading, Source, find_files
 from ameles.connectors.text import Dialect, Start, check_start, handed_over, start_of
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
@@ -83,6 +83,9 @@ class CompressedSource(Source):
         """By what a file is and not by its name."""
         return {_key(file): file.status.st_size for file in self._files()}
 
+    def at_launch(self) -> str:
+        return self._same.unread(self.reading(None).position)
+
     def reading(
         self, position: str | None, ends: Mapping[str, int] | None = None
     ) -> CompressedReading:
@@ -94,25 +97,27 @@ class CompressedSource(Source):
         matched = self._same.match(files, position)
         fresh, taken, problems = [], [], list(matched.problems)
         for file, known in matched.files:
-            if known is not None:
-                taken.append(known)
-                continue
-            if ends is not None and ends.get(_key(file)) != file.status.st_size:
-                continue  # it came, or grew, since
-            try:
-                whole = self._whole(file, matched.declared(file, known))
-            except (PlanError, SourceUnreadable) as problem:
-                problems.append(problem)
-                continue
-            if whole is not None:
-                fresh.append(whole)
-                taken.append(whole.mark)
+            mark = known
+            if known is None or known.unread:
+                try:
+                    whole = self._fresh(file, matched.declared(file, known), ends)
+                    if whole is not None:
+                        fresh.append(whole)
+                        mark = whole.mark
+                except (PlanError, SourceUnreadable) as problem:
+                    problems.append(problem)
+            if mark is not None:
+                taken.append(mark)
         taken += matched.gone
         position = self._same.position(taken)
         return CompressedReading(self._dialect, fresh, position, tuple(problems))
 
-    def _whole(self, file: Present, declared: Declared) -> Whole | None:
-        """A file to be read; None if it is not complete."""
+    def _fresh(
+        self, file: Present, declared: Declared, ends: Mapping[str, int] | None
+    ) -> Whole | None:
+        """A file to be read; None if it is not complete, or came or grew since."""
+        if ends is not None and ends.get(_key(file)) != file.status.st_size:
+            return None
         with opened(file) as handle:
             size = self._size(file, handle)
             start = None if size is None else self._start(file, handle)
@@ -199,7 +204,7 @@ class CompressedReading(Reading):
                 except (Incomplete, Damaged):
                     same = False
             if not same:
-                raise replaced(name)
+                raise altered(name)
 
 
 @contextmanager

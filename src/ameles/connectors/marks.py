@@ -4,6 +4,9 @@ A file is its device, its inode and its birth (``file_identity.py``); the digest
 the last bytes that were taken tell whether it still has them.  A text file may grow, and its old
 bytes must stay.  A Parquet file never changes.
 
+What is there when a stream is launched gets marks as if it had been taken, which say that it was
+not: so a file that is cut before it is first read is known by what it had.
+
 The mark of a file that is gone stays: a disk that is mounted again or a file that is moved back
 brings it back, and without its mark its events would be counted twice.
 """
@@ -25,15 +28,17 @@ from ameles.connectors.file_identity import born
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 
-VERSION = 2
+VERSION = 3
 _FOOTER = 16 << 20  # bytes of a Parquet footer that are digested at the most
 _FIRST = ("name", "device", "inode", "offset", "head", "tail", "within")
-_FIELDS = (*_FIRST, "born", "declared", "rotated")  # of version 2
+_SECOND = (*_FIRST, "born", "declared", "rotated")
+_FIELDS = (*_SECOND, "unread")
+_OF_VERSION = {1: _FIRST, 2: _SECOND, VERSION: _FIELDS}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """One file, taken up to ``offset``."""
+    """One file, taken up to ``offset``, or, if ``unread``, only seen to go so far."""
 
     name: str
     device: int
@@ -45,6 +50,7 @@ class Mark:
     within: bool  # the last line that was taken had no newline yet
     declared: Declared = None  # what the owner said when the file could not be told
     rotated: bool = False  # a copy of a file that was cut or compressed, all of which was taken
+    unread: bool = False  # it was there at the launch; nothing of it was taken yet
     first: bool = field(default=False, repr=False)  # of a position of version 1
 
     @classmethod
@@ -90,6 +96,11 @@ class Mark:
             within=False,
             declared=declared,
         )
+
+    @property
+    def taken(self) -> int:
+        """How far its events were taken."""
+        return 0 if self.unread else self.offset
 
     def fits(self, handle: int) -> bool:
         """Whether an open text file has the bytes that were taken."""
@@ -149,19 +160,20 @@ def from_json(kind: str, text: str | None) -> list[Mark]:
             tip="the source that the stream was launched with",
         )
     try:
-        return [_mark(file, first=version == 1) for file in fields["files"]]
+        return [_mark(file, version) for file in fields["files"]]
     except (KeyError, TypeError):
         raise codec.damaged("position") from None
 
 
-def _mark(file: dict[str, Any], *, first: bool) -> Mark:
-    if set(file) != set(_FIRST if first else _FIELDS):
+def _mark(file: dict[str, Any], version: int) -> Mark:
+    if set(file) != set(_OF_VERSION[version]):
         raise TypeError
-    mark = Mark(**{"born": None, **file}, first=first)
+    mark = Mark(**{"born": None, **file}, first=version == 1)
     numbers = (mark.device, mark.inode, mark.offset)
     texts = (mark.name, mark.head, mark.tail)
     sound = all(type(n) is int and n >= 0 for n in numbers) and isinstance(mark.within, bool)
     sound = sound and isinstance(mark.rotated, bool)
+    sound = sound and isinstance(mark.unread, bool)
     sound = sound and (mark.born is None or type(mark.born) is int)
     if not sound or not all(isinstance(text, str) for text in texts):
         raise TypeError

@@ -17,7 +17,7 @@ from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.marks import Mark
 from ameles.connectors.parquet_types import check_type
-from ameles.connectors.same_files import SameFiles, replaced, settled
+from ameles.connectors.same_files import SameFiles, altered, settled
 from ameles.connectors.source import Found, Reading, Source, find_files
 from ameles.connectors.typed import IDS, Typed, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
@@ -77,6 +77,9 @@ class ParquetSource(Source):
         """By what a file is and not by its name."""
         return {_key(file): file.status.st_size for file in self._files()}
 
+    def at_launch(self) -> str:
+        return self._same.unread(self.reading(None).position)
+
     def reading(
         self, position: str | None, ends: Mapping[str, int] | None = None
     ) -> ParquetReading:
@@ -92,7 +95,8 @@ class ParquetSource(Source):
         for file, known in matched.files:
             if known is not None:
                 taken.append(known)
-                continue
+                if not known.unread:
+                    continue
             try:
                 with opened(file) as handle:
                     if ends is not None and not _finished(handle, ends.get(_key(file))):
@@ -104,7 +108,7 @@ class ParquetSource(Source):
                 continue
             alike.setdefault(tuple(types.items()), []).append(file.file)
             fresh.append((file.file, mark))
-            taken.append(mark)
+            taken[-1 if known is not None else len(taken) :] = [mark]
         taken += matched.gone
         relations = [self._relation(some, dict(types)) for types, some in alike.items()]
         position = self._same.position(taken)
@@ -185,7 +189,7 @@ class ParquetReading(Reading):
         for file, mark in self._fresh:
             with readable(file), file.path.open("rb", buffering=0) as raw:
                 if not mark.fits_parquet(raw.fileno()):
-                    raise replaced(file.name)
+                    raise altered(file.name)
 
 
 def _finished(handle: int, end: int | None) -> bool:

@@ -116,7 +116,7 @@ def _settle(mark: Mark, left: list[Content], missing: list[Mark], found: Supplie
         raise unknown(fresh[0].file.file.name)
     if not fresh:
         return left
-    found.supplies.append(Supply(fresh[0], mark.offset, mark.within))
+    found.supplies.append(Supply(fresh[0], mark.taken, mark.within))
     found.marks.append(fresh[0].whole)
     found.settled.append(mark)
     return [content for content in left if content is not fresh[0]]

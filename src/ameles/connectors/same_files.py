@@ -59,7 +59,7 @@ class SameFiles:
     """What a source knows of its files between two readings.
 
     ``kind`` is that of its positions, ``fits`` compares an open file with a mark, and ``start``
-    gives where the events of an open file begin.
+    gives where the events of an open file begin; ``copies`` says that the plan names copies.
     """
 
     def __init__(
@@ -69,10 +69,12 @@ class SameFiles:
         *,
         fits: Fits,
         start: Callable[[int], int] = lambda handle: 0,
+        copies: bool = False,
     ) -> None:
         self._kind = kind
         self._fits = fits
         self._start = start
+        self._copies = copies
         self._declarations = declarations
         self._position: str | None = None
         self._taken: list[Mark] = []
@@ -90,6 +92,15 @@ class SameFiles:
         self._taken = taken
         self._position = marks.to_json(self._kind, taken)
         return self._position
+
+    def unread(self, position: str) -> str:
+        """The position with the same files, none of which was taken; copies stay the past."""
+        return self.position(
+            [
+                mark if mark.rotated or not mark.offset else replace(mark, unread=True)
+                for mark in self.taken(position)
+            ]
+        )
 
     def match(self, files: Sequence[Present], position: str | None) -> Matched:
         """Gives each file its mark in a position; refuses what cannot be told."""
@@ -120,6 +131,13 @@ class SameFiles:
     def declared(self, names: set[str]) -> Declared:
         """What the owner says about a file."""
         return self._declarations.about(names)
+
+    def refusal(self, name: str, *, some: list[Mark], known: list[Mark]) -> StoreRefused:
+        """Why a file cannot be one of ``some``; it begins like those that are ``known``."""
+        unread = all(mark.unread for mark in known or some)
+        if known:
+            return copied(name, unread=unread)
+        return replaced(name, unread=unread, copies=self._copies)
 
 
 class _Matching:
@@ -288,7 +306,7 @@ class _Matching:
             self._give(place, max(known, key=lambda mark: mark.offset), "same")
             return
         name = file.file.name
-        raise copied(name) if known else replaced(name)
+        raise self._known.refusal(name, some=unsure, known=known)
 
     def _let_go(self, some: list[Mark], file: Present) -> None:
         """These marks are not about this file: what was its inode is gone, and the name its own."""
@@ -382,22 +400,42 @@ def _listing(files: list[Present]) -> set[tuple[int, int, str]]:
     }
 
 
-def replaced(name: str) -> StoreRefused:
-    """The error for a file that is no longer the one that was taken."""
+def replaced(name: str, *, unread: bool = False, copies: bool = False) -> StoreRefused:
+    """The error for a file that is no longer the one that was taken, or, if ``unread``, that was
+    there at the launch; ``copies``: the plan has ``rotated``."""
+    copytruncate = 'rotated = "events.csv.*" in the plan'
+    if copies:
+        copytruncate = "its copy, as long as its rest was not read, under a name that rotated in "
+        copytruncate += "the plan matches: none that is there begins with what the file had"
+    counted = "if none of its events was counted before,"
     return StoreRefused(
-        f"The file '{name}' was replaced or cut since it was last read.",
-        why="which of its events were counted before can no longer be told",
+        f"The file '{name}' was replaced or cut since "
+        + ("the launch." if unread else "it was last read."),
+        why="what it had then was not counted yet, and is not there"
+        if unread
+        else "which of its events were counted before can no longer be told",
         tip="put the file back as it was and only append to it; for files that are rotated, a "
         'source such as "events.csv*", which also matches their old names; for copytruncate, '
-        'rotated = "events.csv.*" in the plan; if none of its events '
-        f"was counted before, ameles run --new-file '{name}' counts all of it",
+        f"{copytruncate}; {'without what is lost,' if unread else counted} "
+        f"ameles run --new-file '{name}' counts all of it",
     )
 
 
-def copied(name: str) -> StoreRefused:
+def altered(name: str) -> StoreRefused:
+    """The error for a file that was cut or written anew while it was being read."""
+    return StoreRefused(
+        f"The file '{name}' was replaced or cut while it was being read.",
+        why="nothing of this reading was counted",
+        tip="run again: what became of the file is looked at then",
+    )
+
+
+def copied(name: str, *, unread: bool = False) -> StoreRefused:
     """The error for a file that begins like one that was taken, and is another one."""
     return StoreRefused(
-        f"The file '{name}' begins with what was read before, but is another file.",
+        f"The file '{name}' begins with what "
+        + ("was there at the launch" if unread else "was read before")
+        + ", but is another file.",
         why="a file is known by its device and inode, and these are new: it may be the old file, "
         "copied or restored, or a new one whose events all count",
         tip=f"ameles run --same-file '{name}' to go on where the old file ended, or "

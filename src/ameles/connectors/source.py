@@ -72,6 +72,11 @@ class Source(ABC):
         """How far each of its files goes at this moment, in bytes."""
 
     @abstractmethod
+    def at_launch(self) -> str:
+        """The position of a stream that is launched now: the files that are there and how far they
+        go, of which nothing was taken."""
+
+    @abstractmethod
     def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
         """What it has beyond a stored position; None: all of it.
 

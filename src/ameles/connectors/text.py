@@ -24,7 +24,7 @@ from ameles.connectors.rotated_copies import Supply, piece_of, unpacking
 from ameles.connectors.same_files import (
     LOOKS,
     SameFiles,
-    replaced,
+    altered,
     settled,
 )
 from ameles.connectors.source import Reading, Source, list_names
@@ -117,7 +117,11 @@ class TextSource(Source):
         self.dialect = self._dialect = dialect
         self._take_last = take_last
         self._same = SameFiles(
-            "text", declarations, fits=Mark.fits, start=lambda handle: self._start(handle).body
+            "text",
+            declarations,
+            fits=Mark.fits,
+            start=lambda handle: self._start(handle).body,
+            copies=bool(rotated),
         )
 
     def names(self) -> tuple[str, ...]:
@@ -149,6 +153,9 @@ class TextSource(Source):
     def ends(self) -> dict[str, int]:
         """By what a file is and not by its name, which it may lose before it is read."""
         return {_key(file.status): file.status.st_size for file in self._files()}
+
+    def at_launch(self) -> str:
+        return self._same.unread(self.reading(None).position)
 
     def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> TextReading:
         return settled(self._files, lambda files: self._reading(files, position, ends))
@@ -200,7 +207,7 @@ class TextSource(Source):
         self, file: Present, known: Mark | None, end: int, declared: Declared, *, whole: bool
     ) -> Segment | None:
         """What to read of a file, in whole lines if so; None if it has nothing new."""
-        start = known.offset if known else 0
+        start = known.taken if known else 0
         if end <= start:
             return None
         with opened(file) as handle:
@@ -278,7 +285,7 @@ class TextReading(Reading):
                 lines = blocks(read, within=segment.within, script=segment.script, tally=tally)
                 yield from handed_over(duck, self._dialect, segment.names, lines)
                 if not segment.mark.fits(handle):
-                    raise replaced(segment.file.file.name)
+                    raise altered(segment.file.file.name)
 
     def _copied(self, duck: duckdb.DuckDBPyConnection, segment: Segment) -> Iterator[str]:
         """The end of a file, from its copy."""
@@ -387,7 +394,7 @@ def _up_to(handle: int, segment: Segment) -> Callable[[int], bytes]:
             return b""
         piece = os.pread(handle, min(size, left), place)
         if not piece:
-            raise replaced(segment.file.file.name)
+            raise altered(segment.file.file.name)
         place += len(piece)
         return piece
 

@@ -80,7 +80,7 @@ class Engine:
         if self.plan.stream.source == "-":
             return self._run_input(cut)
         source = self.source()
-        with self.session() as session:
+        with self.session(source) as session:
             if not session.over:
                 reading = source.reading(session.position)
                 self.tell_problems(reading)
@@ -108,11 +108,15 @@ class Engine:
         self._told = set(found)
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
+    def session(self, source: Source | None = None) -> Iterator[Session]:
         """The stream, held by this process, launched if it was not, and brought up to date with
-        what a crash may have left."""
+        what a crash may have left.
+
+        A launch stores what ``source`` has then, so that files which are cut or renamed before
+        they are first read are known.
+        """
         with self.store.holding(self.plan.stream.name):
-            stream, launched = self._open()
+            stream, launched = self._open(source)
             outlets = self._outlets(stream.identity)
             outlets.check(self.store, stream)
             with closing(self._resumed(stream, outlets, launched)) as session:
@@ -176,7 +180,7 @@ class Engine:
         genuine = self._noise is None or self._noise.genuine
         return Outlets(self.plan, identity, genuine=genuine)
 
-    def _open(self) -> tuple[StreamRecord, bool]:
+    def _open(self, source: Source | None) -> tuple[StreamRecord, bool]:
         """The stream, launched now if it was not before."""
         name = self.plan.stream.name
         with self.store.reading() as transaction:
@@ -191,5 +195,9 @@ class Engine:
         # what a sink refuses, it refuses before anything is spent
         self._outlets(identity).check_launch(self.store)
         seal = Sealing(self.plan, identity).create if self._sealed else None
+        position = None if source is None else source.at_launch()
         with self.store.writing() as transaction:
-            return launch(transaction, self.plan, identity, self._noise, seal), True
+            stream = launch(transaction, self.plan, identity, self._noise, seal)
+            if position is not None:
+                transaction.set_position(stream, position)
+        return stream, True

@@ -32,7 +32,7 @@ def follow(
     plan = engine.plan
     live = plan.stream.source == "-"
     source = engine.standard_input() if live else engine.source(waiting=True)
-    with engine.session() as session:
+    with engine.session(source if isinstance(source, Source) else None) as session:
         publish = Publishing(session, failing).publish
         publish()  # what a crash may have kept from the sinks
         begun(session.report)
