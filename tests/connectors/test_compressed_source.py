@@ -12,6 +12,7 @@ import pytest
 from ameles.connectors.compressed import ENDINGS
 from ameles.connectors.compressed_source import CompressedReading, CompressedSource
 from ameles.connectors.duck import connect
+from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.format import Format
 from ameles.connectors.source import Source, open_source
 from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused
@@ -94,7 +95,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
         with path.open("r+b") as file:  # in place: it stays the same file
             file.truncate(0)
             file.write(broken)
-        with pytest.raises(StoreRefused, match="replaced or cut"):
+        with pytest.raises(ChangedMeanwhile, match="replaced or cut"):
             rows_of(source, reading, COLUMNS)
 
 
@@ -161,7 +162,7 @@ def test_a_reading_that_skips_the_check_of_completeness_would_count_half(tmp_pat
     with (tmp_path / "a.csv.gz").open("r+b") as file:
         file.truncate(len(packed) - 8)
     scanned: list[str] = []
-    with closing(connect(zone="UTC", memory=64 << 20)) as duck, pytest.raises(StoreRefused):
+    with closing(connect(zone="UTC", memory=64 << 20)) as duck, pytest.raises(ChangedMeanwhile):
         scanned.extend(reading.scans(duck))
     assert scanned
     assert source_of(tmp_path, "a.csv.gz").reading(None).size == 0

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from ameles.connectors.declarations import Declarations
+from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.source import Source, open_source
@@ -76,7 +77,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreRefused, match="replaced or cut") as caught:
         source(tmp_path).reading(reading.position)
     assert CANARY not in str(caught.value)
-    with pytest.raises(StoreRefused):
+    with pytest.raises(ChangedMeanwhile):
         rows_of(source(tmp_path), reading, COLUMNS)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -88,6 +88,16 @@ def test_one_sink_that_fails_stops_no_other(broken: str, tmp_path: Path) -> None
     }
 
 
+def test_a_folder_in_place_of_a_file_is_named_with_its_reason(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    run(world, 2)
+    remove(world, "csv")
+    (tmp_path / "out.csv").mkdir()
+    with pytest.raises(AmelesError, match="is a folder") as caught:
+        run(world, 3)
+    assert caught.value.why.startswith("a sink of this kind is one file; 2 other sinks have")
+
+
 def test_an_edited_sink_is_named_and_the_others_go_on(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     run(world, 2)
@@ -128,6 +138,75 @@ def test_a_follower_goes_on_says_so_once_and_tries_again(tmp_path: Path) -> None
             assert said[1:] == ["The sink csv:out.csv is written again, and has everything."]
             session.publish()
     assert {state.step for state in states(world).values()} == {4}
+
+
+@contextmanager
+def followed(world: World, said: list[str]) -> Iterator[Callable[[int], None]]:
+    """A follower, step by step, without its clock."""
+    with closing(open_store(str(world.folder / "s.db"))) as store:
+        engine = Engine(world.plan, store)
+        source = engine.source()
+        with engine.session() as session:
+            publishing = Publishing(session, said.append)
+
+            def release(step: int) -> None:
+                engine.take(session, source, step, source.ends())
+                publishing.publish()
+
+            yield release
+
+
+ON_A_DISK = "".join(f'[[sink]]\n{kind} = "disk/out.{kind}"\n' for kind in KINDS)
+
+
+def test_a_disk_that_is_mounted_again_has_everything_and_the_mount_point_nothing(
+    tmp_path: Path,
+) -> None:
+    disk, away = tmp_path / "disk", tmp_path / "away"
+    disk.mkdir()
+    world, said = world_in(tmp_path, ON_A_DISK), list[str]()
+    with followed(world, said) as release:
+        release(1)
+        release(2)
+        disk.rename(away)
+        disk.mkdir()  # the bare mount point
+        release(3)
+        release(4)
+        assert list(disk.iterdir()) == []
+        assert len(said) == 3
+        assert all("is gone together with its note" in line for line in said)
+        disk.rmdir()
+        away.rename(disk)
+        release(5)
+        assert len(said) == 6
+        assert all(line.endswith("is written again, and has everything.") for line in said[3:])
+    assert {(state.step, state.problem) for state in states(world).values()} == {(5, None)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", ["added", "note removed", "note emptied"])
+def test_a_follower_refuses_what_a_run_refuses(change: str, kind: str, tmp_path: Path) -> None:
+    world, said = world_in(tmp_path), list[str]()
+    out, note = tmp_path / f"out.{kind}", tmp_path / f"out.{kind}.ameles"
+    with followed(world, said) as release:
+        release(2)
+        kept = note.read_bytes()
+        if change == "note removed":
+            note.unlink()
+        elif change == "note emptied":
+            note.write_bytes(b"")
+        elif kind == "parquet":
+            shutil.copy(out / "00000001.parquet", out / "00000009.parquet")
+        else:
+            with out.open("a", encoding="utf-8") as file:
+                file.write("by hand\n")
+        release(3)
+        assert len(said) == 1
+        assert kind in said[0]
+    with pytest.raises(StoreRefused, match=kind) as caught:
+        run(world, 4)
+    assert said[0].startswith(caught.value.what)
+    assert (note.read_bytes() if note.exists() else b"") == (kept if change == "added" else b"")
 
 
 def test_a_follower_whose_only_reader_is_gone_ends(

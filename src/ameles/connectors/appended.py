@@ -53,6 +53,21 @@ class AppendedSink(Sink):
     def problem(self) -> StoreRefused | None:
         return self._changed
 
+    def stands(self) -> bool:
+        with durable.writing(self.name), self._place.entered() as folder:
+            if self._changed is not None or not self._notes.still(folder, self._note):
+                return False
+            if not self._note.offset:
+                return True
+            try:
+                handle = folder.open(self._place.name, writing=False)
+            except FileNotFoundError:
+                return False
+            with open(handle, "rb") as file:
+                offset = self._note.offset
+                whole = os.fstat(handle).st_size == offset
+                return whole and _tail(file, offset) == self._note.tail
+
     def first_needed(self, sent: int) -> int:
         return 1 if self._gone() else self._note.last + 1
 
@@ -130,7 +145,9 @@ class AppendedSink(Sink):
         found = folder.look(self._place.name)
         if found is not None and S_ISDIR(found.st_mode):
             raise PlanError(
-                f"The sink {self.name} is a folder.", tip=f"{self._place.name}/releases.{kind}"
+                f"The sink {self.name} is a folder.",
+                why="a sink of this kind is one file",
+                tip=f"{self._place.name}/releases.{kind}, or another name for the folder",
             )
         if found is not None:
             os.close(folder.open(self._place.name, writing=False))  # a link, or another user's

@@ -18,10 +18,10 @@ import duckdb
 
 from ameles.connectors.compressed import Damaged, Incomplete, unpacked
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
-from ameles.connectors.file_identity import Present, Signature, opened, present
+from ameles.connectors.file_identity import Present, Signature, changed, opened, present
 from ameles.connectors.lines import BLOCK, blocks
 from ameles.connectors.marks import Mark
-from ameles.connectors.same_files import SameFiles, altered, settled
+from ameles.connectors.same_files import SameFiles, settled
 from ameles.connectors.source import Reading, Source, find_files
 from ameles.connectors.text import Dialect, Start, check_start, handed_over, start_of
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
@@ -204,7 +204,7 @@ class CompressedReading(Reading):
                 except (Incomplete, Damaged):
                     same = False
             if not same:
-                raise altered(name)
+                raise changed(name)
 
 
 @contextmanager

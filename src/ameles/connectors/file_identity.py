@@ -128,9 +128,25 @@ def readable(file: Found) -> Iterator[None]:
         raise problem
 
 
-def vanished(name: str) -> AmelesError:
+class ChangedMeanwhile(AmelesError):
+    """A file that changed while it was being read: nothing was counted, and who looks again sees
+    what became of it."""
+
+    code = "source"
+
+
+def changed(name: str) -> ChangedMeanwhile:
+    """The error for a file that was cut or replaced while it was being read."""
+    return ChangedMeanwhile(
+        f"The file '{name}' was replaced or cut while it was being read.",
+        why="nothing of it was counted",
+        tip="run again",
+    )
+
+
+def vanished(name: str) -> ChangedMeanwhile:
     """The error for a file that went away while it was being read."""
-    return AmelesError(
+    return ChangedMeanwhile(
         f"The file '{name}' was removed or renamed while it was being read.",
         why="nothing of it was counted",
         tip="run again",

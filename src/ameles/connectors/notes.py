@@ -60,6 +60,16 @@ class Notes:
             return None
         with open(handle, "rb") as file:
             content = file.read(_MOST)
+        try:
+            return self._newest(content)
+        except StoreRefused as problem:
+            raise StoreRefused(
+                f"The note '{self.name}' of the sink {folder.sink} cannot be used. {problem.what}",
+                why=problem.why,
+                tip=problem.tip,
+            ) from None
+
+    def _newest(self, content: bytes) -> Note:
         if len(content) != 2 * SECTOR:
             return _fields(_document(content, 1))
         places = [content[:SECTOR], content[SECTOR:]]
@@ -68,6 +78,10 @@ class Notes:
             raise codec.damaged(_KIND)
         self._place = max(found, key=lambda place: found[place].last)
         return found[self._place]
+
+    def still(self, folder: OwnFolder, note: Note) -> bool:
+        """Whether this is the newest note, or there is none because none was written."""
+        return self.read(folder) == (note if self.begun else None)
 
     def write(self, folder: OwnFolder, note: Note) -> None:
         """A newer note; the first time durably, so that the sink is known as ours."""

@@ -78,7 +78,7 @@ class OwnFolder:
 
     def __init__(self, handle: int, sink: str) -> None:
         self.handle = handle
-        self._sink = sink
+        self.sink = sink
         self._owners = {os.geteuid(), 0, os.fstat(handle).st_uid}
 
     def look(self, name: str) -> os.stat_result | None:
@@ -122,7 +122,7 @@ class OwnFolder:
         handle = self._opened(name, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
         handle = self._checked(name, handle, stat.S_ISDIR, "is not a folder")
         try:
-            yield OwnFolder(handle, self._sink)
+            yield OwnFolder(handle, self.sink)
         finally:
             os.close(handle)
 
@@ -186,7 +186,7 @@ class OwnFolder:
 
     def _refused(self, name: str, what: str) -> AmelesError:
         return StoreRefused(
-            f"'{name}' of the sink {self._sink} {what}.",
+            f"'{name}' of the sink {self.sink} {what}.",
             why="somebody else may have put it there, and releases would go where they want",
             tip="remove it if it is none of yours; a sink may have links above its folder only, so "
             "name the place itself",

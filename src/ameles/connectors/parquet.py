@@ -12,12 +12,12 @@ import duckdb
 
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
-from ameles.connectors.file_identity import Present, opened, present, readable
+from ameles.connectors.file_identity import Present, changed, opened, present, readable
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.marks import Mark
 from ameles.connectors.parquet_types import check_type
-from ameles.connectors.same_files import SameFiles, altered, settled
+from ameles.connectors.same_files import SameFiles, settled
 from ameles.connectors.source import Found, Reading, Source, find_files
 from ameles.connectors.typed import IDS, Typed, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
@@ -189,7 +189,7 @@ class ParquetReading(Reading):
         for file, mark in self._fresh:
             with readable(file), file.path.open("rb", buffering=0) as raw:
                 if not mark.fits_parquet(raw.fileno()):
-                    raise altered(file.name)
+                    raise changed(file.name)
 
 
 def _finished(handle: int, end: int | None) -> bool:

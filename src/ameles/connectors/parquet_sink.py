@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from stat import S_ISDIR, S_ISREG
-from typing import Any
+from typing import Any, TypeAlias
 
 from ameles.connectors import durable
 from ameles.connectors.appended import NOTE
@@ -37,6 +37,9 @@ _STEP = COLUMNS.index("step")
 _FRESH = re.compile(r"\.[0-9]{8}\.parquet\.new")  # what a crash may leave in the folder
 _OURS = re.compile(rf"[0-9]{{8}}\.parquet|{_FRESH.pattern}")
 _KIND, _VERSION = "sink", 2  # of the note in a file; version 1 was in a file of all steps
+
+
+_Seen: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class ParquetSink(Sink):
         self._looked = False  # whether what is there is known
         self._ready = False  # whether the rows of the last file are held
         self._changed: StoreRefused | None = None
+        self._left: _Seen = ()  # by this program
         with durable.writing(self.name), place.entered() as folder:
             note = self._notes.read(folder)
             if note is not None and note.identity != identity:
@@ -77,6 +81,13 @@ class ParquetSink(Sink):
 
     def problem(self) -> StoreRefused | None:
         return self._changed
+
+    def stands(self) -> bool:
+        with durable.writing(self.name), self._place.entered() as folder:
+            known = self._looked and self._end is not None and self._changed is None
+            return (
+                known and self._notes.still(folder, self._note) and self._seen(folder) == self._left
+            )
 
     def first_needed(self, sent: int) -> int:
         with durable.writing(self.name), self._place.entered() as folder:
@@ -107,7 +118,7 @@ class ParquetSink(Sink):
             except BaseException:
                 self._forget()
                 raise
-            self._end, self._ready = end, True
+            self._end, self._ready, self._left = end, True, self._seen(folder)
             note = replace(self._note, offset=end.number, last=through, tail=end.tail)
             self._notes.write(folder, note)
             self._note = note
@@ -185,11 +196,23 @@ class ParquetSink(Sink):
         folder.rename(fresh, name)
         return end
 
+    def _seen(self, folder: OwnFolder) -> _Seen:
+        """The names of all files, and what changes whenever the last of them does."""
+        found = folder.look(self._place.name)
+        if found is None or not S_ISDIR(found.st_mode):
+            return ()
+        with folder.below(self._place.name) as files:
+            names = _names(files)
+            last = files.look(names[-1]) if names else None
+        if last is None:
+            return (*names,)
+        return *names, last.st_ino, last.st_size, last.st_mtime_ns, last.st_ctime_ns
+
     def _look(self, folder: OwnFolder) -> None:
         """What is there: nothing, the single file of an earlier version, or a folder."""
         self._changed, self._end = None, None
         self._forget()
-        self._looked = True
+        self._looked, self._left = True, self._seen(folder)
         found = folder.look(self._place.name)
         if found is None:
             return
@@ -197,9 +220,7 @@ class ParquetSink(Sink):
             self._look_at_single(folder)
             return
         with folder.below(self._place.name) as files:
-            names = sorted(
-                name for name in files.names() if name.endswith(".parquet") and name[0] not in "._"
-            )
+            names = _names(files)
             if names and not self._notes.begun:
                 raise self._refused(
                     "was not written by Ameles, or has lost the file beside it",
@@ -272,3 +293,10 @@ class ParquetSink(Sink):
             why="what a sink already has must stay as it was published",
             tip=tip,
         )
+
+
+def _names(files: OwnFolder) -> list[str]:
+    """The files that a reader of the folder takes for its parts."""
+    return sorted(
+        name for name in files.names() if name.endswith(".parquet") and name[0] not in "._"
+    )

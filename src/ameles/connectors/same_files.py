@@ -29,7 +29,7 @@ from ameles.core.exceptions import AmelesError, SourceUnreadable, StoreRefused
 
 ALONE = 2 * 10**9  # nanoseconds: the coarsest tick of a file system that is in use
 _COPIES = 100  # marks of copies that are gone; they may be there again, compressed
-LOOKS = 10  # how often files are listed that are being renamed meanwhile
+LOOKS = 10  # how often files are looked at that change meanwhile
 
 Fits: TypeAlias = Callable[[Mark, int], bool]
 Outcome = TypeVar("Outcome")
@@ -382,7 +382,7 @@ def _family(name: str) -> str:
 
 
 def settled(look: Callable[[], list[Present]], work: Callable[[list[Present]], Outcome]) -> Outcome:
-    """What is said of files that hold still: those that are renamed meanwhile are listed again."""
+    """What is said of files that hold still: those that change meanwhile are listed again."""
     for _ in range(LOOKS):
         files = look()
         try:
@@ -394,10 +394,8 @@ def settled(look: Callable[[], list[Present]], work: Callable[[list[Present]], O
     raise problem
 
 
-def _listing(files: list[Present]) -> set[tuple[int, int, str]]:
-    return {
-        (file.status.st_dev, file.status.st_ino, link.name) for file in files for link in file.links
-    }
+def _listing(files: list[Present]) -> set[tuple[Signature, str]]:
+    return {(file.signature, link.name) for file in files for link in file.links}
 
 
 def replaced(name: str, *, unread: bool = False, copies: bool = False) -> StoreRefused:
@@ -418,15 +416,6 @@ def replaced(name: str, *, unread: bool = False, copies: bool = False) -> StoreR
         'source such as "events.csv*", which also matches their old names; for copytruncate, '
         f"{copytruncate}; {'without what is lost,' if unread else counted} "
         f"ameles run --new-file '{name}' counts all of it",
-    )
-
-
-def altered(name: str) -> StoreRefused:
-    """The error for a file that was cut or written anew while it was being read."""
-    return StoreRefused(
-        f"The file '{name}' was replaced or cut while it was being read.",
-        why="nothing of this reading was counted",
-        tip="run again: what became of the file is looked at then",
     )
 
 

@@ -33,6 +33,10 @@ class Sink(ABC):
         """Why it cannot be written as it is found, if somebody changed it."""
         return None
 
+    def stands(self) -> bool:
+        """Whether it is as this program left it; otherwise it is opened anew, with all checks."""
+        return True
+
     @abstractmethod
     def first_needed(self, sent: int) -> int:
         """The first step that ``write`` needs; ``sent`` is the last that the store has sent, for

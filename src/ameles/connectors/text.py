@@ -12,21 +12,17 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+from ameles.connectors.compressed import Damaged, Incomplete
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.duck import quiet
 from ameles.connectors.durable import SPAN
 from ameles.connectors.encodings import Script, script_of
-from ameles.connectors.file_identity import Present, born, opened, present, vanished
+from ameles.connectors.file_identity import Present, born, changed, opened, present, vanished
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.lines import LONGEST, Tally, blocks, chunks, text
 from ameles.connectors.marks import Mark, last_newline
 from ameles.connectors.rotated_copies import Supply, piece_of, unpacking
-from ameles.connectors.same_files import (
-    LOOKS,
-    SameFiles,
-    altered,
-    settled,
-)
+from ameles.connectors.same_files import LOOKS, SameFiles, settled
 from ameles.connectors.source import Reading, Source, list_names
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.measures.fields import literal
@@ -281,17 +277,18 @@ class TextReading(Reading):
                 yield from self._copied(duck, segment)
                 continue
             with self._opened(segment) as handle:
-                read, tally = _up_to(handle, segment), self._dialect.tally
+                read, tally = _up_to(_from_start(handle, segment), segment), self._dialect.tally
                 lines = blocks(read, within=segment.within, script=segment.script, tally=tally)
                 yield from handed_over(duck, self._dialect, segment.names, lines)
                 if not segment.mark.fits(handle):
-                    raise altered(segment.file.file.name)
+                    raise changed(segment.file.file.name)
 
     def _copied(self, duck: duckdb.DuckDBPyConnection, segment: Segment) -> Iterator[str]:
         """The end of a file, from its copy."""
         name = segment.file.file.name
         with self._opened(segment) as handle, unpacking(handle, name) as stream:
-            read, tally = piece_of(stream, segment.start, segment.end), self._dialect.tally
+            piece, tally = piece_of(stream, segment.start, segment.end), self._dialect.tally
+            read = _up_to(piece, segment)
             lines = blocks(read, within=segment.within, script=segment.script, tally=tally)
             yield from handed_over(duck, self._dialect, segment.names, lines)
 
@@ -384,18 +381,33 @@ def _count_flaws(duck: duckdb.DuckDBPyConnection, flaws: Mapping[str, str], tall
     tally.flaws.update({flaw: count for flaw, count in found if flaw is not None})
 
 
-def _up_to(handle: int, segment: Segment) -> Callable[[int], bytes]:
+def _from_start(handle: int, segment: Segment) -> Callable[[int], bytes]:
+    """Reads an open file, from where a segment begins."""
     place = segment.start
 
     def read(size: int) -> bytes:
         nonlocal place
-        left = segment.end - place
+        piece = os.pread(handle, size, place)
+        place += len(piece)
+        return piece
+
+    return read
+
+
+def _up_to(source: Callable[[int], bytes], segment: Segment) -> Callable[[int], bytes]:
+    """Reads a segment to its end, which must still be there."""
+    left = segment.end - segment.start
+
+    def read(size: int) -> bytes:
+        nonlocal left
         if not left:
             return b""
-        piece = os.pread(handle, min(size, left), place)
+        piece = b""
+        with contextlib.suppress(Incomplete, Damaged):
+            piece = source(min(size, left))
         if not piece:
-            raise altered(segment.file.file.name)
-        place += len(piece)
+            raise changed(segment.file.file.name)
+        left -= len(piece)
         return piece
 
     return read

@@ -9,7 +9,7 @@ values are sent again; nothing is drawn twice.  Running a plan again is free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +17,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from ameles.connectors.declarations import NOTHING, Declarations
+from ameles.connectors.file_identity import ChangedMeanwhile
+from ameles.connectors.same_files import LOOKS
 from ameles.connectors.source import Reading, Source
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import AmelesError
@@ -82,9 +84,7 @@ class Engine:
         source = self.source()
         with self.session(source) as session:
             if not session.over:
-                reading = source.reading(session.position)
-                self.tell_problems(reading)
-                session.take(reading, self.target(cut), readable=source.paths())
+                self.take(session, source, self.target(cut))
             session.publish()
             return session.report
 
@@ -98,6 +98,30 @@ class Engine:
             session.take(source.reading([]), target)
             session.publish()
             return session.report
+
+    def take(
+        self,
+        session: Session,
+        source: Source,
+        target: int,
+        ends: Mapping[str, int] | None = None,
+    ) -> None:
+        """Takes what files have, and closes every open step up to ``target``.
+
+        If a file changes while it is read, as when a log is rotated, all of it is read again from
+        the stored position: nothing was drawn or stored by then.  The first reading of a stream is
+        not repeated: rotated copies would be the past for it, and the events in them lost.
+        """
+        for look in range(1, LOOKS + 1):
+            reading = source.reading(session.position, ends)
+            self.tell_problems(reading)
+            try:
+                session.take(reading, target, readable=source.paths())
+            except ChangedMeanwhile:
+                if session.position is None or look == LOOKS:
+                    raise
+            else:
+                return
 
     def tell_problems(self, reading: Reading) -> None:
         """Names the files that a reading had to leave out: each once, until it can be read."""

@@ -68,9 +68,7 @@ def _read_along(
 ) -> None:
     for found in arrivals:
         if isinstance(found, Ended):
-            reading = source.reading(session.position, found.ends)
-            engine.tell_problems(reading)
-            session.take(reading, found.step, readable=source.paths())
+            engine.take(session, source, found.step, found.ends)
             told(found.step)
 
 

@@ -29,11 +29,12 @@ class Outlet:
         if self.sink is not None and self.sink.knows and step and not self.sink.last():
             self.sink = None
             self.failed = StoreRefused(
-                f"The sink {self.name} had step {step}, and is gone together with its note.",
+                f"The sink {self.name} was written before, and is gone together with its note.",
                 why="the note tells whether this store is the newest; without it, an old backup "
                 "would publish other numbers for the same steps",
-                tip="put the note back, from wherever the sink was copied to. If the store is "
-                "surely the newest, give the sink another name in the plan: it gets all releases",
+                tip="mount its disk, if it is on one that is not mounted; or put the note back, "
+                "from wherever the sink was copied to. If the store is surely the newest, give the "
+                "sink another name in the plan: it gets all releases",
             )
 
     @property
@@ -59,8 +60,12 @@ class Outlet:
         return self.failed is not None and self.sink is not None and not self.sink.heals
 
     def publish(self, store: Store, stream: StreamRecord) -> None:
-        """Sends it what it does not have; what goes wrong there stops nobody else."""
-        if self.sink is None:
+        """Sends it what it does not have; what goes wrong there stops nobody else.
+
+        A sink that failed, or that is not as it was left, is opened anew: its disk may be another
+        one by now, or none.
+        """
+        if not self._stands:
             self._open()
             self.expect(self._recorded)
         if self.sink is None:
@@ -90,8 +95,17 @@ class Outlet:
             return not self._recorded
         return sent < released
 
+    @property
+    def _stands(self) -> bool:
+        if self.sink is None or (self.failed is not None and self.sink.heals):
+            return False
+        try:
+            return self.sink.stands()
+        except AmelesError:
+            return False
+
     def _open(self) -> None:
-        self.failed = None
+        self.sink, self.failed = None, None
         whose = {"stream": self._stream, "identity": self._identity}
         try:
             self.sink = open_sink(self._kind, self._target, self._base, **whose)

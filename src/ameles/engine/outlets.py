@@ -120,6 +120,6 @@ def failure(failed: tuple[Outlet, ...], of: int, released: int) -> AmelesError:
     kind = next((type(each) for each in errors if isinstance(each, StoreRefused)), AmelesError)
     rest = of - len(failed)
     others = "another sink has" if rest == 1 else f"{rest} other sinks have"
-    has = f"; {others} everything up to step {released}" if rest else ""
+    has = f"{others} everything up to step {released}" if rest else ""
     more = "" if len(errors) == 1 else f" Also: {' '.join(each.what for each in errors[1:])}"
-    return kind(first.what + more, why=f"{first.why}{has}", tip=first.tip)
+    return kind(first.what + more, why="; ".join(filter(None, [first.why, has])), tip=first.tip)

@@ -144,7 +144,11 @@ class Session:
             return
         target = max(target, stream.released)
         last = horizon or min(max(target, ended) + FAR, clock.latest)
-        gathered = self._gather(stream, reading, target, last, readable, arrived)
+        try:
+            gathered = self._gather(stream, reading, target, last, readable, arrived)
+        except BaseException:
+            self._disconnect()  # which lets go of what DuckDB has of them: they may be read again
+            raise
         self._close(stream, gathered.pending, target, gathered)
 
     def publish(self) -> None:
