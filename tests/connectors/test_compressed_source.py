@@ -82,8 +82,10 @@ def test_a_file_that_changes_after_it_was_taken_is_refused(tmp_path: Path) -> No
     rows_of(source, reading, COLUMNS)
     with path.open("ab") as file:
         file.write(PACK[".gz"](b"4,west\n"))
-    with pytest.raises(StoreRefused, match="replaced or cut"):
+    with pytest.raises(StoreRefused, match="replaced or changed") as caught:
         source.reading(reading.position)
+    assert "must not change" in caught.value.why
+    assert "append" not in caught.value.tip
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:

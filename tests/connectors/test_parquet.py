@@ -74,7 +74,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     write(file, f"(1, '{CANARY}', TIMESTAMP '1970-01-01')")
     reading = source(tmp_path).reading(None)
     write(file, f"(2, '{CANARY}', TIMESTAMP '1970-01-01')")
-    with pytest.raises(StoreRefused, match="replaced or cut") as caught:
+    with pytest.raises(StoreRefused, match="replaced or changed") as caught:
         source(tmp_path).reading(reading.position)
     assert CANARY not in str(caught.value)
     with pytest.raises(ChangedMeanwhile):
@@ -167,7 +167,7 @@ def test_a_file_that_was_written_anew_is_refused_until_its_owner_says_what_it_is
         assert folder.read(same=("*",)) == 0
         assert folder.read() == 0
     else:
-        with pytest.raises(StoreRefused, match="replaced or cut"):
+        with pytest.raises(StoreRefused, match="replaced or changed"):
             folder.read(same=("*",))
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.exceptions import BudgetExceeded, PlanError, StoreRefused
+from ameles.core.exceptions import BudgetExceeded, PlanError, SourceUnreadable, StoreRefused
+from ameles.engine.engine import Engine
+from ameles.store import open_store
 from tests.engine.worlds import COUNT, EVENT, HEADER, USER, WINDOW, World, row
 
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
@@ -221,9 +225,39 @@ class TestRefusals:
         with pytest.raises(PlanError, match=r"No file matches the source 'events\.csv'"):
             World(tmp_path).run(1)
 
+    @pytest.mark.parametrize("waiting", [False, True])
+    def test_a_file_that_a_launched_stream_misses_is_no_wrong_plan(
+        self, waiting: bool, tmp_path: Path
+    ) -> None:
+        world = World(tmp_path).write([row(1)])
+        world.run(1)
+        whole = world.append([row(2)]).file.read_bytes()
+        for content in (None, whole.partition(b"\n")[2]):
+            world.file.unlink(missing_ok=True)
+            if content is not None:
+                world.file.write_bytes(content)
+            with closing(open_store(str(tmp_path / "s.db"))) as store:
+                if waiting and content is None:
+                    Engine(world.plan, store).source(waiting=True)
+                    continue
+                with pytest.raises(SourceUnreadable) as caught:
+                    Engine(world.plan, store).source(waiting=waiting)
+            assert caught.value.exit_code == 1
+            assert "[stream]" not in caught.value.tip.partition("before a launch")[0]
+        assert world.values() == [1]
+        world.text = world.text.replace("events.csv", "other.csv")
+        with pytest.raises(PlanError, match="has changed"):
+            world.run(2)
+
+    def test_a_csv_log_that_is_empty_for_now_has_nothing_new(self, tmp_path: Path) -> None:
+        world = World(tmp_path, stream='rotated = "events.csv.*"').write([row(1)])
+        world.run(1)
+        shutil.copy(world.append([row(2)]).file, tmp_path / "events.csv.1")
+        world.file.write_bytes(b"")
+        world.run(2)
+        assert world.values() == [1, 2]
+
 
 def world_is_empty(folder: Path) -> bool:
-    from ameles.store import open_store
-
     with open_store(str(folder / "s.db")) as store, store.reading() as transaction:
         return not transaction.streams() and not transaction.populations()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -83,6 +85,20 @@ def test_each_failure_has_its_sentence(
     assert told.what.startswith("The store 'flu.db' ")
     assert told.why
     assert str(caught.value) not in str(told), "what SQLite says is not repeated"
+
+
+@pytest.mark.parametrize(
+    ("flag", "free", "words"),
+    [(os.ST_RDONLY, 10**9, "read-only"), (0, 0, "disk is full"), (0, 10**9, "cannot be opened")],
+)
+def test_the_disk_says_what_sqlite_does_not(
+    flag: int, free: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(sqlite3.Error) as caught:
+        gone(tmp_path / "flu.db")
+    disk = mock.Mock(f_flag=flag, f_bavail=free, f_frsize=1)
+    monkeypatch.setattr(os, "statvfs", lambda folder: disk)
+    assert words in str(refusal(caught.value, str(tmp_path / "flu.db")))
 
 
 def test_what_cannot_be_kept_is_a_sentence(place: Place) -> None:

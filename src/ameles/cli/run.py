@@ -17,6 +17,7 @@ from ameles.cli.launchable import refuse_launch, refuse_new_store
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.cli.stopping import stopping
 from ameles.connectors.declarations import Declarations
+from ameles.connectors.source import list_names
 from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
 from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
@@ -109,7 +110,7 @@ def run(
     _ = checked.recipes  # what they refuse, they refuse before there is a store
     if not refuse_launch(checked):
         check_source(checked, waiting=following)
-    declarations = Declarations(same=tuple(same_file or ()), new=tuple(new_file or ()))
+    declarations = _declared(checked, same_file or [], new_file or [])
     unread: list[AmelesError] = []
     engine = partial(
         Engine, checked, restart=restart, declarations=declarations, warn=_Warning(unread)
@@ -136,6 +137,28 @@ def run(
             typer.echo(line, err=True)
     if unread and not following:
         raise typer.Exit(SourceUnreadable.exit_code)  # the others were read, and it is worth a look
+
+
+def _declared(checked: Plan, same: list[str], new: list[str]) -> Declarations:
+    """What is said about files; what is about none of them is named on standard error."""
+    both = sorted({*same} & {*new})
+    if both:
+        raise BadInput(
+            f"--same-file and --new-file are both given for '{both[0]}'.",
+            why="a file is either the one that was read before, or another one",
+            tip="one of the two",
+        )
+    declarations = Declarations(same=tuple(same), new=tuple(new))
+    stream = checked.stream
+    patterns = [stream.source, *stream.rotated]
+    names = {file.name for text in patterns for file in list_names(text, checked.base)}
+    for option in declarations.unmatched(names):
+        typer.echo(
+            f"{option} is about no file of the source {stream.source!r}, and changes nothing. "
+            "Files are named from the folder of the plan, as in the plan.",
+            err=True,
+        )
+    return declarations
 
 
 def _follow(engine: Engine, *, quiet: bool) -> Report:

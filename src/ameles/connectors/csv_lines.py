@@ -64,8 +64,9 @@ class CsvLines(Dialect):
                     f"The file '{file}' {has} {name!r} in its first line.",
                     why="the first line of a CSV file names its columns, and the plan's are "
                     "read by name",
-                    tip=f"a first line such as {self.form.delimiter.join(self.columns)}; or "
-                    "delimiter, encoding or header in [stream], as the file is written",
+                    tip=f"a first line such as {self.form.delimiter.join(self.columns)} in the "
+                    "file; before a launch also delimiter, encoding or header in [stream], as the "
+                    "file is written",
                 )
 
     def prepared(self, chunk: bytes) -> tuple[bytes, bool]:

@@ -33,5 +33,15 @@ class Declarations:
             return None
         return "same" if same else "new"
 
+    def unmatched(self, names: set[str]) -> list[str]:
+        """What is said, as options of a command, that is about none of these files."""
+        said = [("--same-file", self.same), ("--new-file", self.new)]
+        return [
+            f"{option} '{pattern}'"
+            for option, patterns in said
+            for pattern in patterns
+            if not any(fnmatchcase(name, pattern) for name in names)
+        ]
+
 
 NOTHING = Declarations()

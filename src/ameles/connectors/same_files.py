@@ -120,6 +120,11 @@ class SameFiles:
         if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > ALONE:
             self._compared[mark.device, mark.inode] = mark, file.signature
 
+    @property
+    def grows(self) -> bool:
+        """Whether a file may get more; one that is compressed, or Parquet, never changes."""
+        return self._kind == "text"
+
     def fits(self, mark: Mark, handle: int) -> bool:
         """Whether an open file has what was taken."""
         return self._fits(mark, handle)
@@ -137,7 +142,7 @@ class SameFiles:
         unread = all(mark.unread for mark in known or some)
         if known:
             return copied(name, unread=unread)
-        return replaced(name, unread=unread, copies=self._copies)
+        return replaced(name, unread=unread, copies=self._copies, grows=self.grows)
 
 
 class _Matching:
@@ -398,24 +403,33 @@ def _listing(files: list[Present]) -> set[tuple[Signature, str]]:
     return {(file.signature, link.name) for file in files for link in file.links}
 
 
-def replaced(name: str, *, unread: bool = False, copies: bool = False) -> StoreRefused:
+def replaced(
+    name: str, *, unread: bool = False, copies: bool = False, grows: bool = True
+) -> StoreRefused:
     """The error for a file that is no longer the one that was taken, or, if ``unread``, that was
-    there at the launch; ``copies``: the plan has ``rotated``."""
+    there at the launch; ``copies``: the plan has ``rotated``; ``grows``: the file may get more."""
     copytruncate = 'rotated = "events.csv.*" in the plan'
     if copies:
         copytruncate = "its copy, as long as its rest was not read, under a name that rotated in "
         copytruncate += "the plan matches: none that is there begins with what the file had"
     counted = "if none of its events was counted before,"
+    back = (
+        "put the file back as it was and only append to it; for files that are rotated, a source "
+        'such as "events.csv*", which also matches their old names; for copytruncate, '
+        f"{copytruncate}"
+    )
+    if not grows:
+        back = "put the file back as it was, and new events into a file of their own"
     return StoreRefused(
-        f"The file '{name}' was replaced or cut since "
+        f"The file '{name}' was replaced or {'cut' if grows else 'changed'} since "
         + ("the launch." if unread else "it was last read."),
-        why="what it had then was not counted yet, and is not there"
-        if unread
-        else "which of its events were counted before can no longer be told",
-        tip="put the file back as it was and only append to it; for files that are rotated, a "
-        'source such as "events.csv*", which also matches their old names; for copytruncate, '
-        f"{copytruncate}; {'without what is lost,' if unread else counted} "
-        f"ameles run --new-file '{name}' counts all of it",
+        why=(
+            "what it had then was not counted yet, and is not there"
+            if unread
+            else "which of its events were counted before can no longer be told"
+        )
+        + ("" if grows else "; a compressed file, or one of Parquet, must not change"),
+        tip=f"{back}; {'without what is lost,' if unread else counted} ameles run --new-file '{name}' counts all of it",
     )
 
 

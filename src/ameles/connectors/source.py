@@ -165,7 +165,7 @@ def open_source(
         raise PlanError(
             f"No file matches the source {text!r}.",
             why="a source is a path, or a pattern, from the folder of the plan",
-            tip='source = "events.csv", with the file beside the plan',
+            tip=f"the file in its place, or before a launch another source than {text!r}",
         )
     return source
 

@@ -21,7 +21,7 @@ from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.same_files import LOOKS
 from ameles.connectors.source import Reading, Source
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.exceptions import AmelesError
+from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.core.mechanism import Noise
 from ameles.engine.clock import microseconds
 from ameles.engine.launch_checks import check_launch
@@ -191,8 +191,25 @@ class Engine:
         return ended if horizon is None else min(ended, horizon)
 
     def source(self, *, waiting: bool = False) -> Source:
-        """The files that the plan names, with its columns in them; they may be still to come."""
-        return plan_source(self.plan, waiting=waiting, declarations=self._declarations)
+        """The files that the plan names, with its columns in them; they may be still to come.
+
+        Once the stream is launched its plan is right: a file that is missing, or has lost its first
+        line, is one that cannot be read now.
+        """
+        launched = self._stored()
+        if launched is not None:
+            check_unchanged(self.plan, launched)
+        try:
+            return plan_source(self.plan, waiting=waiting, declarations=self._declarations)
+        except PlanError as problem:
+            if launched is None:
+                raise
+            unread = SourceUnreadable(
+                problem.what,
+                why=f"{problem.why}; nothing was read, and no step was released",
+                tip=f"{problem.tip}; then run again",
+            )
+        raise unread
 
     def standard_input(self, descriptor: int | None = None) -> StandardInput:
         """Lines as they come, by default on standard input itself."""
@@ -204,11 +221,14 @@ class Engine:
         genuine = self._noise is None or self._noise.genuine
         return Outlets(self.plan, identity, genuine=genuine)
 
+    def _stored(self) -> StreamRecord | None:
+        """The stream as the store has it; None: it was not launched."""
+        with self.store.reading() as transaction:
+            return transaction.stream(self.plan.stream.name)
+
     def _open(self, source: Source | None) -> tuple[StreamRecord, bool]:
         """The stream, launched now if it was not before."""
-        name = self.plan.stream.name
-        with self.store.reading() as transaction:
-            stream = transaction.stream(name)
+        stream = self._stored()
         if self._restart is not None and (stream is None or not self._sealed):
             raise nothing_to_restart(self.plan)
         if stream is not None:

@@ -6,10 +6,12 @@ say is for programmers.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 
 from ameles.core.exceptions import StoreRefused
 
+_LITTLE = 1 << 20  # bytes that are left on a disk that is full
 _CODE = 0xFF  # SQLite's extended codes have the primary one in their lowest byte
 
 _SENTENCES: dict[int, tuple[str, str, str]] = {
@@ -80,8 +82,22 @@ def refusal(problem: Exception, where: str) -> StoreRefused:
             why="a number is beyond 64 bits, or a text is not valid Unicode",
         )
     code = getattr(problem, "sqlite_errorcode", None)
-    what, why, tip = _OTHER if code is None else _SENTENCES.get(code & _CODE, _OTHER)
+    found = None if code is None else _by_disk(code & _CODE, where)
+    what, why, tip = _OTHER if found is None else _SENTENCES.get(found, _OTHER)
     return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)
+
+
+def _by_disk(code: int, where: str) -> int:
+    """SQLite may say only that a disk failed; the disk tells whether it is full or read-only."""
+    if code not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        return code
+    try:
+        disk = os.statvfs(os.path.dirname(where) or ".")
+    except OSError:
+        return code
+    if disk.f_flag & os.ST_RDONLY:
+        return sqlite3.SQLITE_READONLY
+    return sqlite3.SQLITE_FULL if disk.f_bavail * disk.f_frsize < _LITTLE else code
 
 
 def is_double(problem: Exception) -> bool:
