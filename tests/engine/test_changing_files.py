@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -13,6 +14,9 @@ from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.same_files import LOOKS
 from ameles.connectors.text import TextReading
 from ameles.core.exceptions import StoreRefused
+from ameles.engine.engine import Engine
+from ameles.noise import Zero
+from ameles.store import open_store
 from tests.engine.worlds import COUNT, EVENT, HEADER, USER, World, row
 
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
@@ -106,10 +110,22 @@ def test_a_file_that_never_holds_still_is_given_up(
     assert world.values("daily") == [1]
 
 
-def test_the_first_reading_is_not_repeated_since_copies_would_be_the_past(
+def test_the_first_reading_is_repeated_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path, STEP, stream=ROTATED).write([row(1)] * 9)
+    Meanwhile(monkeypatch, once(lambda: cut_in_place(world)))
+    world.run(2)
+    assert world.values("daily") == [9, 1]
+
+
+def test_without_a_position_nothing_is_read_again_since_copies_would_be_the_past(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, STEP, stream=ROTATED).write([row(1)] * 9)
+    with closing(open_store(str(tmp_path / "s.db"))) as store:
+        engine = Engine(world.plan, store, noise=Zero())
+        with engine.session() as session:  # launched as by an earlier version
+            assert session.position is None
     Meanwhile(monkeypatch, once(lambda: cut_in_place(world)))
     with pytest.raises(ChangedMeanwhile, match="replaced or cut while"):
         world.run(1)
+    assert world.values("daily") == []

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from ameles.connectors.duck import OutOfMemory
-from ameles.connectors.file_identity import ChangedMeanwhile
+from ameles.core.exceptions import StoreRefused
 from ameles.engine.bounds import Bounding
 from ameles.engine.pending import Pending
 from ameles.store import open_store
@@ -223,5 +223,5 @@ def test_a_parquet_file_that_changes_while_it_passes_is_refused(
         (tmp_path / "one.parquet").write_bytes((tmp_path / "two.parquet").read_bytes())
 
     monkeypatch.setattr(Bounding, "let_go", swapped)
-    with pytest.raises(ChangedMeanwhile, match="was replaced or cut"):
+    with pytest.raises(StoreRefused, match="was replaced or changed since the launch"):
         world.run(8)

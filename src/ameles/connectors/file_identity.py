@@ -129,8 +129,7 @@ def readable(file: Found) -> Iterator[None]:
 
 
 class ChangedMeanwhile(AmelesError):
-    """A file that changed while it was being read: nothing was counted, and who looks again sees
-    what became of it."""
+    """A file that changed while it was being read; nothing of it was counted."""
 
     code = "source"
 

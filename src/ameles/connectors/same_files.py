@@ -429,7 +429,8 @@ def replaced(
             else "which of its events were counted before can no longer be told"
         )
         + ("" if grows else "; a compressed file, or one of Parquet, must not change"),
-        tip=f"{back}; {'without what is lost,' if unread else counted} ameles run --new-file '{name}' counts all of it",
+        tip=f"{back}; {'without what is lost,' if unread else counted} "
+        f"ameles run --new-file '{name}' counts all of it",
     )
 
 

@@ -109,8 +109,8 @@ class Engine:
         """Takes what files have, and closes every open step up to ``target``.
 
         If a file changes while it is read, as when a log is rotated, all of it is read again from
-        the stored position: nothing was drawn or stored by then.  The first reading of a stream is
-        not repeated: rotated copies would be the past for it, and the events in them lost.
+        the stored position: nothing was drawn or stored by then.  Without a position, as after the
+        launch by an earlier version, nothing is read again: copies would be the past, and lost.
         """
         for look in range(1, LOOKS + 1):
             reading = source.reading(session.position, ends)
