@@ -288,7 +288,7 @@ def test_a_second_signal_ends_it_at_once(site: Site) -> None:
         if code:
             break
         # On a busy machine it had not come to its transaction, and the first signal was enough.
-    assert code == 128 + signal.SIGTERM
+    assert code in (128 + signal.SIGINT, 128 + signal.SIGTERM)  # whichever was heard second
     assert len(site.totals()) == before
     left = look(read_plan(site.plan), now=now())
     assert (left.running, left.released) == (False, before)
