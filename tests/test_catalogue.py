@@ -106,14 +106,8 @@ class ColumnsFirst(SimpleOneCounter):
 
 
 class DropsItsQueue(PlainRun):
-    def snapshot(self) -> bytes:
-        used, self._used = self._used, len(self._ahead)
-        self._start -= len(self._ahead) - used
-        try:
-            return super().snapshot()
-        finally:
-            self._start += len(self._ahead) - used
-            self._used = used
+    def _unused(self) -> IntArray:
+        return super()._unused()[:0]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -195,7 +195,8 @@ class DrawsByInput(SimpleOneCounter):
 
 class _StepsWithoutNoise(PlainRun):
     def step(self, x: Any) -> int:
-        return super().step(x) - self._queue[self._used - 1]
+        release, unused = super().step(x), self._progress.unused
+        return release - int(self._ahead[len(self._ahead) - unused - 1, 0])
 
 
 @dataclass(frozen=True, kw_only=True)

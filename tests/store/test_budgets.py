@@ -7,6 +7,8 @@ import sys
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -15,10 +17,10 @@ from ameles.core.guarantee import EVENT, USER, Neighbours, user_window
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.noise import System, Zero
-from ameles.store import Store
+from ameles.store import Store, StreamRecord
 from tests.ledger.populations import costing
 from tests.store.places import Place
-from tests.store.stores import RECIPE, fever, launch, new_store, open_visitors, visitors
+from tests.store.stores import MARCH, RECIPE, fever, launch, new_store, open_visitors, visitors
 
 
 def test_a_ledger_is_the_same_after_it_was_kept(place: Place) -> None:
@@ -300,3 +302,84 @@ def test_only_the_newest_stored_snapshot_is_resumed(place: Place) -> None:
                 newest = transaction.state(stream, "fever")
                 assert newest is not None
                 assert ledger.resume(RECIPE, newest.snapshot).t == 1
+
+
+def test_a_run_that_no_stream_stores_is_not_resumed(place: Place) -> None:
+    # Nothing says what it has released: in every transaction it would release it again.
+    with new_store(place) as store:
+        with store.writing() as transaction:
+            ledger = open_visitors(transaction)
+            run = ledger.start(RECIPE, on="flu", why="dashboard")
+            snapshots = [run.snapshot()]
+            run.step(1)
+            snapshots.append(run.snapshot())
+        for snapshot in snapshots:
+            with store.writing() as transaction:
+                with pytest.raises(StoreRefused, match="not the state of a stream") as caught:
+                    visitors(transaction).resume(RECIPE, snapshot)
+                assert "a run of a store's ledger is resumed by its stream" in str(caught.value)
+        run.step(1)
+
+
+def test_a_later_or_another_snapshot_of_a_stored_run_is_not_resumed(place: Place) -> None:
+    with new_store(place) as store:
+        with store.writing() as transaction:
+            launch(transaction)
+        with store.writing() as transaction:
+            stream = transaction.stream("flu")
+            assert stream is not None
+            state = transaction.state(stream, "fever")
+            assert state is not None
+            run = visitors(transaction).resume(RECIPE, state.snapshot)
+            run.step(1)
+            later = run.snapshot()
+        for given in (later, RECIPE.start(System()).snapshot()):
+            with store.writing() as transaction, pytest.raises(StoreRefused):
+                visitors(transaction).resume(RECIPE, given)
+        # what was drawn and not stored was released to nobody
+        with store.writing() as transaction:
+            assert visitors(transaction).resume(RECIPE, state.snapshot).t == 0
+
+
+def test_the_runs_of_a_vault_are_resumed_for_their_stream_alone(place: Place) -> None:
+    with new_store(place) as store:
+        with store.writing() as transaction:
+            stream = launch(transaction)
+            state = transaction.state(stream, "fever")
+            assert state is not None
+            stranger = visitors(transaction).start(
+                SimpleOneCounter(epsilon="1/4", horizon=100), on="flux/cough", why="y"
+            )
+            other = transaction.add_stream(
+                "flux",
+                population="visitors",
+                plan="{}",
+                identity=uuid4(),
+                salt=bytes(32),
+                launched=MARCH,
+            )
+
+        def resume(sealed: StreamRecord | None, snapshot: bytes, recipe: Any = RECIPE) -> int:
+            with store.writing() as transaction:
+                ledger = transaction.ledger("visitors", sealed=sealed)
+                assert ledger is not None
+                return int(ledger.resume(recipe, snapshot).t)
+
+        run = RECIPE.resume(state.snapshot, System())
+        run.step(1)
+        first = run.snapshot()
+        with pytest.raises(StoreRefused, match="not the state"):
+            resume(stream, first)  # its state is in the store
+        with store.writing() as transaction:
+            transaction.set_state(stream, "fever", fever(b""))
+        assert resume(stream, first) == 1
+        for sealed in (None, other):
+            with pytest.raises(StoreRefused, match="not the state"):
+                resume(sealed, first)
+        with pytest.raises(StoreRefused, match="not the state"):
+            resume(stream, stranger.snapshot(), SimpleOneCounter(epsilon="1/4", horizon=100))
+        with store.writing() as transaction:
+            transaction.advance(stream, released=1, scheduled=1)
+        assert resume(stream, first) == 1
+        with pytest.raises(StoreRefused, match="not the state"):
+            resume(stream, state.snapshot)  # step 1 was released

@@ -94,7 +94,12 @@ def lines_of(
     ``sealed`` has the snapshots of a stream whose state is not in the store, and ``saves`` says how
     many of its states were saved so far, at least.
     """
-    ledger = transaction.ledger(stream.population, noise=noise, unit=plan.unit)
+    ledger = transaction.ledger(
+        stream.population,
+        noise=noise,
+        unit=plan.unit,
+        sealed=None if sealed is None else stream,
+    )
     if ledger is None:
         raise StoreRefused(f"The store has no population '{stream.population}'.")
     series: dict[str, int] = {}

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -52,7 +53,8 @@ from ameles.ledger.budget import Budget, Quote, added, any_of
 from ameles.ledger.entering import Terms
 from ameles.ledger.entry import Entry, Renewal
 from ameles.ledger.replay import replayed, told
-from ameles.mechanisms.live_run import LiveRun, live_runs
+from ameles.mechanisms.live_run import LiveRun, live_runs, progress_of
+from ameles.mechanisms.progress import Progress
 from ameles.mechanisms.snapshot import run_id
 from ameles.noise import System
 
@@ -111,6 +113,7 @@ class Ledger(Budget):
         self._renewals = more
         self._reached = dict(reached or {})
         self._resumed: dict[str, int] = {}
+        self._progress: dict[str, Progress] = {}
 
     @property
     def ledger(self) -> Ledger:
@@ -194,6 +197,7 @@ class Ledger(Budget):
             self._keep([self._entry(quotes, recipe, run.id, on, why)])
             for quote in quotes:
                 quote.budget.settle(quote.total)
+            self._watch(run)
         return run
 
     def launch(self, recipes: Mapping[str, Recipe[RunT]], *, on: str, why: str) -> dict[str, RunT]:
@@ -224,6 +228,8 @@ class Ledger(Budget):
             first, at = entries[0].number, entries[0].at
             self._keep([replace(e, number=first + i, at=at) for i, e in enumerate(entries)])
             self.settle(total)
+            for run in runs.values():
+                self._watch(run)
         return runs
 
     def resume(self, recipe: Recipe[RunT], snapshot: bytes) -> RunT:
@@ -244,23 +250,19 @@ class Ledger(Budget):
                     tip="the ledger and the recipe that the run was started with",
                 )
             earlier = live_runs(run)
-            reached = self._reached_by(run, earlier)
-            if step < reached:
-                raise StoreRefused(
-                    f"This snapshot is of step {step}; the run has gone on to step {reached}.",
-                    why="the steps in between were released, and would be again with other noise",
-                    tip="the newest snapshot of the run",
-                )
-            if step <= self._resumed.get(run, -1):
-                raise StoreRefused(
-                    f"The run was resumed from step {self._resumed[run]} or later before.",
-                    why="it may have released steps after this snapshot, with other noise",
-                    tip="the newest snapshot of the run that is going on",
-                )
-            resumed = recipe.resume(snapshot, self._noise_for(recipe.guarantee))
-            self._resumed[run] = step
-            for one in earlier:
-                one.spend()
+            with self._still(run, earlier):
+                self._check_newest(run, snapshot, step)
+                if step <= self._resumed.get(run, -1):
+                    raise StoreRefused(
+                        f"The run was resumed from step {self._resumed[run]} or later before.",
+                        why="it may have released steps after this snapshot, with other noise",
+                        tip="the newest snapshot of the run that is going on",
+                    )
+                resumed = recipe.resume(snapshot, self._noise_for(recipe.guarantee))
+                self._resumed[run] = step
+                for one in earlier:
+                    one.spend()
+                self._watch(resumed)
         return resumed
 
     def history(self, budget: Budget) -> str:
@@ -268,9 +270,34 @@ class Ledger(Budget):
         spent = [entry for entry in self._entries if budget is self or entry.by == budget.name]
         return told(spent)
 
-    def _reached_by(self, run: str, live: Iterable[LiveRun]) -> int:
-        """The step that a run has gone on to, as far as it was released; a store knows better."""
-        return max([self._reached.get(run, 0), *(one.t for one in live)])
+    def _watch(self, run: Run[Any, Any]) -> None:
+        """Remembers how far a run goes, also when the run itself is gone."""
+        progress = progress_of(run)
+        if progress is not None:
+            self._progress[run.id] = progress
+
+    def _still(self, run: str, live: Iterable[LiveRun]) -> ExitStack:
+        """Lets no run of this identity release anything meanwhile."""
+        found = [progress_of(one) for one in live] + [self._progress.get(run)]
+        held = ExitStack()
+        # Everyone takes several turns in one order: nobody waits for somebody who waits for them.
+        for progress in sorted({each for each in found if each is not None}, key=id):
+            held.enter_context(progress.still())
+        return held
+
+    def _check_newest(self, run: str, snapshot: bytes, step: int) -> None:
+        """Refuses a snapshot from before the last step that was released; a store knows better."""
+        known = [progress_of(one) for one in live_runs(run)] + [self._progress.get(run)]
+        steps = [progress.step for progress in known if progress is not None]
+        self._check_step(step, max([self._reached.get(run, 0), *steps]))
+
+    def _check_step(self, step: int, reached: int) -> None:
+        if step < reached:
+            raise StoreRefused(
+                f"This snapshot is of step {step}; the run has gone on to step {reached}.",
+                why="the steps in between were released, and would be again with other noise",
+                tip="the newest snapshot of the run",
+            )
 
     def _record(self, entry: Entry) -> None:
         """Keeps an entry for ever, before it counts; a store overrides this."""

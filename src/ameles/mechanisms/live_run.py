@@ -4,10 +4,14 @@ A run is *spent* when a ledger resumes it from a snapshot: the resumed run goes 
 refuses every call, together with the runs inside it.  A forked child refuses all runs of its
 parent.  Runs are never copied or pickled.
 
-Every public method of a run calls ``check_live`` first.  That asks the operating system which
-process this is.  A step that only uses noise drawn before may look at the flag ``_live`` alone,
-which a fork and a resumption clear: a fork that Python does not notice could at most repeat a
-release there, never draw for it again.
+Every public method of a run calls ``check_live`` first, and again when it has its ``Turn``.  That
+asks the operating system which process this is.  A step that only uses noise drawn before may do
+without: a fork and a resumption empty the queue of that noise.  A fork that Python does not
+notice could at most repeat a release there, never draw for it again.
+
+Threads: step a run from one thread at a time.  Two at once may lose or misplace each other's
+inputs.  Whatever they do, every step has one draw of noise, every draw goes to one release, and no
+step is released both by a run and by the one that a ledger resumed from a snapshot of it.
 
 >>> from ameles.core.exceptions import RunSpent
 >>> from ameles.mechanisms.counters.simple_one import SimpleOneCounter
@@ -33,6 +37,7 @@ from typing import Protocol
 
 from ameles.core.exceptions import RunSpent
 from ameles.core.unique import Unique
+from ameles.mechanisms.progress import Progress
 from ameles.mechanisms.snapshot import VERSION, State, pack
 from ameles.noise.arrays import IntArray
 
@@ -51,11 +56,12 @@ class LiveRun(Unique, ABC):
     elsewhere = "start or resume the run in the process that steps it"
     _version = VERSION  # of its snapshots
 
-    def __init__(self, recipe: Fingerprinted, run: bytes) -> None:
+    def __init__(self, recipe: Fingerprinted, run: bytes, step: int = 0) -> None:
         super().__init__()
         self._written_by = recipe
         self._id = run
-        self._live = True
+        self._progress = Progress(step)
+        weakref.finalize(self, self._progress.forget_noise).atexit = False
         with _lock:
             _runs.add(self)
 
@@ -68,20 +74,20 @@ class LiveRun(Unique, ABC):
         return self._id.hex()
 
     @property
-    @abstractmethod
     def t(self) -> int:
         """How many steps were taken."""
+        return self._progress.step
 
     def snapshot(self) -> bytes:
         """The complete state; secret, unless the guarantee covers intrusions."""
-        self.check_live()
-        state = State(self._id, self.t, self._parts())
-        return pack(state, self._written_by.fingerprint, self._version)
+        with Turn(self), self._progress.still():
+            state = State(self._id, self.t, self._parts())
+            return pack(state, self._written_by.fingerprint, self._version)
 
     def check_live(self) -> None:
         """Refuses what a spent run, or one of another process, is asked for."""
         self.check_process()
-        if not self._live:
+        if not self._progress.live:
             raise RunSpent(
                 "This run was resumed from a snapshot and is spent.",
                 why="two runs of one payment would draw different noise for the same steps",
@@ -90,20 +96,59 @@ class LiveRun(Unique, ABC):
 
     def spend(self) -> None:
         """Makes this run, and every run that it holds, refuse all that follows."""
-        self._live = False
-        for held in vars(self).values():
-            if isinstance(held, LiveRun):
-                held.spend()
+        with self._progress.turn:
+            self._progress.close()
+            for held in vars(self).values():
+                if isinstance(held, LiveRun):
+                    held.spend()
+
+    # For runs that draw nothing ahead: the steps taken.
+    @property
+    def _t(self) -> int:
+        return self._progress.end
+
+    @_t.setter
+    def _t(self, step: int) -> None:
+        self._progress.end = step
 
     @abstractmethod
     def _parts(self) -> tuple[IntArray, ...]:
         """The state as integers."""
 
 
+class Turn:
+    """Within it a run that may go on draws noise and counts steps, and nobody else does so with it.
+
+    What a caller gave is converted before: that may call anything, also ``ledger.resume``.
+    """
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: LiveRun) -> None:
+        self._run = run
+
+    def __enter__(self) -> None:
+        self._run.check_live()  # in a forked child nobody may ever give the turn back
+        self._run._progress.turn.acquire()
+        try:
+            self._run.check_live()
+        except BaseException:
+            self._run._progress.turn.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._run._progress.turn.release()
+
+
+def progress_of(run: object) -> Progress | None:
+    """What a run shares with its ledger; None for a run of another make."""
+    return run._progress if isinstance(run, LiveRun) else None
+
+
 def live_runs(run: str) -> list[LiveRun]:
     """The runs of this identity that may go on in this process."""
     with _lock:
-        return [one for one in _runs if one._live and one.id == run]
+        return [one for one in _runs if one._progress.live and one.id == run]
 
 
 _lock = threading.Lock()
@@ -115,7 +160,7 @@ def _forked() -> None:
     global _lock
     _lock = threading.Lock()
     for run in list(_runs):
-        run._live = False
+        run._progress.close_in_fork()
 
 
 os.register_at_fork(after_in_child=_forked)

@@ -7,7 +7,7 @@ The rules are those of ``Ledger``; here is only where entries come from and go t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -19,9 +19,8 @@ from ameles.core.loss import Loss, loss_from_dict, loss_to_dict
 from ameles.core.mechanism import Noise
 from ameles.ledger import Entry, Ledger, Renewal
 from ameles.ledger.entering import Terms
-from ameles.mechanisms.live_run import LiveRun
 from ameles.mechanisms.snapshot import MAGIC, run_id
-from ameles.store.records import PopulationRecord, microseconds, moment
+from ameles.store.records import PopulationRecord, StreamRecord, microseconds, moment
 from ameles.store.session import Part, Row, Session
 
 _HEADER = 128  # bytes that surely have the head of a snapshot: whose it is and at which step
@@ -34,16 +33,59 @@ def _now() -> datetime:
 
 
 class StoredLedger(Ledger):
-    """A ledger whose entries are rows; it sells only while its transaction is open."""
+    """A ledger whose entries are rows; it sells only while its transaction is open.
 
-    def __init__(self, session: Session, number: int, name: str, **terms: Any) -> None:
+    It resumes what a stream stores as its state, and nothing else.  ``sealed`` is a stream whose
+    state is in its vault: who names it vouches for the snapshots, and the store knows from which
+    step on they may be.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        number: int,
+        name: str,
+        *,
+        sealed: StreamRecord | None = None,
+        **terms: Any,
+    ) -> None:
         super().__init__(name, **terms)
         self._session = session
         self._number = number
+        self._sealed = sealed
 
-    def _reached_by(self, run: str, live: Iterable[LiveRun]) -> int:
-        # What a transaction that failed had drawn was released to nobody.
-        return self._reached.get(run, 0)
+    def _check_newest(self, run: str, snapshot: bytes, step: int) -> None:
+        # What runs have drawn in this process does not matter: a transaction that failed has
+        # released nothing, and the stream goes on from its last commit.
+        self._check_step(step, self._reached.get(run, 0))
+        if not (self._is_stored(snapshot) or self._is_sealed(run, step)):
+            raise StoreRefused(
+                "This snapshot is not the state of a stream in this store.",
+                why="a run of a store's ledger is resumed by its stream, which alone knows what "
+                "was released",
+                tip="transaction.set_state(...) when the run is bought, and after every step",
+            )
+
+    def _is_stored(self, snapshot: bytes) -> bool:
+        found = self._session.row(
+            "SELECT 1 FROM state JOIN stream ON stream.number = state.stream "
+            "WHERE stream.population = ? AND state.snapshot = ?",
+            (self._number, snapshot),
+        )
+        return found is not None
+
+    def _is_sealed(self, run: str, step: int) -> bool:
+        """Whether a run was bought for the stream whose vault this is from, and is not behind."""
+        if self._sealed is None:
+            return False
+        row = self._session.row(
+            "SELECT released FROM stream WHERE number = ? AND population = ? AND NOT EXISTS "
+            "(SELECT 1 FROM state WHERE stream = number AND length(snapshot) > 0)",
+            (self._sealed.number, self._number),
+        )
+        name = f"{self._sealed.name}/"
+        bought = any(entry.run == run and entry.on.startswith(name) for entry in self.entries)
+        return row is not None and bought and step >= row[0]
 
     def _record(self, entry: Entry) -> None:
         values = (
@@ -175,12 +217,13 @@ class Budgets(Part):
         noise: Noise | None = None,
         unit: Unit | None = None,
         clock: Callable[[], datetime] = _now,
+        sealed: StreamRecord | None = None,
     ) -> Ledger | None:
         """The population's ledger with all its past; None where it was not opened.
 
         What it sells is kept by this transaction, and by nothing after its end.  ``unit`` is the
         population's unit in the steps of the stream that asks.  Noise that is not genuine marks
-        the store.
+        the store.  ``sealed`` is the stream whose runs are resumed from its vault.
         """
         row = self._session.row(
             f"SELECT {_POPULATION} FROM population WHERE name = ?", (population,)
@@ -209,6 +252,7 @@ class Budgets(Part):
             entries=self._entries(number),
             renewals=self._renewals(number),
             reached=self._reached(number),
+            sealed=sealed,
         )
 
     def _entries(self, population: int) -> list[Entry]:

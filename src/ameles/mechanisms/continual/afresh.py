@@ -45,6 +45,7 @@ from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.varying import check_varying
 from ameles.mechanisms.counters import gaussian_error
 from ameles.mechanisms.counters.gaussian_error import sum_factor
+from ameles.mechanisms.live_run import Turn
 from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.pan_private.erase import only, wipe
 from ameles.mechanisms.snapshot import State, unpack
@@ -153,21 +154,21 @@ class AfreshRun(SteppedRun[int]):
 
     def add(self, x: Any) -> None:
         """Takes an input into the algorithm's state."""
-        self.check_live()
-        self.check_room(1)
-        self._inner.add(x)
+        with Turn(self):
+            self.check_room(1)
+            self._inner.add(x)
 
     def release(self) -> int:
         """Closes the step: the value to publish."""
-        self.check_live()
-        self.check_room(1)
         recipe = self._recipe
-        if recipe.variance is None:
-            noise = self._noise.laplace(recipe.scale, 1)
-        else:
-            noise = self._noise.gaussian(recipe.variance, 1)
-        self._t += 1
-        return wrapped(self._inner.answer() + only(noise))
+        with Turn(self):
+            self.check_room(1)
+            if recipe.variance is None:
+                noise = self._noise.laplace(recipe.scale, 1)
+            else:
+                noise = self._noise.gaussian(recipe.variance, 1)
+            self._t += 1
+            return wrapped(self._inner.answer() + only(noise))
 
     def _parts(self) -> tuple[IntArray, ...]:
         """The algorithm's state, and nothing else."""

@@ -36,7 +36,7 @@ from ameles.core.parameters import Epsilon, Whole, refuse
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.estimator import Exactly
 from ameles.mechanisms.continual.relation import Relation
-from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.live_run import LiveRun, Turn
 from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.pan_private.density import Density, DensityRun
 from ameles.mechanisms.pan_private.entries import indices
@@ -182,8 +182,11 @@ class ExactDistinctRun(LiveRun):
         self.check_live()
         if x is not None:
             users = indices(x, self._seen.size)
-            self._seen[users] = 1
-            users.fill(0)
+            try:
+                with Turn(self):
+                    self._seen[users] = 1
+            finally:
+                users.fill(0)
 
     def answer(self) -> int:
         """How many bits are set."""

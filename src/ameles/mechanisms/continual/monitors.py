@@ -41,6 +41,7 @@ from ameles.core.mechanism import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.watching import LARGEST, LONGEST, Watch
+from ameles.mechanisms.live_run import Turn
 from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise.arrays import BoolArray, IntArray
@@ -119,8 +120,9 @@ class WindowMonitorsRun(SteppedRun[IntArray]):
         """Many steps at once, one row of counts and one of codes for each."""
         self.check_live()
         rows = self._rows(xs)
-        self.check_room(len(rows))
-        return self._steps(rows)
+        with Turn(self):
+            self.check_room(len(rows))
+            return self._steps(rows)
 
     def _checked(self, x: Any) -> IntArray:
         return self._rows([x])

@@ -37,6 +37,7 @@ from ameles.core.parameters import OptionalHorizon, Parameter, refuse
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.nested import nested, unnested
 from ameles.mechanisms.continual.stepped import SteppedRun
+from ameles.mechanisms.live_run import Turn
 from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.pan_private.erase import erase, wipe
 from ameles.mechanisms.snapshot import State, unpack
@@ -131,22 +132,22 @@ class RenewedRun(SteppedRun[Any]):
 
     def add(self, x: Any) -> None:
         """Takes an input into the state of the open window."""
-        self.check_live()
-        self.check_room(1)
-        self._inner.add(x)
+        with Turn(self):
+            self.check_room(1)
+            self._inner.add(x)
 
     def release(self) -> Any:
         """Closes the step: what the inner run publishes; with a window's last step, its state is
         gone."""
-        self.check_live()
-        self.check_room(1)
-        released = self._inner.release()
-        self._t += 1
-        if self._t % self._recipe.window == 0 and self._t != self._recipe.horizon:
-            following = self._recipe.inner.start(self._noise)
-            erase(self._inner)
-            self._inner = following
-        return released
+        with Turn(self):
+            self.check_room(1)
+            released = self._inner.release()
+            self._t += 1
+            if self._t % self._recipe.window == 0 and self._t != self._recipe.horizon:
+                following = self._recipe.inner.start(self._noise)
+                erase(self._inner)
+                self._inner = following
+            return released
 
     def _parts(self) -> tuple[IntArray, ...]:
         """The state of the open window."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from ameles.core.exceptions import HorizonReached
-from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.live_run import LiveRun, Turn
 from ameles.mechanisms.snapshot import State
 
 Out = TypeVar("Out")
@@ -31,14 +31,8 @@ class SteppedRun(LiveRun, Generic[Out]):
     """A run with an identity of its own and a number of steps."""
 
     def __init__(self, recipe: Declared, state: State) -> None:
-        super().__init__(recipe, state.run)
+        super().__init__(recipe, state.run, state.step)
         self._declared = recipe
-        self._t = state.step
-
-    @property
-    def t(self) -> int:
-        """How many steps were taken."""
-        return self._t
 
     def check(self, x: Any) -> None:
         """Refuses what a step would refuse; changes nothing."""
@@ -49,15 +43,17 @@ class SteppedRun(LiveRun, Generic[Out]):
         """One step: what is published of it."""
         self.check_live()
         given = self._checked(x)
-        self.check_room(1)
-        return self._step(given)
+        with Turn(self):
+            self.check_room(1)
+            return self._step(given)
 
     def feed(self, xs: Iterable[Any]) -> list[Out]:
         """Many steps; refused whole, before anything changes, if one of them is refused."""
         self.check_live()
         given = [self._checked(x) for x in xs]
-        self.check_room(len(given))
-        return [self._step(x) for x in given]
+        with Turn(self):
+            self.check_room(len(given))
+            return [self._step(x) for x in given]
 
     def check_room(self, count: int) -> None:
         """Refuses steps past the horizon, before anything is drawn."""

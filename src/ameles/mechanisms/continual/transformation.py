@@ -56,6 +56,7 @@ from ameles.mechanisms.continual.nested import nested, unnested
 from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
 from ameles.mechanisms.continual.varying import check_varying
+from ameles.mechanisms.live_run import Turn
 from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.pan_private.erase import only, wipe
 from ameles.mechanisms.snapshot import State, unpack
@@ -188,21 +189,21 @@ class ContinualRun(SteppedRun[int | Halted]):
 
     def add(self, x: Any) -> None:
         """Takes an input into the algorithm's state; after a halt nothing is taken."""
-        self.check_live()
-        self.check_room(1)
-        if not self.halted:
-            self._inner.add(x)
+        with Turn(self):
+            self.check_room(1)
+            if not self.halted:
+                self._inner.add(x)
 
     def release(self) -> int | Halted:
         """Closes the step: the value to publish."""
-        self.check_live()
-        self.check_room(1)
         released: int | Halted = HALTED
-        if not self.halted:
-            self._open_intervals()
-            released = self._decide(self._inner.answer())
-            self._close_intervals()
-        self._t += 1
+        with Turn(self):
+            self.check_room(1)
+            if not self.halted:
+                self._open_intervals()
+                released = self._decide(self._inner.answer())
+                self._close_intervals()
+            self._t += 1
         return released
 
     def _parts(self) -> tuple[IntArray, ...]:

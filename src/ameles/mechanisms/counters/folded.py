@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.live_run import LiveRun, Turn
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
@@ -21,31 +21,26 @@ class FoldedRun(LiveRun):
     """A run of a folded counter: ``add`` on arrival, ``release`` at the tick."""
 
     def __init__(self, recipe: CounterRecipe, state: State) -> None:
-        super().__init__(recipe, state.run)
+        super().__init__(recipe, state.run, state.step)
         self._recipe = recipe
-        self._t = state.step
-
-    @property
-    def t(self) -> int:
-        """How many steps were released."""
-        return self._t
 
     def add(self, x: Any) -> None:
         """Folds an input into the state of the open step."""
         self.check_live()
         row = self._recipe.row(x)
         try:
-            self._recipe.check_room(self._t, 1)
-            self._fold(row)
+            with Turn(self):
+                self._recipe.check_room(self._t, 1)
+                self._fold(row)
         finally:
             _wipe_copy(row, x)
 
     def release(self) -> Any:
         """Closes the step and gives its release."""
-        self.check_live()
-        self._recipe.check_room(self._t, 1)
-        row = self._close()
-        self._t += 1
+        with Turn(self):
+            self._recipe.check_room(self._t, 1)
+            row = self._close()
+            self._t += 1
         return self._given(row)
 
     def step(self, x: Any) -> Any:
@@ -58,11 +53,12 @@ class FoldedRun(LiveRun):
         self.check_live()
         rows = self._recipe.rows(xs)
         try:
-            self._recipe.check_room(self._t, len(rows))
-            releases = self._feed(rows)
+            with Turn(self):
+                self._recipe.check_room(self._t, len(rows))
+                releases = self._feed(rows)
+                self._t += len(rows)
         finally:
             _wipe_copy(rows, xs)
-        self._t += len(rows)
         return releases[:, 0] if self._recipe.width is None else releases
 
     def _given(self, row: IntArray) -> Any:

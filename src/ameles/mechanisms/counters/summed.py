@@ -15,7 +15,7 @@ import numpy as np
 
 from ameles.core.mechanism import Noise
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
-from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.live_run import LiveRun, Turn
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
@@ -58,7 +58,7 @@ class SummedRun(LiveRun):
     """A run of a vector of summed counters."""
 
     def __init__(self, recipe: SummedCounter, state: State, noise: Noise) -> None:
-        super().__init__(recipe, state.run)
+        super().__init__(recipe, state.run, state.step)
         self._recipe = recipe
         if state.parts:
             self._sums, ahead, process = state.parts
@@ -68,39 +68,32 @@ class SummedRun(LiveRun):
             self._sums = np.zeros(recipe.columns, dtype=np.int64)
             self._process = recipe.process(noise, None)
             self._ahead = np.empty((0, recipe.columns), dtype=np.int64)
-        self._start = state.step  # the step of the first row of noise ahead
-        self._used = 0
-
-    @property
-    def t(self) -> int:
-        """How many steps were taken."""
-        return self._start + self._used
+        self._progress.draw(self._each(self._ahead))
 
     def step(self, x: Any) -> Any:
         """One step of all counters."""
-        if not self._live:
-            self.check_live()
         row = self._recipe.row(x)
-        self._recipe.check_room(self.t, 1)
-        self._need_noise()
+        try:
+            noise = next(self._progress.queue)
+        except StopIteration:
+            noise = self._draw_ahead()
         self._sums += row
-        noise = self._ahead[self._used]
-        self._used += 1
         return self._sums + noise
 
     def feed(self, xs: Any) -> Any:
         """Many steps at once; the same releases as ``step`` gives one by one."""
         self.check_live()
         rows = self._recipe.rows(xs)
-        self._recipe.check_room(self.t, len(rows))
-        noise = self._take(len(rows))
-        releases = self._running(rows)
+        with Turn(self), self._progress.still():
+            self._recipe.check_room(self.t, len(rows))
+            noise = self._take(len(rows))
+            releases = self._running(rows)
         releases += noise
         return releases
 
     def _parts(self) -> tuple[IntArray, ...]:
         # the exact sums, the noise taken ahead and the process: secret
-        return self._sums, self._ahead[self._used :].reshape(-1), self._process.state()
+        return self._sums, self._unused().reshape(-1), self._process.state()
 
     def _running(self, rows: IntArray) -> IntArray:
         """The running sums after each row; keeps the last."""
@@ -110,25 +103,40 @@ class SummedRun(LiveRun):
             self._sums = sums[-1].copy()
         return sums
 
-    def _need_noise(self) -> None:
-        if self._used == len(self._ahead):
-            self.check_live()  # before noise is drawn; steps in between look at the flag alone
-            self._start, self._used = self.t, 0
-            count = self._recipe.ahead
+    def _draw_ahead(self) -> Any:
+        """The noise of the next step, where the queue had none; draws that of more steps."""
+        with Turn(self):
+            # The queue was kept still, or another thread has filled it.
+            waiting = next(self._progress.queue, None)
+            if waiting is not None:
+                return waiting
+            t, count = self.t, self._recipe.ahead
+            self._recipe.check_room(t, 1)
             if self._recipe.steps is not None:
-                count = min(count, self._recipe.steps - self._start)
+                count = min(count, self._recipe.steps - t)
             self._ahead = self._process.take(count)
+            first, *others = self._each(self._ahead)
+            self._t += 1
+            self._progress.draw(others)
+            return first
 
     def _take(self, n: int) -> IntArray:
-        """The noise of the next ``n`` steps, first what was taken ahead."""
-        ready = self._ahead[self._used : self._used + n]
+        """The noise of the next ``n`` steps, first what was taken ahead; the queue is still."""
+        ready = self._unused()[:n]
+        self._progress.use(n)
         if len(ready) == n:
-            self._used += n
             return ready
-        self._start, self._used = self.t + n, 0
         self._ahead = self._ahead[:0]
         fresh = self._process.take(n - len(ready))
         return np.concatenate([ready, fresh]) if len(ready) else fresh
+
+    def _unused(self) -> IntArray:
+        """The noise taken ahead for the next steps; the queue is still."""
+        return self._ahead[len(self._ahead) - self._progress.unused :]
+
+    def _each(self, ahead: IntArray) -> list[Any]:
+        """The noise of each step."""
+        return list(ahead)
 
 
 class PlainRun(SummedRun):
@@ -137,33 +145,34 @@ class PlainRun(SummedRun):
     def __init__(self, recipe: SummedCounter, state: State, noise: Noise) -> None:
         super().__init__(recipe, state, noise)
         self._sum = int(self._sums[0])
-        self._queue: list[int] = self._ahead[:, 0].tolist()
 
     def step(self, x: Any) -> int:
         """One step: a few additions of Python integers."""
-        if not self._live:
-            self.check_live()
         if type(x) is not int:
             x = self._recipe.number(x)
-        if self._used == len(self._queue):
-            self._recipe.check_room(self.t, 1)
-            self._need_noise()
-            self._queue = self._ahead[:, 0].tolist()
-        self._sum += x
-        release = self._sum + self._queue[self._used]
-        self._used += 1
+        try:
+            noise: int = next(self._progress.queue)
+        except StopIteration:
+            noise = self._draw_ahead()
+        self._sum = total = self._sum + x
+        release = total + noise
         return release if -(1 << 63) <= release < 1 << 63 else wrapped(release)
 
     def feed(self, xs: Any) -> IntArray:
         """Many steps at once, as an array."""
-        self._sums = np.array([wrapped(self._sum)])
-        try:
-            releases: IntArray = super().feed(xs)[:, 0]
-        finally:
-            self._sum = int(self._sums[0])
-            self._queue = self._ahead[:, 0].tolist()
+        releases: IntArray = super().feed(xs)[:, 0]
         return releases
 
     def _parts(self) -> tuple[IntArray, ...]:
         self._sums = np.array([wrapped(self._sum)])
         return super()._parts()
+
+    def _running(self, rows: IntArray) -> IntArray:
+        self._sums = np.array([wrapped(self._sum)])
+        sums = super()._running(rows)
+        self._sum = int(self._sums[0])
+        return sums
+
+    def _each(self, ahead: IntArray) -> list[int]:
+        values: list[int] = ahead[:, 0].tolist()
+        return values

@@ -50,6 +50,7 @@ from ameles.core.parameters import Epsilon, OptionalHorizon
 from ameles.mechanisms.counters.folded import FoldedRun
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.tape_order import Demands
+from ameles.mechanisms.live_run import Turn
 from ameles.mechanisms.pan_private.epoch_error import EpochError
 from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.pan_private.survived import Survived, refuse_unplanned
@@ -144,11 +145,11 @@ class PanPrivateRun(FoldedRun):
 
         The error grows: see ``error_after`` of the recipe.
         """
-        self.check_live()
-        refuse_unplanned(self._pan_private.intrusions, "PanPrivateCounter")
-        fresh = self._counter_noise(self._depth)
-        self._open.fill(0)
-        self._start_tree(self._depth, fresh)
+        with Turn(self):
+            refuse_unplanned(self._pan_private.intrusions, "PanPrivateCounter")
+            fresh = self._counter_noise(self._depth)
+            self._open.fill(0)
+            self._start_tree(self._depth, fresh)
 
     def _counter_noise(self, depth: int) -> IntArray:
         return self._noise.laplace(self._pan_private.scale_of(depth), (1, len(self._counter)))

@@ -21,6 +21,7 @@ import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.mechanism import Noise
+from ameles.mechanisms.live_run import Turn
 from ameles.mechanisms.pan_private.entries import (
     CHUNK,
     amounts,
@@ -136,11 +137,12 @@ class ResidueRun(UserRun[Out]):
         try:
             moves = amounts(by, found.size)
             try:
-                self._check_open()
-                moves %= self.modulus
-                for start in range(0, found.size, CHUNK):
-                    part = slice(start, start + CHUNK)
-                    self._move(*totals(found[part], moves[part]))
+                with Turn(self):
+                    self._check_open()
+                    moves %= self.modulus
+                    for start in range(0, found.size, CHUNK):
+                        part = slice(start, start + CHUNK)
+                        self._move(*totals(found[part], moves[part]))
             finally:
                 moves.fill(0)
         finally:

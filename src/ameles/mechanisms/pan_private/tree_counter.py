@@ -52,6 +52,7 @@ from ameles.mechanisms.counters.arity import best_arity
 from ameles.mechanisms.counters.folded import FoldedRun
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.tape_order import Demands
+from ameles.mechanisms.live_run import Turn
 from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.pan_private.survived import Survived, refuse_unplanned
 from ameles.mechanisms.pan_private.tree_epochs import TreeEpochs, levels_of
@@ -157,11 +158,11 @@ class PanPrivateTreeRun(FoldedRun):
 
         The error grows: see ``error_after`` of the recipe.
         """
-        self.check_live()
-        refuse_unplanned(self._tree.intrusions, "PanPrivateTreeCounter")
-        fresh = self._noise_on_all(self._epochs.depth(self._t + 1))
-        self._open[: len(fresh)] += fresh
-        wipe(fresh)
+        with Turn(self):
+            refuse_unplanned(self._tree.intrusions, "PanPrivateTreeCounter")
+            fresh = self._noise_on_all(self._epochs.depth(self._t + 1))
+            self._open[: len(fresh)] += fresh
+            wipe(fresh)
 
     def _noise_on_all(self, depth: int) -> IntArray:
         """A noise for the open block of every level of a tree."""

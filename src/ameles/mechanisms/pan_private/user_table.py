@@ -25,7 +25,7 @@ from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Parameter, Whole, refuse
 from ameles.core.recipe import Recipe
-from ameles.mechanisms.live_run import LiveRun
+from ameles.mechanisms.live_run import LiveRun, Turn
 from ameles.mechanisms.noise_source import check_noise
 from ameles.mechanisms.pan_private.entries import CHUNK, indices
 from ameles.mechanisms.pan_private.erase import wipe
@@ -153,19 +153,13 @@ class UserRun(LiveRun, Generic[Out]):
     """A run: ``add`` on arrival, ``release`` as often as declared."""
 
     def __init__(self, recipe: UserRecipe[Out], state: State, noise: Noise) -> None:
-        super().__init__(recipe, state.run)
+        super().__init__(recipe, state.run, state.step)
         self._recipe = recipe
         self._noise = noise
-        self._t = state.step
         self._announced = 0
 
     def __repr__(self) -> str:
         return f"<run of {type(self._recipe).__name__} after {self.t} releases>"
-
-    @property
-    def t(self) -> int:
-        """How many releases there were."""
-        return self._t
 
     def add(self, users: object) -> None:
         """Folds occurrences into the table, as if one after another."""
@@ -173,11 +167,11 @@ class UserRun(LiveRun, Generic[Out]):
 
     def release(self, *, beta: float = 0.05) -> Out:
         """The statistic, with fresh noise, and an interval that misses with probability beta."""
-        self.check_live()
-        self._check_room(1)
         check_beta(beta)  # before any noise is drawn
-        released = self._close(beta)
-        self._t += 1
+        with Turn(self):
+            self._check_room(1)
+            released = self._close(beta)
+            self._t += 1
         return released
 
     def step(self, x: object) -> Out:
@@ -202,22 +196,23 @@ class UserRun(LiveRun, Generic[Out]):
         The table that was seen says no more about anyone; what comes is folded into fresh
         noise.  After the last intrusion that the recipe was declared for nothing may be added.
         """
-        self.check_live()
-        if self._announced == self._recipe.seizures:
-            raise BadInput(
-                f"This run was declared for {self._recipe.seizures} intrusions and has met them.",
-                why="each costs epsilon_state of its own; the state does not change any more",
-                tip="a new run, with its own budget",
-            )
-        self._announced += 1
-        if self._announced < self._recipe.seizures:
-            self._refresh()
+        with Turn(self):
+            if self._announced == self._recipe.seizures:
+                raise BadInput(
+                    f"This run was declared for {self._recipe.seizures} intrusions and has met "
+                    "them.",
+                    why="each costs epsilon_state of its own; the state does not change any more",
+                    tip="a new run, with its own budget",
+                )
+            self._announced += 1
+            if self._announced < self._recipe.seizures:
+                self._refresh()
 
     def snapshot(self) -> bytes:
         """The complete state, which the guarantee covers: of fixed size."""
-        self.check_live()
-        head = np.array([self._announced], dtype=np.int64)
-        return pack(State(self._id, self._t, (head, *self._parts())), self._recipe.fingerprint)
+        with Turn(self):
+            head = np.array([self._announced], dtype=np.int64)
+            return pack(State(self._id, self._t, (head, *self._parts())), self._recipe.fingerprint)
 
     def restore(self, parts: tuple[IntArray, ...]) -> None:
         """Takes over the state of a snapshot."""
@@ -231,9 +226,10 @@ class UserRun(LiveRun, Generic[Out]):
         self.check_live()
         found = indices(users, self._recipe.users)
         try:
-            self._check_open()
-            for start in range(0, found.size, CHUNK):
-                self._fold(found[start : start + CHUNK], sign)
+            with Turn(self):
+                self._check_open()
+                for start in range(0, found.size, CHUNK):
+                    self._fold(found[start : start + CHUNK], sign)
         finally:
             found.fill(0)
 
