@@ -259,6 +259,15 @@ def test_who_waited_for_the_turn_looks_again(
     assert run.t == 0
 
 
+def test_noise_drawn_ahead_is_of_no_use_after_a_resumption() -> None:
+    ledger, run = sold(PLAIN)
+    run.step(1)
+    resumed = ledger.resume(PLAIN, run.snapshot())
+    with pytest.raises(RunSpent):
+        run.step(1)
+    assert (run.t, resumed.t) == (1, 1)
+
+
 def test_a_step_waits_while_a_resumption_is_refused_and_then_goes_on() -> None:
     _, run = sold(PLAIN)
     run.step(1)

@@ -128,13 +128,12 @@ class Turn:
         self._run = run
 
     def __enter__(self) -> None:
-        self._run.check_live()  # in a forked child nobody may ever give the turn back
-        self._run._progress.turn.acquire()
-        try:
-            self._run.check_live()
-        except BaseException:
-            self._run._progress.turn.release()
-            raise
+        run = self._run
+        run.check_live()  # in a forked child nobody may ever give the turn back
+        run._progress.turn.acquire()
+        if not run._progress.live:  # it was resumed or spent meanwhile
+            run._progress.turn.release()
+            run.check_live()
 
     def __exit__(self, *_: object) -> None:
         self._run._progress.turn.release()

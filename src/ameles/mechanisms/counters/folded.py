@@ -45,8 +45,9 @@ class FoldedRun(LiveRun):
 
     def step(self, x: Any) -> Any:
         """One step: ``add``, then ``release``."""
-        self.add(x)
-        return self.release()
+        with Turn(self):  # kept between the two
+            self.add(x)
+            return self.release()
 
     def feed(self, xs: Any) -> Any:
         """Many steps in one call; the state may be seized before or after it, not within."""

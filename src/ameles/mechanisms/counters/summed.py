@@ -82,7 +82,8 @@ class SummedRun(LiveRun):
 
     def feed(self, xs: Any) -> Any:
         """Many steps at once; the same releases as ``step`` gives one by one."""
-        self.check_live()
+        if not self._progress.live:
+            self.check_live()
         rows = self._recipe.rows(xs)
         with Turn(self), self._progress.still():
             self._recipe.check_room(self.t, len(rows))
