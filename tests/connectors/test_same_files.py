@@ -369,12 +369,31 @@ def test_equal_files_beside_each_other_count_each(here: Following) -> None:
     assert here.read() == sorted(NUMBERS * 3)
 
 
-def test_a_file_of_which_no_event_was_taken_may_be_replaced(tmp_path: Path) -> None:
-    file = write(tmp_path, "a.csv")
-    here = Following(tmp_path, "*.csv")
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_what_happens_when_a_file_is_replaced_is_the_same_before_its_first_event(
+    tmp_path: Path, name: str, gone: bool, rows: int
+) -> None:
+    header, row = (HEADER, b"x,1\n") if name == "a.csv" else (b"", b'{"name": "x", "n": 1}\n')
+    file = tmp_path / name
+    file.write_bytes(header + row * rows)
+    here = Following(tmp_path, name)
+    assert len(here.read()) == rows
+    file.rename(tmp_path / "old")
+    if gone:
+        assert here.read() == []
+    file.write_bytes(header + row.replace(b"1", b"2"))
+    before = here.position
+    with pytest.raises(StoreRefused, match="replaced or cut"):
+        here.read()
+    here.restart(new=name)
+    assert here.read() == [("x", 2)]
     assert here.read() == []
-    another(file, "a.csv", HEADER + ROWS[0])
-    assert here.read() == NUMBERS[:1]
+    if not rows:
+        here.position = before
+        here.restart(same=name)
+        assert here.read() == [("x", 2)]
 
 
 # links

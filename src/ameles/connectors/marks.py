@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -25,6 +25,7 @@ from ameles.connectors.declarations import Declared
 from ameles.connectors.durable import SPAN
 from ameles.connectors.encodings import UTF_8, Script
 from ameles.connectors.file_identity import born
+from ameles.connectors.whole_digest import is_digest, whole_digest
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 
@@ -51,6 +52,7 @@ class Mark:
     declared: Declared = None  # what the owner said when the file could not be told
     rotated: bool = False  # a copy of a file that was cut or compressed, all of which was taken
     unread: bool = False  # it was there at the launch; nothing of it was taken yet
+    digest: str | None = None  # of all that was taken, where copies are looked for
     first: bool = field(default=False, repr=False)  # of a position of version 1
 
     @classmethod
@@ -121,12 +123,29 @@ class Mark:
     def same_content(self, other: Mark) -> bool:
         """Whether two marks are about the same bytes."""
         here, there = (self.offset, self.head, self.tail), (other.offset, other.head, other.tail)
-        return here == there
+        return here == there and (
+            None in (self.digest, other.digest) or self.digest == other.digest
+        )
+
+    @property
+    def compared_whole(self) -> bool:
+        """Whether its digests are about every byte that was taken."""
+        return self.digest is not None or self.offset <= 2 * SPAN
+
+    def digested(self, handle: int, before: Mark | None = None) -> Self:
+        """With the digest of all that was taken of an open file; ``before`` is a mark at less."""
+        known = None
+        if before is not None and before.digest is not None and before.offset <= self.offset:
+            known = before.offset, before.digest
+        return replace(self, digest=whole_digest(handle, self.offset, known))
 
     @cached_property
     def json(self) -> str:
         """For a position; made once, since most files of many do not change."""
-        return json.dumps({name: getattr(self, name) for name in _FIELDS}, separators=(",", ":"))
+        fields = {name: getattr(self, name) for name in _FIELDS}
+        if self.digest is not None:
+            fields["digest"] = self.digest
+        return json.dumps(fields, separators=(",", ":"))
 
 
 def _digest(part: bytes) -> str:
@@ -166,7 +185,10 @@ def from_json(kind: str, text: str | None) -> list[Mark]:
 
 
 def _mark(file: dict[str, Any], version: int) -> Mark:
-    if set(file) != set(_OF_VERSION[version]):
+    digested = version == VERSION and "digest" in file
+    if set(file) - ({"digest"} if digested else set()) != set(_OF_VERSION[version]):
+        raise TypeError
+    if digested and not is_digest(file["digest"]):
         raise TypeError
     mark = Mark(**{"born": None, **file}, first=version == 1)
     numbers = (mark.device, mark.inode, mark.offset)

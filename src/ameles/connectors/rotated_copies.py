@@ -10,33 +10,45 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from ameles.connectors import compressed
 from ameles.connectors.compressed import Damaged, Incomplete
+from ameles.connectors.copy_pairs import pairs_of
 from ameles.connectors.declarations import Declared
 from ameles.connectors.durable import SPAN
 from ameles.connectors.file_identity import Present, born, opened
 from ameles.connectors.lines import BLOCK, LONGEST
 from ameles.connectors.marks import Mark
+from ameles.connectors.whole_digest import Running, whole_digest
 from ameles.core.exceptions import SourceUnreadable, StoreRefused
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a copy holds, unpacked: edges are those of a mark at some places."""
+    """What a copy holds, unpacked: edges are the digests of a mark at some places."""
 
     file: Present
     whole: Mark  # all of it
-    edges: dict[int, tuple[str, str]]
+    edges: dict[int, tuple[str, str, str]]
     first: bytes = field(repr=False)  # its first line, if that is short enough
     lines: int  # where its last whole line ends
 
     def begins_with(self, mark: Mark) -> bool:
         """Whether it begins with what was taken of a file."""
-        return self.edges.get(mark.offset) == (mark.head, mark.tail)
+        edges = self.edges.get(mark.offset)
+        if edges is None or edges[:2] != (mark.head, mark.tail):
+            return False
+        return mark.digest is None or edges[2] == mark.digest
+
+    def beside(self, mark: Mark) -> bool:
+        """Whether it has what a copy has under its name, but for the ending: one is compressed."""
+        name, other = self.whole.name, mark.name
+        if compressed.without_ending(name) != compressed.without_ending(other):
+            return False
+        return mark.same_content(self.whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,7 @@ def supply(
     cut: Sequence[Mark],
     gone: Sequence[Mark],
     known: Sequence[Mark],
+    empty: Sequence[Mark],
     there: Sequence[Present],
     declared: Callable[[set[str]], Declared],
     first: bool,
@@ -71,67 +84,101 @@ def supply(
     """What some copies are that were not known before.
 
     ``cut`` and ``gone`` are the marks of files that were cut or are gone, ``known`` those of copies
-    that are there, and ``there`` the files that are no copies.  In the ``first`` reading of a
-    stream copies are the past, which does not count.
+    that are there, ``empty`` those of files, gone or not, of which nothing was taken when the same
+    copies were looked for, and ``there`` the files that are no copies.  In the ``first`` reading of
+    a stream copies are the past, which does not count.
     """
     found = Supplied()
-    left = []
-    for file in copies:
-        try:
-            content = measured(file, (mark.offset for mark in [*cut, *gone]))
-        except Incomplete:
-            continue  # it is still being written
-        except Damaged:
-            found.problems.append(_damaged(file.file.name))
-            continue
-        if content.whole.offset:
-            left.append(content)
+    begun = [mark for mark in gone if mark.offset and not mark.rotated]
+    contents = _contents(copies, [*cut, *begun], found)
+    if first:
+        found.marks += [content.whole for content in contents]
+        return found
     missing = [mark for mark in gone if mark.rotated]  # which may be compressed now
-    for mark in [*cut, *(mark for mark in gone if not mark.rotated)]:
-        left = _settle(mark, left, missing, found)
+    taken, left, twins = [*known, *missing], list[Content](), list[Content]()
+    for content in contents:
+        if any(content.beside(mark) for mark in known) or _found_again(content, missing):
+            found.marks.append(content.whole)
+        elif any(content.beside(other.whole) for other in left):
+            twins.append(content)
+        else:
+            left.append(content)
+    left = _settle(cut, begun, left, found, declared)
+    strays = []
     for content in left:
         said = declared(content.file.names)
-        if first or _is_known(content, [*known, *found.marks], missing):
-            found.marks.append(content.whole)
-        elif said is not None:
+        if said is not None:
             found.marks.append(replace(content.whole, declared=said))
             if said == "new":
                 found.supplies.append(Supply(content, 0, within=False))
         elif not _begins_a_file(content, there):
-            raise unknown(content.file.file.name)
+            strays.append(content)
+    if strays:
+        settled = {id(mark) for mark in found.settled}
+        lacking = any(id(mark) not in settled for mark in cut)
+        _fill(strays, [] if lacking else empty, taken, found)
+    found.marks += [twin.whole for twin in twins if any(twin.beside(mark) for mark in found.marks)]
     return found
 
 
-def _settle(mark: Mark, left: list[Content], missing: list[Mark], found: Supplied) -> list[Content]:
-    """Takes the end of a file from its copy; gives the copies that are left."""
-    fresh = [
-        content
-        for content in left
-        if content.begins_with(mark)
-        # equal logs have equal copies: there must be one more than those that were taken before
-        and sum(other.whole.same_content(content.whole) for other in left)
-        > sum(old.same_content(content.whole) for old in missing)
-    ]
-    if any(not content.whole.same_content(fresh[0].whole) for content in fresh):
-        raise unknown(fresh[0].file.file.name)
-    if not fresh:
-        return left
-    found.supplies.append(Supply(fresh[0], mark.taken, mark.within))
-    found.marks.append(fresh[0].whole)
-    found.settled.append(mark)
-    return [content for content in left if content is not fresh[0]]
+def _contents(
+    copies: Sequence[Present], marks: Sequence[Mark], found: Supplied
+) -> Iterator[Content]:
+    """What some copies hold; those that are still being written are left out."""
+    for file in copies:
+        try:
+            content = measured(file, (mark.offset for mark in marks))
+        except Incomplete:
+            continue
+        except Damaged:
+            found.problems.append(_damaged(file.file.name))
+            continue
+        if content.whole.offset:
+            yield content
 
 
-def _is_known(content: Content, known: Sequence[Mark], missing: list[Mark]) -> bool:
-    """Whether a copy is one that was taken: it was compressed, or is being compressed.
+def _settle(
+    cut: Sequence[Mark],
+    gone: Sequence[Mark],
+    left: list[Content],
+    found: Supplied,
+    declared: Callable[[set[str]], Declared],
+) -> list[Content]:
+    """Takes the ends of files from their copies; gives the copies that are left."""
+    pairs, unsure = pairs_of(cut, gone, left)
+    if unsure is not None:
+        rest = [content for content in left if declared(content.file.names) is None]
+        pairs, unsure = pairs_of(cut, gone, rest)
+    if unsure is not None:
+        raise unknown(unsure.file.file.name)
+    for mark, content in pairs:
+        found.supplies.append(Supply(content, mark.taken, mark.within))
+        found.marks.append(content.whole)
+        found.settled.append(mark)
+    used = {id(content) for _, content in pairs}
+    return [content for content in left if id(content) not in used]
+
+
+def _fill(
+    strays: Sequence[Content], empty: Sequence[Mark], taken: Sequence[Mark], found: Supplied
+) -> None:
+    """Copies that begin with what was taken of no file are those of files of which nothing was.
+
+    There must be one for each, and none may be a copy of a copy.
+    """
+    for place, content in enumerate(strays):
+        if place == len(empty) or any(mark.same_content(content.whole) for mark in taken):
+            raise unknown(content.file.file.name)
+        found.supplies.append(Supply(content, 0, within=False))
+        found.marks.append(content.whole)
+        found.settled.append(empty[place])
+
+
+def _found_again(content: Content, missing: list[Mark]) -> bool:
+    """Whether a copy is one that was taken and is missing: it was compressed.
 
     Each copy that is missing is found again once: of equal logs each has a copy of its own.
     """
-    name = compressed.without_ending(content.whole.name)
-    for mark in known:
-        beside = name == compressed.without_ending(mark.name)
-        if beside and mark.same_content(content.whole):
-            return True
     for mark in missing:
         if mark.same_content(content.whole):
             missing.remove(mark)
@@ -141,10 +188,11 @@ def _is_known(content: Content, known: Sequence[Mark], missing: list[Mark]) -> b
 
 def _begins_a_file(content: Content, there: Sequence[Present]) -> bool:
     """Whether a file that is there begins with it: then it is being copied, and not cut yet."""
+    whole = content.whole
     for file in there:
-        if file.status.st_size >= content.whole.offset:
+        if file.status.st_size >= whole.offset:
             with opened(file) as handle:
-                if content.whole.fits(handle):
+                if whole.fits(handle) and whole_digest(handle, whole.offset) == whole.digest:
                     return True
     return False
 
@@ -155,9 +203,11 @@ def measured(file: Present, places: Iterable[int]) -> Content:
     with opened(file) as handle, unpacking(handle, file.file.name) as stream:
         birth = born(handle)
         head, last, first, length, lines = b"", b"", b"", 0, 0
-        tails: dict[int, bytes] = {}
+        tails: dict[int, tuple[bytes, str]] = {}
+        running = Running()
         while piece := stream.read(min(BLOCK, wanted[0] - length) if wanted else BLOCK):
             length += len(piece)
+            running.update(piece)
             newline = piece.rfind(b"\n")
             if newline >= 0:
                 lines = length - len(piece) + newline + 1
@@ -167,10 +217,10 @@ def measured(file: Present, places: Iterable[int]) -> Content:
                 first = (first + piece)[: LONGEST + 1]
             last = (last + piece)[-SPAN:]
             if wanted and length == wanted[0]:
-                tails[wanted.pop(0)] = last
+                tails[wanted.pop(0)] = last, running.digest()
     edges = {
-        place: (_digest(head[:place]), _digest(tail))
-        for place, tail in {**tails, length: last}.items()
+        place: (_digest(head[:place]), _digest(tail), digest)
+        for place, (tail, digest) in {**tails, length: (last, running.digest())}.items()
     }
     whole = Mark(
         name=file.file.name,
@@ -180,6 +230,7 @@ def measured(file: Present, places: Iterable[int]) -> Content:
         offset=length,
         head=edges[length][0],
         tail=edges[length][1],
+        digest=edges[length][2],
         within=last[-1:] not in (b"", b"\n"),
         rotated=True,
     )

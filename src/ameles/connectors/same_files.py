@@ -59,7 +59,8 @@ class SameFiles:
     """What a source knows of its files between two readings.
 
     ``kind`` is that of its positions, ``fits`` compares an open file with a mark, and ``start``
-    gives where the events of an open file begin; ``copies`` says that the plan names copies.
+    gives where the events of an open file begin; where the plan names copies, ``nothing`` is the
+    digest in the marks of files of which nothing was taken.
     """
 
     def __init__(
@@ -69,12 +70,12 @@ class SameFiles:
         *,
         fits: Fits,
         start: Callable[[int], int] = lambda handle: 0,
-        copies: bool = False,
+        nothing: str | None = None,
     ) -> None:
         self._kind = kind
         self._fits = fits
         self._start = start
-        self._copies = copies
+        self._nothing = nothing
         self._declarations = declarations
         self._position: str | None = None
         self._taken: list[Mark] = []
@@ -133,6 +134,10 @@ class SameFiles:
         """Where the events of an open file begin."""
         return self._start(handle)
 
+    def watched(self, mark: Mark) -> bool:
+        """Whether nothing was taken of a file, and no copy of it could come unseen."""
+        return not mark.offset and mark.digest is not None and mark.digest == self._nothing
+
     def declared(self, names: set[str]) -> Declared:
         """What the owner says about a file."""
         return self._declarations.about(names)
@@ -142,7 +147,8 @@ class SameFiles:
         unread = all(mark.unread for mark in known or some)
         if known:
             return copied(name, unread=unread)
-        return replaced(name, unread=unread, copies=self._copies, grows=self.grows)
+        copies = self._nothing is not None
+        return replaced(name, unread=unread, copies=copies, grows=self.grows)
 
 
 class _Matching:
@@ -201,12 +207,13 @@ class _Matching:
             cut=[mark for key, mark in altered.items() if key in self._left],
             gone=[mark for key, mark in self._left.items() if key not in altered],
             known=[mark for mark in self._found.values() if mark.rotated],
+            empty=[*filter(self._known.watched, [*self._left.values(), *self._found.values()])],
             there=[file for file in self._files if not file.copy],
             declared=self._known.declared,
             first=self._first,
         )
         for mark in self._supplied.settled:
-            del self._left[id(mark)]
+            self._left.pop(id(mark), None)  # one of which nothing was taken may be there
 
     def _recognise(self) -> None:
         """Files that are certainly those of their marks."""
@@ -281,6 +288,7 @@ class _Matching:
             inode=file.status.st_ino,
             born=mark.born if birth is None and declared is None else birth,
             declared=declared or mark.declared,
+            digest=mark.digest if declared is None else None,  # another file, said to be the same
             first=False,
         )
         return mark if now == mark else now
@@ -293,7 +301,7 @@ class _Matching:
             return
         with opened(file) as handle:
             birth = self._births[place] = born(handle)
-            fitting = [mark for mark in some if self._known.fits(mark, handle)]
+            fitting = [mark for mark in some if mark.offset and self._known.fits(mark, handle)]
             unsure = [
                 mark
                 for mark in some
@@ -307,8 +315,9 @@ class _Matching:
             self._let_go(unsure, file)
             return
         known = [mark for mark in unsure if mark in fitting]
-        if said == "same" and known:
-            self._give(place, max(known, key=lambda mark: mark.offset), "same")
+        same = known or [mark for mark in unsure if not mark.offset]
+        if said == "same" and same:
+            self._give(place, max(same, key=lambda mark: mark.offset), "same")
             return
         name = file.file.name
         raise self._known.refusal(name, some=unsure, known=known)
@@ -327,7 +336,7 @@ class _Matching:
         some = {id(mark): mark for mark in self._inodes.get(file.status.st_ino, ())}
         some |= {id(mark): mark for mark in self._named(file)}
         some |= {key: mark for key, mark in self._left.items() if mark.first}
-        return [mark for key, mark in some.items() if key in self._left and mark.offset]
+        return [mark for key, mark in some.items() if key in self._left]
 
     def _in_question(
         self, place: int, mark: Mark, birth: int | None, handle: int, *, fits: bool
@@ -359,7 +368,7 @@ class _Matching:
         return [
             replace(mark, first=False) if mark.first else mark
             for mark in self._left.values()
-            if mark.offset and ((mark.device, mark.inode) not in inodes or mark.name not in names)
+            if (mark.device, mark.inode) not in inodes or mark.name not in names
         ]
 
 

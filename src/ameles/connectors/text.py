@@ -6,7 +6,7 @@ import contextlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -24,6 +24,7 @@ from ameles.connectors.marks import Mark, last_newline
 from ameles.connectors.rotated_copies import Supply, piece_of, unpacking
 from ameles.connectors.same_files import LOOKS, SameFiles, settled
 from ameles.connectors.source import Reading, Source, list_names
+from ameles.connectors.whole_digest import nothing_of
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.measures.fields import literal
 
@@ -112,12 +113,13 @@ class TextSource(Source):
         self._base = base
         self.dialect = self._dialect = dialect
         self._take_last = take_last
+        self._nothing = nothing_of(rotated) if rotated else None
         self._same = SameFiles(
             "text",
             declarations,
             fits=Mark.fits,
             start=lambda handle: self._start(handle).body,
-            copies=bool(rotated),
+            nothing=self._nothing,
         )
 
     def names(self) -> tuple[str, ...]:
@@ -174,6 +176,7 @@ class TextSource(Source):
                     mark = segment.mark
                 elif known is None:
                     mark = seen(file)
+                mark = self._digested(file, mark, known)
             except (PlanError, SourceUnreadable) as problem:
                 problems.append(problem)
             if mark is not None:
@@ -220,6 +223,17 @@ class TextSource(Source):
         within = known is not None and known.within and start > first.body
         start = max(first.script.whole(start), first.body)
         return Segment(file, start, mark, first.names, within, end, first.script)
+
+    def _digested(self, file: Present, mark: Mark | None, known: Mark | None) -> Mark | None:
+        """A mark with the digest of all that was taken, if copies are looked for."""
+        if mark is None or file.copy:
+            return mark
+        if self._nothing is None or not mark.offset:
+            return mark if mark.digest == self._nothing else replace(mark, digest=self._nothing)
+        if mark.digest is not None:
+            return mark
+        with opened(file) as handle:
+            return mark.digested(handle, known)
 
     def _end_of(self, supply: Supply) -> Segment | None:
         """What to read of a copy."""
