@@ -289,9 +289,10 @@ def test_a_second_signal_ends_it_at_once(site: Site) -> None:
             break
         # On a busy machine it had not come to its transaction, and the first signal was enough.
     assert code in (128 + signal.SIGINT, 128 + signal.SIGTERM)  # whichever was heard second
-    assert len(site.totals()) == before
     left = look(read_plan(site.plan), now=now())
-    assert (left.running, left.released) == (False, before)
+    assert not left.running
+    # On a busy machine the sink had not got the last step yet when it was looked at.
+    assert before <= len(site.totals()) <= left.released <= before + 1
 
 
 def interrupted_twice(site: Site) -> tuple[int, int]:
@@ -300,8 +301,8 @@ def interrupted_twice(site: Site) -> tuple[int, int]:
     site.wait(lambda: site.total() == 1)
     with bare_store(site.folder / "s.db") as other:
         lock_store(other)  # the next transaction has to wait for this
-        before = len(site.totals())
         time.sleep(1.1)  # a step has ended
+        before = len(site.totals())  # what was committed before is in the sink by now
         site.send(signal.SIGINT)
         time.sleep(0.3)
         code, _, _ = site.stop(signal.SIGTERM)  # either of the two is the second
