@@ -58,7 +58,9 @@ class StoredLedger(Ledger):
         # What runs have drawn in this process does not matter: a transaction that failed has
         # released nothing, and the stream goes on from its last commit.
         self._check_step(step, self._reached.get(run, 0))
-        if not (self._is_stored(snapshot) or self._is_sealed(run, step)):
+        # The database is never shown a state that may be seized: it would keep a copy in memory.
+        known = self._is_stored(snapshot) if self._sealed is None else self._is_sealed(run, step)
+        if not known:
             raise StoreRefused(
                 "This snapshot is not the state of a stream in this store.",
                 why="a run of a store's ledger is resumed by its stream, which alone knows what "
