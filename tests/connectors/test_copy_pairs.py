@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ameles.connectors.marks import Mark
 from ameles.core.exceptions import StoreRefused
 from tests.connectors.following import HEADER, Following, append, write
 
@@ -87,6 +88,17 @@ def test_a_file_that_is_there_gets_its_digest_though_nothing_is_new(here: Follow
     assert len(before[0]["digest"]) == 128
 
 
+def test_a_file_without_news_is_not_digested_again(
+    here: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(here.folder, "a.csv", ROW)
+    here.read()
+    before = here.position
+    monkeypatch.delattr(Mark, "digested")
+    assert here.read() == []
+    assert here.position == before
+
+
 def test_digests_go_with_the_word_in_the_plan(here: Following) -> None:
     write(here.folder, "a.csv", ROW)
     write(here.folder, "b.csv")
@@ -135,6 +147,36 @@ def test_one_copy_of_two_logs_that_begin_alike_and_are_gone_is_refused(here: Fol
     assert here.read() == []
 
 
+@pytest.mark.parametrize("cut", [0, 1])
+def test_of_logs_that_are_gone_and_alike_any_may_have_had_the_copy(
+    here: Following, cut: int
+) -> None:
+    for name in "ab":
+        write(here.folder, f"{name}.csv", ROW)
+    write(here.folder, "c.csv", ROW * 2)
+    here.read()
+    for name in "ab":
+        (here.folder / f"{name}.csv").unlink()
+    if cut:
+        append(here.folder / "c.csv", b"c,1\n")
+        rotate(here, "c.csv", "c")
+    (here.folder / "old" / "x").write_bytes(HEADER + ROW + b"x,1\n")
+    assert here.read() == [("c", 1)] * cut + [("x", 1)]
+    assert here.read() == []
+
+
+def test_a_copy_that_is_being_compressed_when_it_is_first_seen_is_one(here: Following) -> None:
+    log = write(here.folder, "a.csv", ROW)
+    here.read()
+    append(log, b"x,1\n")
+    rotate(here, "a.csv", "1")
+    content = (here.folder / "old" / "1").read_bytes()
+    (here.folder / "old" / "1.gz").write_bytes(gzip.compress(content))
+    assert here.read() == [("x", 1)]
+    (here.folder / "old" / "1").unlink()
+    assert here.read() == []
+
+
 def test_a_log_that_was_cut_comes_before_one_that_is_gone(here: Following) -> None:
     for name, rows in ("a", 1), ("b", 3):
         write(here.folder, f"{name}.csv", ROW * rows)
@@ -158,6 +200,17 @@ def test_two_copies_that_fit_one_log_and_differ_are_refused(here: Following) -> 
         here.read()
     here.restart(same="old/2")
     assert here.read() == [("same", 1)] * 2 + [("x", 1)] * 2 + [("y", 1)]
+
+
+def test_copies_that_differ_in_their_middle_alone_differ(here: Following) -> None:
+    log = write(here.folder, "a.csv", ROW)
+    here.read()
+    append(log, ROW * 2000)
+    rotate(here, "a.csv", "1")
+    write(here.folder, "old/2", ROW * 1000, b"oops,1\n", ROW * 1000)
+    write(here.folder, "b.csv", ROW * 1000, b"oops,1\n", ROW * 1000)  # which begins with it
+    with pytest.raises(StoreRefused, match="is not the rest of one file"):
+        here.read()
 
 
 def test_a_missing_copy_is_found_again_once(here: Following) -> None:
@@ -232,6 +285,20 @@ def test_a_log_that_is_gone_counts_once_however_much_was_read_of_it(
     (here.folder / "old" / "1.gz").write_bytes(gzip.compress(content))
     assert here.read() == [("x", 1)]
     assert here.read() == []
+
+
+@pytest.mark.parametrize("events", [0, 1])
+@pytest.mark.parametrize("header", [b"", HEADER])
+def test_a_log_that_is_compressed_makes_room_for_the_next_whatever_it_had(
+    here: Following, header: bytes, events: int
+) -> None:
+    log = here.folder / "a.csv"
+    log.write_bytes(header + (b"" if header else HEADER * events) + ROW * events)
+    here.read()
+    (here.folder / "old" / "1.gz").write_bytes(gzip.compress(log.read_bytes()))
+    log.rename(here.folder / "away")
+    write(here.folder, "a.csv", b"x,1\n")
+    assert here.read() == [("x", 1)]
 
 
 @pytest.mark.parametrize("events", [0, 1])

@@ -72,8 +72,8 @@ def _paired(cut: list[Mark], gone: list[Mark], copies: list[AnyCopy]) -> Pairs[A
     if enough > len(marks):
         if not all(copy.whole.same_content(copies[0].whole) for copy in copies):
             return None
-    elif enough == len(cut) or _alike(marks):
-        marks = marks[:enough]
+    elif enough == len(cut):
+        marks = cut
     elif enough > len(cut) and _alike(gone):
         marks = [*cut, *gone[: enough - len(cut)]]
     pairs: Pairs[AnyCopy] = []

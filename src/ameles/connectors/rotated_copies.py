@@ -90,7 +90,8 @@ def supply(
     """
     found = Supplied()
     begun = [mark for mark in gone if mark.offset and not mark.rotated]
-    contents = _contents(copies, [*cut, *begun], found)
+    everything = list(_contents(copies, [*cut, *begun], found))
+    contents = [content for content in everything if content.whole.offset]
     if first:
         found.marks += [content.whole for content in contents]
         return found
@@ -104,15 +105,19 @@ def supply(
         else:
             left.append(content)
     left = _settle(cut, begun, left, found, declared)
-    strays = []
+    strays, waiting = list[Content](), len(everything) - len(contents)
     for content in left:
         said = declared(content.file.names)
         if said is not None:
             found.marks.append(replace(content.whole, declared=said))
             if said == "new":
                 found.supplies.append(Supply(content, 0, within=False))
-        elif not _begins_a_file(content, there):
+        elif _begins_a_file(content, there):
+            waiting += 1
+        else:
             strays.append(content)
+    # one without events may be all that a file had that is gone
+    found.settled += empty[len(strays) : len(strays) + waiting]
     if strays:
         settled = {id(mark) for mark in found.settled}
         lacking = any(id(mark) not in settled for mark in cut)
@@ -133,8 +138,7 @@ def _contents(
         except Damaged:
             found.problems.append(_damaged(file.file.name))
             continue
-        if content.whole.offset:
-            yield content
+        yield content
 
 
 def _settle(
