@@ -32,9 +32,11 @@ BOTH = {
 AT_LENGTH = {
     "engine": (
         *("coverage", "crash", "gather", "locality", "locality_broken", "restarting"),
-        *("sealed_users", "truth"),
+        *("sealed_users", "truth", "bounds", "changing_files", "format_locality", "last_line"),
+        *("launch_checks", "launched_files", "outlets", "owner_check", "owner_check_formats"),
+        *("rotated", "window_phase"),
     ),
-    "cli": ("explain", "intrusion", "plan", "releases"),
+    "cli": ("check", "explain", "intrusion", "launch_question", "plan", "releases"),
 }
 
 

@@ -35,8 +35,8 @@ class TestBrokenEngines:
     def test_a_quote_that_reaches_over_lines(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def read_as_usual(read: Any, *, within: bool = False) -> Iterator[bytes]:
-            for block in connector_lines.blocks(read, within=within):
+        def read_as_usual(read: Any, **given: Any) -> Iterator[bytes]:
+            for block in connector_lines.blocks(read, **given):
                 rows = csv.reader(io.StringIO(block.decode(errors="replace").replace("\0", "")))
                 fields = [[f.replace("\n", " ").replace(",", " ") for f in row] for row in rows]
                 yield "".join(",".join(row) + "\n" for row in fields).encode()

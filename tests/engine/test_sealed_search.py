@@ -60,7 +60,7 @@ def test_after_500_updates_only_the_last_state_can_be_read(tmp_path: Path) -> No
 
 def test_keys_that_are_deleted_are_found(tmp_path: Path) -> None:
     with patch.object(KeySlot, "write", new_file_for_each_key):
-        assert Searched(tmp_path, steps=4, events=10).old_keys > 20
+        assert Searched(tmp_path, steps=4, events=10).old_keys > 10
 
 
 def test_states_in_the_store_are_found(tmp_path: Path) -> None:
