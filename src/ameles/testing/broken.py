@@ -266,7 +266,7 @@ BROKEN: dict[str, Broken] = {
     "half lines": Broken(
         "a line that is still being written is read",
         "I3",
-        lambda: _patch(text, "last_newline", lambda newline: lambda path, start, end: end),
+        lambda: _patch(text, "last_newline", lambda newline: lambda handle, start, end, *rest: end),
     ),
     "no hold": Broken(
         "two processes may run one stream",
