@@ -11,7 +11,7 @@ parameters enters.
 'SiblingsCounter'
 >>> seized = chosen(Span(window=1, horizon=365), epsilon=1, width=2, intrusions=Intrusions.ONE)
 >>> type(seized).__name__, round(seized.error.std(1), 3)
-('PanPrivateTreeCounter', 1.92)
+('PanPrivateTreeCounter', 1.919)
 """
 
 from __future__ import annotations
