@@ -228,6 +228,30 @@ def test_a_missing_copy_is_found_again_once(here: Following) -> None:
     assert here.read() == []
 
 
+def test_a_copy_that_was_taken_or_is_the_rest_of_a_log_that_is_gone_is_refused(
+    here: Following,
+) -> None:
+    log = write(here.folder, "a.csv", ROW * 3)
+    here.read()
+    rotate(here, "a.csv", "1")
+    assert here.read() == []
+    append(log, ROW)
+    here.read()
+    append(log, ROW * 2)
+    copy = (here.folder / "old" / "1").read_bytes()
+    (here.folder / "old" / "1").unlink()
+    log.unlink()
+    (here.folder / "old" / "2.gz").write_bytes(gzip.compress(copy))
+    with pytest.raises(StoreRefused, match="is not the rest of one file"):
+        here.read()
+    before = here.position
+    here.restart(same="old/2.gz")
+    assert here.read() == []
+    here.position = before
+    here.restart(new="old/2.gz")
+    assert len(here.read()) == 2
+
+
 def test_a_copy_waits_only_for_a_file_that_has_all_of_it(here: Following) -> None:
     write(here.folder, "a.csv", ROW * 2000)
     here.read()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ameles.connectors.csv_lines import CsvLines
 from ameles.connectors.format import Format
+from ameles.connectors.line_blocks import handed_over
 from ameles.connectors.source import open_source
-from ameles.connectors.text import handed_over
 from ameles.core.exceptions import PlanError
 from tests.connectors.reading import rows
 from tests.connectors.test_csv_lines import ABC, shared

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ameles.connectors.csv_lines import CsvLines
 from ameles.connectors.duck import connect
-from ameles.connectors.text import handed_over
+from ameles.connectors.line_blocks import handed_over
 from ameles.core.exceptions import PlanError
 from tests.connectors.reading import rows_in
 

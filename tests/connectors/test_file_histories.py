@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ameles.connectors import same_files
+from ameles.connectors import file_matching
 from ameles.connectors.file_identity import Present
 from ameles.connectors.marks import Mark
 from ameles.core.exceptions import StoreRefused
@@ -229,6 +229,6 @@ def by_inode(file: Present, birth: int | None, mark: Mark) -> int | None:
 
 @pytest.mark.parametrize("broken", [by_name, by_inode])
 def test_a_planted_mistake_is_caught(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(same_files, "_rank", broken)
+    monkeypatch.setattr(file_matching, "_rank", broken)
     with pytest.raises((AssertionError, StoreRefused, ExceptionGroup)):
         run_state_machine_as_test(Renamed, settings=settings(HISTORIES, max_examples=200))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ameles.connectors.duck import connect
 from ameles.connectors.format import Format
 from ameles.connectors.json_lines import JsonLines
-from ameles.connectors.text import handed_over
+from ameles.connectors.line_blocks import handed_over
 from tests.connectors.reading import rows_in
 
 COLUMNS = {"region": "text", "age": "integer", 'a/b~"c': "number", "ok": "boolean"}

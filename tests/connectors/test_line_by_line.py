@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.connectors.csv_lines import CsvLines
+from ameles.connectors.dialect import Dialect
 from ameles.connectors.format import Format
 from ameles.connectors.json_lines import JsonLines
-from ameles.connectors.text import Dialect, handed_over
+from ameles.connectors.line_blocks import handed_over
 from tests.connectors.test_csv_lines import shared
 
 COLUMNS = {"at": "timestamp", "user.id": "text", "n": "integer", "x": "number", "ok": "boolean"}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ameles.connectors import file_matching
 from ameles.core.exceptions import StoreRefused
 from tests.connectors.following import HEADER, Following, append
 
@@ -257,3 +258,67 @@ def test_of_equal_logs_none_is_skipped(log: Log, here: Following) -> None:
         log.cut()
     with pytest.raises(StoreRefused, match="is not the rest of one file"):
         here.read()
+
+
+def equal(log: Log, here: Following, *, again: int) -> None:
+    """A log of equal lines that was read, grew, was copied, cut, and has the same lines again."""
+    append(log.live, *[b"x,1\n"] * 5)
+    assert len(here.read()) == 5
+    append(log.live, *[b"x,1\n"] * 2)
+    log.copy()
+    log.cut()
+    append(log.live, *[b"x,1\n"] * again)
+
+
+@pytest.mark.parametrize("again", [7, 9])
+def test_a_log_with_the_lines_of_its_copy_again_is_left_alone_and_then_refused(
+    log: Log, here: Following, monkeypatch: pytest.MonkeyPatch, again: int
+) -> None:
+    equal(log, here, again=again)
+    assert here.read() == [], "it may be about to be cut"
+    monkeypatch.setattr(file_matching, "UNCUT", 0)
+    with pytest.raises(StoreRefused, match=r"'log.csv' was not cut since"):
+        here.read()
+    before = here.position
+    here.restart(new="log.csv")
+    assert len(here.read()) == 2 + again
+    assert here.read() == []
+    here.position = before
+    here.restart(same="log.csv.1")
+    assert len(here.read()) == again - 5
+    here.restart()
+    assert here.read() == []
+    append(log.live, b"y,1\n")
+    assert here.read() == [("y", 1)]
+
+
+def test_a_log_that_is_left_alone_is_cut_and_counts_once(log: Log, here: Following) -> None:
+    equal(log, here, again=7)
+    assert here.read() == []
+    log.cut()
+    assert len(here.read()) == 2
+
+
+def test_a_log_seen_first_with_its_copy_is_left_alone(
+    log: Log, here: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here.read() == []
+    equal_lines = [b"x,1\n"] * 4
+    append(log.live, *equal_lines)
+    log.copy()
+    assert here.read() == []
+    monkeypatch.setattr(file_matching, "UNCUT", 0)
+    with pytest.raises(StoreRefused, match="was not cut since"):
+        here.read()
+
+
+def test_copies_without_events_or_with_less_than_was_taken_hold_nothing_up(
+    log: Log, here: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_matching, "UNCUT", 0)
+    log.write(5)
+    here.read()
+    (log.folder / "log.csv.1").write_bytes(HEADER)
+    (log.folder / "log.csv.2").write_bytes(log.live.read_bytes()[:-4])
+    log.write(5)
+    assert here.read() == numbers(5, 10)

@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from ameles.connectors.file_identity import ChangedMeanwhile
-from ameles.connectors.same_files import LOOKS
-from ameles.connectors.text import TextReading
+from ameles.connectors.settled_files import LOOKS
+from ameles.connectors.text_reading import TextReading
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.engine import Engine
 from ameles.noise import Zero

@@ -16,8 +16,8 @@ import pytest
 from ameles.connectors.csv_lines import CsvLines
 from ameles.connectors.format import Format
 from ameles.connectors.json_lines import JsonLines
+from ameles.connectors.line_blocks import handed_over
 from ameles.connectors.lines import Tally
-from ameles.connectors.text import handed_over
 from ameles.connectors.time_format import check_time_format
 from ameles.core.exceptions import BadInput, SourceUnreadable
 from ameles.engine.owner_check import advice, user_bounds

@@ -18,12 +18,15 @@ import duckdb
 
 from ameles.connectors.compressed import Damaged, Incomplete, unpacked
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
+from ameles.connectors.dialect import Dialect, Start, check_start, start_of
 from ameles.connectors.file_identity import Present, Signature, changed, opened, present
+from ameles.connectors.file_matching import match
+from ameles.connectors.line_blocks import handed_over
 from ameles.connectors.lines import BLOCK, blocks
 from ameles.connectors.marks import Mark
-from ameles.connectors.same_files import SameFiles, settled
+from ameles.connectors.same_files import SameFiles
+from ameles.connectors.settled_files import settled
 from ameles.connectors.source import Reading, Source, find_files
-from ameles.connectors.text import Dialect, Start, check_start, handed_over, start_of
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 
 
@@ -94,7 +97,7 @@ class CompressedSource(Source):
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
     ) -> CompressedReading:
-        matched = self._same.match(files, position)
+        matched = match(self._same, files, position)
         fresh, taken, problems = [], [], list(matched.problems)
         for file, known in matched.files:
             mark = known

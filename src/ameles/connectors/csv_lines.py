@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ameles.connectors.dialect import LINES, Dialect
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.text import LINES, Dialect
 from ameles.connectors.typed import Typed, typed
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import literal

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ameles.connectors.text import LINES, Dialect
+from ameles.connectors.dialect import LINES, Dialect
 from ameles.connectors.typed import IDS, Typed, typed
 from ameles.connectors.user_ids import json_id
 from ameles.core.rules import PATHS

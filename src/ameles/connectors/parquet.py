@@ -13,11 +13,13 @@ import duckdb
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
 from ameles.connectors.file_identity import Present, changed, opened, present, readable
+from ameles.connectors.file_matching import match
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.marks import Mark
 from ameles.connectors.parquet_types import check_type
-from ameles.connectors.same_files import SameFiles, settled
+from ameles.connectors.same_files import SameFiles
+from ameles.connectors.settled_files import settled
 from ameles.connectors.source import Found, Reading, Source, find_files
 from ameles.connectors.typed import IDS, Typed, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
@@ -88,7 +90,7 @@ class ParquetSource(Source):
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
     ) -> ParquetReading:
-        matched = self._same.match(files, position)
+        matched = match(self._same, files, position)
         fresh, taken, problems = [], [], list(matched.problems)
         # files that have the same columns, in the same order, are one relation
         alike: dict[tuple[tuple[str, str], ...], list[Found]] = {}

@@ -20,10 +20,11 @@ from ameles.connectors.copy_pairs import pairs_of
 from ameles.connectors.declarations import Declared
 from ameles.connectors.durable import SPAN
 from ameles.connectors.file_identity import Present, born, opened
+from ameles.connectors.file_refusals import damaged, unknown
 from ameles.connectors.lines import BLOCK, LONGEST
 from ameles.connectors.marks import Mark
 from ameles.connectors.whole_digest import Running, whole_digest
-from ameles.core.exceptions import SourceUnreadable, StoreRefused
+from ameles.core.exceptions import SourceUnreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,15 @@ class Supply:
 
 @dataclass(slots=True)
 class Supplied:
-    """What copies are: their marks, what they supply, and the marks that they settle."""
+    """What copies are: their marks, what they supply, and the marks that they settle.
+
+    ``uncut`` are copies with the files that begin with them, and so seem not to be cut yet.
+    """
 
     marks: list[Mark] = field(default_factory=list)
     supplies: list[Supply] = field(default_factory=list)
     settled: list[Mark] = field(default_factory=list)
+    uncut: list[tuple[Content, list[Present]]] = field(default_factory=list)
     problems: list[SourceUnreadable] = field(default_factory=list)
 
 
@@ -97,14 +102,19 @@ def supply(
         return found
     missing = [mark for mark in gone if mark.rotated]  # which may be compressed now
     taken, left, twins = [*known, *missing], list[Content](), list[Content]()
+    again = list[Content]()
     for content in contents:
-        if any(content.beside(mark) for mark in known) or _found_again(content, missing):
+        if any(content.beside(mark) for mark in known):
             found.marks.append(content.whole)
+        elif declared(content.file.names) != "new" and _found_again(content, missing):
+            found.marks.append(content.whole)
+            again.append(content)
         elif any(content.beside(other.whole) for other in left):
             twins.append(content)
         else:
             left.append(content)
     left = _settle(cut, begun, left, found, declared)
+    _check_again(again, begun, found, declared)
     strays, waiting = list[Content](), len(everything) - len(contents)
     for content in left:
         said = declared(content.file.names)
@@ -112,7 +122,8 @@ def supply(
             found.marks.append(replace(content.whole, declared=said))
             if said == "new":
                 found.supplies.append(Supply(content, 0, within=False))
-        elif _begins_a_file(content, there):
+        elif files := [file for file in there if _begins(file, content.whole)]:
+            found.uncut.append((content, files))
             waiting += 1
         else:
             strays.append(content)
@@ -136,7 +147,7 @@ def _contents(
         except Incomplete:
             continue
         except Damaged:
-            found.problems.append(_damaged(file.file.name))
+            found.problems.append(damaged(file.file.name))
             continue
         yield content
 
@@ -190,15 +201,27 @@ def _found_again(content: Content, missing: list[Mark]) -> bool:
     return False
 
 
-def _begins_a_file(content: Content, there: Sequence[Present]) -> bool:
-    """Whether a file that is there begins with it: then it is being copied, and not cut yet."""
-    whole = content.whole
-    for file in there:
-        if file.status.st_size >= whole.offset:
-            with opened(file) as handle:
-                if whole.fits(handle) and whole_digest(handle, whole.offset) == whole.digest:
-                    return True
-    return False
+def _check_again(
+    again: Sequence[Content],
+    gone: Sequence[Mark],
+    found: Supplied,
+    declared: Callable[[set[str]], Declared],
+) -> None:
+    """Refuses a copy that may be one that was taken, or the rest of a file that is gone."""
+    settled = {id(mark) for mark in found.settled}
+    unsettled = [mark for mark in gone if id(mark) not in settled]
+    for content in again:
+        fits = any(content.begins_with(mark) for mark in unsettled)
+        if fits and declared(content.file.names) != "same":
+            raise unknown(content.file.file.name)
+
+
+def _begins(file: Present, whole: Mark) -> bool:
+    """Whether a file that is there begins with all of a copy."""
+    if file.status.st_size < whole.offset:
+        return False
+    with opened(file) as handle:
+        return whole.fits(handle) and whole_digest(handle, whole.offset) == whole.digest
 
 
 def measured(file: Present, places: Iterable[int]) -> Content:
@@ -268,22 +291,3 @@ def piece_of(stream: BinaryIO, start: int, end: int) -> Callable[[int], bytes]:
 
 def _digest(part: bytes) -> str:
     return hashlib.sha256(part).hexdigest()
-
-
-def unknown(name: str) -> StoreRefused:
-    """The error for a copy that cannot be told."""
-    return StoreRefused(
-        f"The rotated file '{name}' is not the rest of one file that was read.",
-        why="it begins with what was read of no file, or of several; so its events may have been "
-        "counted before, or missed, as if the log had been rotated twice between two runs",
-        tip=f"ameles run --new-file '{name}' to count all of it, or ameles run --same-file "
-        f"'{name}' if it was counted; then run more often than the log is rotated",
-    )
-
-
-def _damaged(name: str) -> SourceUnreadable:
-    return SourceUnreadable(
-        f"The rotated file '{name}' cannot be unpacked.",
-        why="it is not what its ending says",
-        tip="a file of gzip, zstd or bzip2 that is whole",
-    )

@@ -135,9 +135,10 @@ def open_source(
     # Here, because the files of this package that implement a source import this one.
     from ameles.connectors.compressed_source import CompressedSource
     from ameles.connectors.csv_lines import CsvLines
+    from ameles.connectors.dialect import Dialect
     from ameles.connectors.json_lines import JsonLines
     from ameles.connectors.parquet import ParquetSource
-    from ameles.connectors.text import Dialect, TextSource
+    from ameles.connectors.text import TextSource
 
     check_kinds(columns)
     source: Source

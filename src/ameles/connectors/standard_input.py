@@ -13,12 +13,13 @@ from itertools import islice
 import duckdb
 
 from ameles.connectors.csv_lines import CsvLines
+from ameles.connectors.dialect import Dialect
 from ameles.connectors.encodings import UTF_8, script_of
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.json_lines import JsonLines
+from ameles.connectors.line_blocks import handed_over
 from ameles.connectors.lines import blocks, text
 from ameles.connectors.source import Reading
-from ameles.connectors.text import Dialect, handed_over
 from ameles.core import codec
 
 DIALECTS: dict[str, type[Dialect]] = {"csv": CsvLines, "jsonl": JsonLines}

@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.file_identity import ChangedMeanwhile
-from ameles.connectors.same_files import LOOKS
+from ameles.connectors.settled_files import LOOKS
 from ameles.connectors.source import Reading, Source
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable

@@ -1,0 +1,94 @@
+"""How a line of text is an event, and what the first line of a file says."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ameles.connectors.durable import SPAN
+from ameles.connectors.encodings import Script, script_of
+from ameles.connectors.format import DEFAULT, Format
+from ameles.connectors.lines import LONGEST, Tally, text
+from ameles.core.exceptions import PlanError
+
+VIEW = "ameles_text"
+LINES = f"(SELECT unnest(string_split(chunk, chr(10))) AS line FROM {VIEW})"
+
+
+class Dialect(ABC):
+    """How a line is an event."""
+
+    header: bool  # the first line of a file names its columns
+
+    tally: Tally | None = None  # for the owner's secret look alone: counts broken lines
+
+    def __init__(
+        self, columns: Mapping[str, str], form: Format = DEFAULT, *, raw: bool = False
+    ) -> None:
+        self.columns = columns
+        self.form = form
+        self.raw = raw  # relations also have what was given, under given_name
+
+    @abstractmethod
+    def names(self, first: str) -> tuple[str, ...]:
+        """The columns of a file, from its first line."""
+
+    @abstractmethod
+    def check(self, names: tuple[str, ...], file: str) -> None:
+        """Refuse a file that lacks a column of the plan, or has it twice."""
+
+    @abstractmethod
+    def prepared(self, chunk: bytes) -> tuple[bytes, bool]:
+        """A chunk as ``relation`` expects it, and whether its lines need the slower way."""
+
+    @abstractmethod
+    def relation(self, names: tuple[str, ...], *, slower: bool) -> str:
+        """SQL: the plan's columns of each line of ``LINES`` that is an event."""
+
+    @abstractmethod
+    def flaws(self, names: tuple[str, ...]) -> Mapping[str, str]:
+        """SQL conditions on a ``line`` of ``LINES`` that is no event; the first that holds is why.
+
+        A line without any, that is not empty, is an event of ``relation``.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the beginning of a file says."""
+
+    names: tuple[str, ...]
+    body: int  # where its events begin
+    whole: bool  # the line that names its columns has its newline, or is too long
+    script: Script
+
+
+def start_of(dialect: Dialect, head_of: Callable[[int], bytes], name: str) -> Start:
+    """What the first bytes of a file say; ``head_of`` gives so many of them."""
+    head = head_of(SPAN)
+    script = script_of(dialect.form.encoding, head)
+    mark = len(script.mark) if head.startswith(script.mark) else 0
+    if not dialect.header:
+        return Start(dialect.names(""), mark, True, script)
+    longest = LONGEST * script.width
+    end = script.after_first_newline(head)
+    if not end and len(head) == SPAN:
+        head = head_of(longest + script.width)
+        end = script.after_first_newline(head)
+    first = head[: end or len(head)]
+    line = text(script.utf8(first[mark:])).rstrip("\r\n")
+    names = dialect.names(line) if line and len(first) <= longest else ()
+    return Start(names, len(first), bool(end) or len(first) > longest, script)
+
+
+def check_start(dialect: Dialect, start: Start, name: str) -> None:
+    """Refuses a file that has not the plan's columns, or a first line without end."""
+    if dialect.header and start.body > LONGEST * start.script.width:
+        raise PlanError(
+            f"The first line of the file '{name}' is longer than 1 MiB.",
+            why="the first line of a CSV file names its columns",
+            tip=f"a first line such as {dialect.form.delimiter.join(dialect.columns)}, and then a "
+            "newline",
+        )
+    dialect.check(start.names, name)

@@ -1,0 +1,335 @@
+"""Which of the files that are there now were taken before, and how far.
+
+A file is what it is by device, inode and birth, whatever its names; links to one file are one.  Its
+content can cause a refusal, and never that an event is skipped: ``docs/decisions/files.md`` has all
+cases in a table.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from ameles.connectors.declarations import Declared
+from ameles.connectors.file_identity import Present, born, opened
+from ameles.connectors.file_refusals import uncut
+from ameles.connectors.marks import Mark
+from ameles.connectors.rotated_copies import Content, Supplied, Supply, measured, supply
+from ameles.connectors.same_files import SameFiles
+from ameles.core.exceptions import AmelesError, SourceUnreadable
+
+UNCUT = 60 * 10**9  # nanoseconds between the end of a copy and the cut of what was copied
+_COPIES = 100  # marks of copies that are gone; they may be there again, compressed
+
+# What a rotation adds to a name: a number or a date
+_ROTATED = re.compile(r"([-._]?\d[-\d_T:.]*)+$")
+
+
+@dataclass(slots=True)
+class Matched:
+    """Every file with its mark, and the marks whose files are not there."""
+
+    files: list[tuple[Present, Mark | None]]
+    gone: list[Mark]
+    problems: list[AmelesError] = field(default_factory=list)  # of files that are left out
+    declared_new: list[Present] = field(default_factory=list)
+    supplies: list[Supply] = field(default_factory=list)  # ends of files, from their copies
+    held: list[Present] = field(default_factory=list)  # of which nothing is taken for now
+
+    def declared(self, file: Present, mark: Mark | None) -> Declared:
+        """What the owner said about a file, to be kept in its mark."""
+        if mark is not None:
+            return mark.declared
+        return "new" if any(file is one for one in self.declared_new) else None
+
+
+def match(known: SameFiles, files: Sequence[Present], position: str | None) -> Matched:
+    """Gives each file its mark in a position; refuses what cannot be told."""
+    return _Matching(known, files, known.taken(position), first=position is None).matched()
+
+
+class _Matching:
+    """One look at all files."""
+
+    def __init__(
+        self, known: SameFiles, files: Sequence[Present], taken: Sequence[Mark], *, first: bool
+    ) -> None:
+        self._known = known
+        self._first = first
+        self._supplied = Supplied()
+        self._files = files
+        self._taken = taken
+        self._found: dict[int, Mark] = {}  # by the place of a file
+        self._left = {id(mark): mark for mark in taken}
+        self._births: dict[int, int | None] = {}
+        self._altered: dict[int, list[Mark]] = defaultdict(list)
+        self._rotated: set[str] = set()  # families of names in which files were renamed
+        self._unread: dict[int, AmelesError] = {}
+        self._declared_new: list[Present] = []
+        self._held: list[Present] = []
+        self._inodes: dict[int, list[Mark]] = defaultdict(list)
+        self._names: dict[str, list[Mark]] = defaultdict(list)
+        for mark in taken:
+            self._inodes[mark.inode].append(mark)
+            self._names[mark.name].append(mark)
+
+    def matched(self) -> Matched:
+        """Every file with its mark."""
+        self._recognise()
+        self._supply()
+        for place, file in enumerate(self._files):
+            if place not in self._found and place not in self._unread and not file.copy:
+                with self._left_out(place):
+                    self._judge(place)
+        files = [
+            (file, self._found.get(place))
+            for place, file in enumerate(self._files)
+            if place in self._found or not (file.copy or place in self._unread)
+        ]
+        problems = [*self._unread.values(), *self._supplied.problems]
+        marks = [*self._supplied.marks, *self._gone()]
+        supplies = self._supplied.supplies
+        return Matched(files, marks, problems, self._declared_new, supplies, self._held)
+
+    def _supply(self) -> None:
+        """Ends of files that were cut or are gone, from their copies."""
+        copies = [
+            file
+            for place, file in enumerate(self._files)
+            if file.copy and place not in self._found and place not in self._unread
+        ]
+        if not copies:
+            return
+        self._supplied = self._from_copies(copies)
+        if self._cut_again():
+            self._supplied = self._from_copies(copies)
+        for mark in self._supplied.settled:
+            self._left.pop(id(mark), None)  # one of which nothing was taken may be there
+
+    def _from_copies(self, copies: Sequence[Present]) -> Supplied:
+        altered = {id(mark): mark for some in self._altered.values() for mark in some}
+        return supply(
+            copies,
+            cut=[mark for key, mark in altered.items() if key in self._left],
+            gone=[mark for key, mark in self._left.items() if key not in altered],
+            known=[mark for mark in self._found.values() if mark.rotated],
+            empty=[*filter(self._known.watched, [*self._left.values(), *self._found.values()])],
+            there=[file for file in self._files if not file.copy],
+            declared=self._known.declared,
+            first=self._first,
+        )
+
+    def _cut_again(self) -> bool:
+        """Whether the owner says that a log was cut which begins as its copy does.
+
+        Such a log may be about to be cut, or it was cut and has got the same lines again, which all
+        count.  Content does not tell, so nothing is taken of it until it is cut; if that takes
+        longer than a rotation does, it is refused.
+        """
+        said = False
+        for content, files in self._supplied.uncut:
+            for file in files:
+                place = self._files.index(file)
+                mark = self._found.get(place)
+                if place in self._unread or not self._may_be_cut(file, mark, content):
+                    continue
+                if mark is not None and self._known.declared(file.names) == "new":
+                    del self._found[place]
+                    self._left[id(mark)] = mark
+                    self._altered[place].append(mark)
+                    said = True
+                elif time.time_ns() - content.file.status.st_ctime_ns < UNCUT:
+                    self._held.append(file)
+                else:
+                    raise uncut(content.file.file.name, file.file.name)
+        return said
+
+    def _may_be_cut(self, file: Present, mark: Mark | None, content: Content) -> bool:
+        """Whether a copy that a file begins with has all that was taken of it, and events."""
+        if mark is not None and mark.offset > content.whole.offset:
+            return False
+        with opened(file) as handle:
+            return content.lines > self._known.start(handle)
+
+    def _recognise(self) -> None:
+        """Files that are certainly those of their marks."""
+        claims: list[tuple[int, int, Mark]] = []
+        for place, file in enumerate(self._files):
+            inode = file.status.st_ino
+            some = self._inodes.get(inode, [])
+            for mark in some:
+                if self._known.unchanged(file, mark):
+                    del self._left[id(mark)]
+                    self._found[place] = mark
+                    break
+            if place in self._found:
+                continue
+            named = self._named(file)
+            some = some + [mark for mark in named if mark.first and mark.inode != inode]
+            if some:
+                with self._left_out(place):
+                    claims += self._claims(place, some)
+        for _, place, mark in sorted(claims, key=lambda claim: claim[:2]):
+            if place not in self._found and id(mark) in self._left:
+                self._give(place, mark)
+
+    @contextmanager
+    def _left_out(self, place: int) -> Iterator[None]:
+        """A file that cannot be opened stops no other; the marks that may be its stay."""
+        try:
+            yield
+        except SourceUnreadable as problem:
+            self._unread[place] = problem
+
+    def _named(self, file: Present) -> list[Mark]:
+        """The marks that have a name of a file."""
+        return [mark for link in file.links for mark in self._names.get(link.name, ())]
+
+    def _claims(self, place: int, some: list[Mark]) -> Iterator[tuple[int, int, Mark]]:
+        file = self._files[place]
+        with opened(file) as handle:
+            birth = self._births[place] = born(handle)
+            for mark in some:
+                rank = _rank(file, birth, mark)
+                if rank is None:
+                    continue
+                if self._same_content(file, birth, mark, handle):
+                    yield rank, place, mark
+                elif mark.device == file.status.st_dev and mark.inode == file.status.st_ino:
+                    self._altered[place].append(mark)
+
+    def _same_content(self, file: Present, birth: int | None, mark: Mark, handle: int) -> bool:
+        """Whether a file has what was taken; a copy is known by its birth, or it is unpacked."""
+        if not mark.rotated:
+            return self._known.fits(mark, handle)
+        told = birth is not None and mark.born is not None
+        return told or measured(file, ()).whole.same_content(mark)
+
+    def _give(self, place: int, mark: Mark, declared: Declared = None) -> None:
+        """This file is that of this mark."""
+        file = self._files[place]
+        del self._left[id(mark)]
+        if mark.name not in file.names:
+            self._rotated.add(_family(mark.name))
+        self._found[place] = mark = self._brought_up(place, mark, declared)
+        self._known.compared(file, mark)
+
+    def _brought_up(self, place: int, mark: Mark, declared: Declared) -> Mark:
+        """The mark with what its file is called and known by now."""
+        file, birth = self._files[place], self._births.get(place)
+        now = replace(
+            mark,
+            name=mark.name if mark.name in file.names else file.file.name,
+            device=file.status.st_dev,
+            inode=file.status.st_ino,
+            born=mark.born if birth is None and declared is None else birth,
+            declared=declared or mark.declared,
+            digest=mark.digest if declared is None else None,  # another file, said to be the same
+            first=False,
+        )
+        return mark if now == mark else now
+
+    def _judge(self, place: int) -> None:
+        """A file that no mark is certainly about is new, or it is refused."""
+        file = self._files[place]
+        some = self._possible(place)
+        if not some:
+            return
+        with opened(file) as handle:
+            birth = self._births[place] = born(handle)
+            fitting = [mark for mark in some if mark.offset and self._known.fits(mark, handle)]
+            unsure = [
+                mark
+                for mark in some
+                if self._in_question(place, mark, birth, handle, fits=mark in fitting)
+            ]
+        if not unsure:
+            return
+        said = self._known.declared(file.names)
+        if said == "new":
+            self._declared_new.append(file)
+            self._let_go(unsure, file)
+            return
+        known = [mark for mark in unsure if mark in fitting]
+        same = known or [mark for mark in unsure if not mark.offset]
+        if said == "same" and same:
+            self._give(place, max(same, key=lambda mark: mark.offset), "same")
+            return
+        name = file.file.name
+        raise self._known.refusal(name, some=unsure, known=known)
+
+    def _let_go(self, some: list[Mark], file: Present) -> None:
+        """These marks are not about this file: what was its inode is gone, and the name its own."""
+        for mark in some:
+            del self._left[id(mark)]
+            if (mark.device, mark.inode) != (file.status.st_dev, file.status.st_ino):
+                nameless = replace(mark, name="")
+                self._left[id(nameless)] = nameless
+
+    def _possible(self, place: int) -> list[Mark]:
+        """The marks of missing files that this one could be."""
+        file = self._files[place]
+        some = {id(mark): mark for mark in self._inodes.get(file.status.st_ino, ())}
+        some |= {id(mark): mark for mark in self._named(file)}
+        some |= {key: mark for key, mark in self._left.items() if mark.first}
+        return [mark for key, mark in some.items() if key in self._left]
+
+    def _in_question(
+        self, place: int, mark: Mark, birth: int | None, handle: int, *, fits: bool
+    ) -> bool:
+        """Whether a file may be that of a mark, though this is not certain."""
+        file = self._files[place]
+        told = birth is not None and mark.born is not None  # by their births
+        if mark in self._altered[place]:  # and they are the same, or one is unknown
+            return told or mark.name in file.names or mark.begins(handle)
+        if mark.name in file.names:
+            return fits or _family(mark.name) not in self._rotated
+        if mark.first:
+            return fits and mark.offset > self._known.start(handle)
+        return fits and not told and mark.device != file.status.st_dev
+
+    def _gone(self) -> list[Mark]:
+        """The marks to keep of files that are not there.
+
+        One can go if its inode is another file's and its name too: nothing brings it back.
+        """
+        if not self._left:
+            return []
+        copies = [key for key, mark in self._left.items() if mark.rotated]
+        for key in copies[:-_COPIES]:
+            del self._left[key]
+        read = [file for place, file in enumerate(self._files) if place not in self._unread]
+        inodes = {(file.status.st_dev, file.status.st_ino) for file in read}
+        names = {link.name for file in read for link in file.links} | {""}
+        return [
+            replace(mark, first=False) if mark.first else mark
+            for mark in self._left.values()
+            if (mark.device, mark.inode) not in inodes or mark.name not in names
+        ]
+
+
+def _rank(file: Present, birth: int | None, mark: Mark) -> int | None:
+    """How sure it is that a file is that of a mark, if its content fits; 0 is surest."""
+    named, here = mark.name in file.names, mark.device == file.status.st_dev
+    if mark.inode != file.status.st_ino:
+        return 4 if named and mark.first else None  # version 1 went by content alone
+    if birth is not None and mark.born is not None and birth != mark.born:
+        return None
+    if here:
+        return 0 if named else 2
+    if named:
+        return 1
+    return 3 if birth is not None and birth == mark.born else None
+
+
+def _family(name: str) -> str:
+    """A name without what a rotation adds to it.
+
+    >>> _family("log.csv.1"), _family("log.csv-20260101"), _family("log.csv")
+    ('log.csv', 'log.csv', 'log.csv')
+    """
+    return _ROTATED.sub("", name)

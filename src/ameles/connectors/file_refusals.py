@@ -1,0 +1,81 @@
+"""The errors for files of which it cannot be told what was counted."""
+
+from __future__ import annotations
+
+from ameles.core.exceptions import SourceUnreadable, StoreRefused
+
+
+def replaced(
+    name: str, *, unread: bool = False, copies: bool = False, grows: bool = True
+) -> StoreRefused:
+    """The error for a file that is no longer the one that was taken, or, if ``unread``, that was
+    there at the launch; ``copies``: the plan has ``rotated``; ``grows``: the file may get more."""
+    copytruncate = 'rotated = "events.csv.*" in the plan'
+    if copies:
+        copytruncate = "its copy, as long as its rest was not read, under a name that rotated in "
+        copytruncate += "the plan matches: none that is there begins with what the file had"
+    counted = "if none of its events was counted before,"
+    back = (
+        "put the file back as it was and only append to it; for files that are rotated, a source "
+        'such as "events.csv*", which also matches their old names; for copytruncate, '
+        f"{copytruncate}"
+    )
+    if not grows:
+        back = "put the file back as it was, and new events into a file of their own"
+    return StoreRefused(
+        f"The file '{name}' was replaced or {'cut' if grows else 'changed'} since "
+        + ("the launch." if unread else "it was last read."),
+        why=(
+            "what it had then was not counted yet, and is not there"
+            if unread
+            else "which of its events were counted before can no longer be told"
+        )
+        + ("" if grows else "; a compressed file, or one of Parquet, must not change"),
+        tip=f"{back}; {'without what is lost,' if unread else counted} "
+        f"ameles run --new-file '{name}' counts all of it",
+    )
+
+
+def copied(name: str, *, unread: bool = False) -> StoreRefused:
+    """The error for a file that begins like one that was taken, and is another one."""
+    return StoreRefused(
+        f"The file '{name}' begins with what "
+        + ("was there at the launch" if unread else "was read before")
+        + ", but is another file.",
+        why="a file is known by its device and inode, and these are new: it may be the old file, "
+        "copied or restored, or a new one whose events all count",
+        tip=f"ameles run --same-file '{name}' to go on where the old file ended, or "
+        f"ameles run --new-file '{name}' to count all of it",
+    )
+
+
+def uncut(copy: str, name: str) -> StoreRefused:
+    """The error for a copy of a file that was not cut, or that got the same lines again."""
+    return StoreRefused(
+        f"The rotated file '{copy}' has what '{name}' begins with, and '{name}' was not cut since.",
+        why=f"'{copy}' may be a copy whose events are counted in '{name}'; or '{name}' was cut and "
+        "has got the same lines again, which count too",
+        tip=f"ameles run --same-file '{copy}' if '{name}' was not cut, or ameles run --new-file "
+        f"'{name}' if it was; logs that are renamed instead of copied, or whose lines have a time, "
+        "are always told apart",
+    )
+
+
+def unknown(name: str) -> StoreRefused:
+    """The error for a copy that cannot be told."""
+    return StoreRefused(
+        f"The rotated file '{name}' is not the rest of one file that was read.",
+        why="it begins with what was read of no file, or of several; so its events may have been "
+        "counted before, or missed, as if the log had been rotated twice between two runs",
+        tip=f"ameles run --new-file '{name}' to count all of it, or ameles run --same-file "
+        f"'{name}' if it was counted; then run more often than the log is rotated",
+    )
+
+
+def damaged(name: str) -> SourceUnreadable:
+    """The error for a copy that cannot be unpacked."""
+    return SourceUnreadable(
+        f"The rotated file '{name}' cannot be unpacked.",
+        why="it is not what its ending says",
+        tip="a file of gzip, zstd or bzip2 that is whole",
+    )

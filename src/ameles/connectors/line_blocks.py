@@ -1,0 +1,48 @@
+"""Blocks of lines, handed over to DuckDB as relations."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+
+import duckdb
+import numpy as np
+
+from ameles.connectors.dialect import LINES, VIEW, Dialect
+from ameles.connectors.duck import quiet
+from ameles.connectors.lines import Tally, chunks, text
+from ameles.measures.fields import literal
+
+
+def handed_over(
+    duck: duckdb.DuckDBPyConnection,
+    dialect: Dialect,
+    names: tuple[str, ...],
+    lines: Iterable[bytes],
+) -> Iterator[str]:
+    """Blocks of lines as relations, one at a time; what follows a stream uses this too."""
+    try:
+        for block in lines:
+            prepared = [dialect.prepared(chunk) for chunk in chunks(block, dialect.tally)]
+            if not prepared:
+                continue
+            held = np.empty(len(prepared), dtype=object)
+            held[:] = [text(chunk) for chunk, _ in prepared]
+            with quiet("reading lines"):
+                duck.register(VIEW, {"chunk": held})
+            if dialect.tally is not None:
+                dialect.tally.read += len(block)
+                _count_flaws(duck, dialect.flaws(names), dialect.tally)
+            slower = any(needs for _, needs in prepared)
+            yield dialect.relation(names, slower=slower)
+    finally:
+        with contextlib.suppress(duckdb.Error):  # the connection may be closed by now
+            duck.unregister(VIEW)
+
+
+def _count_flaws(duck: duckdb.DuckDBPyConnection, flaws: Mapping[str, str], tally: Tally) -> None:
+    cases = " ".join(f"WHEN {holds} THEN {literal(name)}" for name, holds in flaws.items())
+    lines = f"SELECT CASE {cases} END AS flaw FROM {LINES} WHERE line <> ''"
+    with quiet("counting lines"):
+        found = duck.execute(f"SELECT flaw, count(*) FROM ({lines}) GROUP BY flaw").fetchall()
+    tally.flaws.update({flaw: count for flaw, count in found if flaw is not None})
