@@ -80,7 +80,7 @@ def plan_text(source: Path, max_steps: int) -> str:
 @contextmanager
 def gathering_timed() -> Iterator[list[float]]:
     """How long each reading took: rows to sums, without releases and commits."""
-    from ameles.engine.session import Session
+    from ameles.engine.running.session import Session
 
     marks: list[float] = []
     gather = Session._gather
@@ -99,8 +99,8 @@ def gathering_timed() -> Iterator[list[float]]:
 def run_engine(source: Path, max_steps: int) -> dict[str, float]:
     """The whole run of a fresh stream, and the part of it that reads, bounds and adds up."""
     from ameles.engine.engine import Engine
-    from ameles.engine.plan import read_plan_text
     from ameles.noise import System
+    from ameles.plan.plan import read_plan_text
     from ameles.store import open_store
 
     with tempfile.TemporaryDirectory() as folder:

@@ -84,7 +84,7 @@ def plan_of(
 
     Its sink is in the folder ``beside``, from there: a watched folder should not watch that too.
     """
-    from ameles.engine.plan import read_plan_text
+    from ameles.plan.plan import read_plan_text
 
     start = datetime.now(UTC) - timedelta(seconds=60)
     sealed = kind == "sealed"
@@ -134,9 +134,9 @@ def profiled(wanted: bool) -> Iterator[None]:
 def run_pipe(file: Path, kind: str, profile: bool) -> dict[str, float]:
     """Follows standard input, written as fast as it is read, until everything is durable."""
     from ameles.connectors.standard_input import StandardInput
-    from ameles.engine import arrivals
     from ameles.engine.engine import Engine
-    from ameles.engine.follow import follow
+    from ameles.engine.following import arrivals
+    from ameles.engine.following.follow import follow
     from ameles.store import open_store
 
     size = file.stat().st_size
@@ -205,8 +205,8 @@ def run_file(file: Path, steps: int, profile: bool) -> dict[str, float]:
 
 def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
     """So many steps, one by one, each durable; ``kind``: bare, sink, file, folder or sealed."""
-    from ameles.engine.clock import instant
     from ameles.engine.engine import Engine
+    from ameles.plan.clock import instant
     from ameles.store import open_store
 
     times, work = array("d"), array("d")  # not lists, whose memory would grow with the steps

@@ -25,6 +25,7 @@ CONTRACTS: dict[str, dict[str, Any]] = {
     contract["id"]: contract for contract in TOOLS["importlinter"]["contracts"]
 }
 FORBIDDING = sorted(name for name, rule in CONTRACTS.items() if rule["type"] == "forbidden")
+LAYERED = sorted(name for name, rule in CONTRACTS.items() if rule["type"] == "layers")
 BANNED = sorted(TOOLS["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"])
 
 # Where each contract's violation is planted; a contract without a line here fails.
@@ -49,10 +50,13 @@ def copy(tmp_path: Path) -> Path:
 
 def plant(copy: Path, package: str, imports: list[str]) -> None:
     folder = copy / "src" / "ameles" / package
-    folder.mkdir(exist_ok=True)
-    (folder / "__init__.py").touch()
-    lines = [f"import {name}\n" for name in imports]
-    (folder / "planted.py").write_text("".join(lines), encoding="utf-8")
+    module = folder.with_suffix(".py")
+    if not module.exists():
+        folder.mkdir(exist_ok=True)
+        (folder / "__init__.py").touch()
+        module = folder / "planted.py"
+    with module.open("a", encoding="utf-8") as file:
+        file.writelines(f"import {name}\n" for name in imports)
 
 
 def lint_imports(copy: Path, *options: str) -> tuple[int, str]:
@@ -86,36 +90,41 @@ def test_a_forbidden_import_is_caught(copy: Path, name: str) -> None:
         assert re.search(rf"^ameles.* is not allowed to import {module}:$", said, re.MULTILINE)
 
 
-def layers() -> list[list[str]]:
-    """From the highest to the lowest; the modules of a layer that may not import each other
-    stand side by side."""
-    rows = CONTRACTS["layers"]["layers"]
-    return [[name.strip(" ()") for name in re.split("[|:]", row)] for row in rows]
-
-
-def test_every_import_that_points_up_or_aside_is_caught(copy: Path) -> None:
+def wrong_imports(contract: str) -> dict[str, list[str]]:
+    """What each module of some layers may not import: all above it, and what stands beside it."""
+    (container,) = CONTRACTS[contract]["containers"]
+    rows = CONTRACTS[contract]["layers"]
+    split = [[f"{container}.{name.strip(' ()')}" for name in re.split("[|:]", row)] for row in rows]
     wrong: dict[str, list[str]] = {}
-    for upper, lower in combinations(layers(), 2):
+    for upper, lower in combinations(split, 2):
         for importer in lower:
-            wrong.setdefault(importer, []).extend(f"ameles.{name}" for name in upper)
-    for row in CONTRACTS["layers"]["layers"]:
-        names = [name.strip(" ()") for name in row.split("|")]
-        for importer, imported in permutations(names, 2):
-            wrong.setdefault(importer, []).append(f"ameles.{imported}")
+            wrong.setdefault(importer, []).extend(upper)
+    for names, row in zip(split, rows, strict=True):
+        if "|" in row:
+            for importer, imported in permutations(names, 2):
+                wrong.setdefault(importer, []).append(imported)
+    return wrong
+
+
+@pytest.mark.parametrize("contract", LAYERED)
+def test_every_import_that_points_up_or_aside_is_caught(copy: Path, contract: str) -> None:
+    wrong = wrong_imports(contract)
     for importer, imported_names in wrong.items():
-        plant(copy, importer, imported_names)
-    code, said = lint_imports(copy, "--contract", "layers")
+        plant(copy, importer.removeprefix("ameles.").replace(".", "/"), imported_names)
+    code, said = lint_imports(copy, "--contract", contract)
     assert code == 1, said
     for importer, imported_names in wrong.items():
         for name in imported_names:
-            assert f"ameles.{importer} is not allowed to import {name}:" in said
+            assert f"{importer} is not allowed to import {name}:" in said
 
 
-def test_a_module_without_a_layer_is_caught(copy: Path) -> None:
-    plant(copy, "stray", [])
-    code, said = lint_imports(copy, "--contract", "layers")
+@pytest.mark.parametrize("contract", LAYERED)
+def test_a_module_without_a_layer_is_caught(copy: Path, contract: str) -> None:
+    (container,) = CONTRACTS[contract]["containers"]
+    plant(copy, f"{container}.stray".removeprefix("ameles.").replace(".", "/"), [])
+    code, said = lint_imports(copy, "--contract", contract)
     assert code == 1
-    assert "- ameles.stray" in said
+    assert f"- {container}.stray" in said
 
 
 def ways_to_use(name: str) -> list[str]:

@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from ameles.core.release import COLUMNS
-from ameles.engine.plan import read_plan_text
-from ameles.engine.sections import PrivacySection, SinkSection, StoreSection, StreamSection
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure
+from ameles.plan.plan import read_plan_text
+from ameles.plan.sections import PrivacySection, SinkSection, StoreSection, StreamSection
 
 ROOT = Path(__file__).parents[1]
 PLANS = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")

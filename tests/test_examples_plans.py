@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ameles.connectors.duck import connect
-from ameles.engine.plan import read_plan
-from ameles.engine.plan_source import plan_source
 from ameles.measures.fields import identifier
+from ameles.plan.plan import read_plan
+from ameles.plan.source import plan_source
 from ameles.simulate import REGIONS, Season, season, write_csv, write_hourly_csv
 
 PLANS = sorted((Path(__file__).parents[1] / "examples" / "plans").glob("*.toml"))

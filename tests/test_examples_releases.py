@@ -16,10 +16,10 @@ import duckdb
 import pytest
 
 from ameles.core.release import COLUMNS
-from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
-from ameles.engine.plan import read_plan
 from ameles.noise import Zero
+from ameles.plan.clock import instant
+from ameles.plan.plan import read_plan
 from ameles.simulate import REGIONS, season
 from ameles.store import open_store
 from tests.test_examples_plans import PLANS, WRITERS, each_plan

@@ -15,12 +15,12 @@ import pytest
 from ameles.cli import demo as module
 from ameles.cli.demo_truth import Truth
 from ameles.core.release import Release
-from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
-from ameles.engine.plan import read_plan, read_plan_text
 from ameles.measures.alert import Alert
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.noise import Zero
+from ameles.plan.clock import instant
+from ameles.plan.plan import read_plan, read_plan_text
 from ameles.simulate import season, write_csv
 from ameles.store import open_store
 from tests.cli.conftest import Program

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from ameles.cli.status import look
-from ameles.engine.plan import read_plan
+from ameles.plan.plan import read_plan
 from tests.cli.conftest import Program, hearing_interrupts
 from tests.stand_in import bare_store, lock_store
 

@@ -14,7 +14,7 @@ import pytest
 
 from ameles.cli.init import plan_text
 from ameles.connectors.source import find_files
-from ameles.engine.plan import read_plan, read_plan_text
+from ameles.plan.plan import read_plan, read_plan_text
 from ameles.simulate import season, write_parquet
 from tests.cli.conftest import Program
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ameles.cli.plans import store_path
-from ameles.engine.plan import read_plan
+from ameles.plan.plan import read_plan
 from ameles.store import open_store
 from tests.cli.conftest import Program
 from tests.cli.test_run import change

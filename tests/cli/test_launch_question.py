@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ameles.engine.plan import read_plan
-from ameles.engine.plan_checks import mark_checked
+from ameles.engine.running.plan_checks import mark_checked
+from ameles.plan.plan import read_plan
 from ameles.store import exists, open_store
 from tests.cli.conftest import Program, Terminal, TypeIn
 from tests.cli.test_run import change

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ameles.engine.plan import read_plan
 from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.plan.plan import read_plan
 from tests.cli.conftest import Program
 from tests.cli.test_run import change
 

@@ -13,7 +13,7 @@ import pytest
 
 from ameles.cli.run import cut_off
 from ameles.core.exceptions import BadInput
-from ameles.engine.plan import read_plan
+from ameles.plan.plan import read_plan
 from tests.cli.conftest import Program
 from tests.connectors.following import locked
 

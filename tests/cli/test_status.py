@@ -12,7 +12,7 @@ import pytest
 
 from ameles.cli.plans import store_path
 from ameles.cli.status import Status, look
-from ameles.engine.plan import read_plan
+from ameles.plan.plan import read_plan
 from ameles.store import open_store
 from tests.cli.conftest import Program
 from tests.cli.test_run import change

@@ -10,8 +10,8 @@ from typing import Any
 import duckdb
 
 from ameles.connectors.duck import connect
-from ameles.engine.condition import check_condition
-from ameles.engine.condition_sql import TYPES
+from ameles.plan.condition import check_condition
+from ameles.plan.condition_sql import TYPES
 
 COLUMNS = {
     "age": "integer",

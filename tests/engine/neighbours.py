@@ -22,10 +22,10 @@ from unittest import mock
 import numpy as np
 
 from ameles import cli
-from ameles.engine.pending import Totals
-from ameles.engine.plan import Plan, read_plan
+from ameles.engine.gathering.pending import Totals
 from ameles.noise import Tape
 from ameles.noise.arrays import IntArray
+from ameles.plan.plan import Plan, read_plan
 
 HEADER = "at,who,region,age,amount,fever"
 REGIONS = ("north", "south", "east")

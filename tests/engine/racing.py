@@ -11,7 +11,7 @@ from typing import Any
 
 from ameles.core.exceptions import AmelesError
 from ameles.engine.engine import Engine
-from ameles.engine.plan import read_plan
+from ameles.plan.plan import read_plan
 from ameles.store import open_store
 from tests.engine.worlds import day
 from tests.stand_in import SERVER, install

@@ -18,13 +18,13 @@ import numpy as np
 
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.mechanism import Shape
-from ameles.engine import sealed
 from ameles.engine.engine import Engine
-from ameles.engine.plan import read_plan_text
-from ameles.engine.sealed import SealedSession
+from ameles.engine.sealed import session as sealed
+from ameles.engine.sealed.session import SealedSession
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 from ameles.noise.coin import count_of
+from ameles.plan.plan import read_plan_text
 from ameles.store import open_store
 
 MARK = 0x4E4F4953 << 32

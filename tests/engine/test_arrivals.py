@@ -13,10 +13,10 @@ import pytest
 
 from ameles.connectors.source import Reading, Source
 from ameles.connectors.standard_input import StandardInput
-from ameles.engine import arrivals
-from ameles.engine.arrivals import Arrivals, Came, Ended, Idle
-from ameles.engine.clock import Clock
-from ameles.engine.durations import SECOND, Duration
+from ameles.engine.following import arrivals
+from ameles.engine.following.arrivals import Arrivals, Came, Ended, Idle
+from ameles.plan.clock import Clock
+from ameles.plan.durations import SECOND, Duration
 
 LIMIT = 600.0  # seconds until a test gives up
 CLOCK = Clock(start=datetime(2026, 1, 1, tzinfo=UTC), every=Duration.read("1m"), zone="UTC")

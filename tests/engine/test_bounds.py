@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from ameles.connectors import lines
-from ameles.engine.pending import Pending
+from ameles.engine.gathering.pending import Pending
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, HEADER, USER, WINDOW, World, row
 from tests.stand_in import bare_store

@@ -20,7 +20,7 @@ from ameles.connectors import typed
 from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.gather import Gathered, Gathering
+from ameles.engine.gathering.gather import Gathered, Gathering
 from ameles.store import open_store
 from tests.engine.neighbours import command
 from tests.engine.worlds import COUNT, EVENT, USER, World, day, row
@@ -173,7 +173,7 @@ def no_memory() -> Iterator[None]:
     def fail(*given: Any, **named: Any) -> Any:
         raise duckdb.OutOfMemoryException(f"while holding {BIRDS}")
 
-    with mock.patch("ameles.engine.bounds.Bounding._allow", fail):
+    with mock.patch("ameles.engine.gathering.bounds.Bounding._allow", fail):
         yield
 
 
@@ -193,7 +193,7 @@ def a_bug() -> Iterator[None]:
     def fail(*given: Any, **named: Any) -> Any:
         raise KeyError(BIRDS[0])
 
-    with mock.patch("ameles.engine.pending.Totals.matrix", fail):
+    with mock.patch("ameles.engine.gathering.pending.Totals.matrix", fail):
         yield
 
 

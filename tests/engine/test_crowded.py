@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from ameles.engine import crowded
-from ameles.engine.crowded import foremost, without_crowds
+from ameles.engine.gathering import crowded
+from ameles.engine.gathering.crowded import foremost, without_crowds
 
 # 500 events of 30 users in 4 steps; most have more than the smaller bounds allow
 EVENTS = (

@@ -78,7 +78,7 @@ def test_standard_input_has_all_steps_up_to_the_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also those that are far ahead of what was released before."""
-    monkeypatch.setattr("ameles.engine.session.FAR", 3)
+    monkeypatch.setattr("ameles.engine.running.session.FAR", 3)
     text = "\n".join([HEADER, row(1), row(9), row(13), row(14), row(40)]) + "\n"
     monkeypatch.setattr(StandardInput, "pieces", lambda self: iter([text.encode()]))
     world = World(tmp_path, horizon=None)
@@ -165,7 +165,7 @@ class TestBounds:
         rows = [row(1 + n % 8, who=f"u{n % 23}", hour=n % 24) for n in range(400)]
         whole = World(tmp_path / "whole", COUNT + STEP, unit=USER).write(rows)
         whole.run(8)
-        monkeypatch.setattr("ameles.engine.gather.ROWS_AT_ONCE", 400 // passes)
+        monkeypatch.setattr("ameles.engine.gathering.gather.ROWS_AT_ONCE", 400 // passes)
         parts = World(tmp_path / "parts", COUNT + STEP, unit=USER).write(rows)
         parts.run(4)
         parts.run(8)

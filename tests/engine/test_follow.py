@@ -14,11 +14,11 @@ import pytest
 
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import StoreRefused
-from ameles.engine import arrivals
-from ameles.engine.clock import microseconds
 from ameles.engine.engine import Engine
-from ameles.engine.follow import follow
+from ameles.engine.following import arrivals
+from ameles.engine.following.follow import follow
 from ameles.noise import Zero
+from ameles.plan.clock import microseconds
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, EVENT, HEADER, USER, World, day, row
 

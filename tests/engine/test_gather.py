@@ -13,8 +13,8 @@ import pytest
 
 from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.bounds import Bounding
-from ameles.engine.pending import Pending
+from ameles.engine.gathering.bounds import Bounding
+from ameles.engine.gathering.pending import Pending
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, USER, WINDOW, World, row
 
@@ -59,7 +59,7 @@ def test_a_column_may_be_called_as_users_are_inside(
     unit = USER.replace('"who"', '"region"')
     everyone = '[[release]]\nname = "daily"\nmeasure = "count"\nover = "step"\n'
     world = World(tmp_path, everyone, unit=unit)
-    monkeypatch.setattr("ameles.engine.gather.ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("ameles.engine.gathering.gather.ROWS_AT_ONCE", 10)
     world.write(row(5, who=f"w{n}", region=f"u{n % 9}", hour=n % 24) for n in range(60))
     world.run(1)
     world.append(row(5, who=f"x{n}", region=f"u{n % 9}", hour=n % 24) for n in range(60)).run(8)
@@ -98,7 +98,7 @@ def test_hashes_of_another_version_divide_nobody(
     sets = [[row(5, who=f"u{n}", hour=h) for n in range(9) for h in range(3)] for _ in range(3)]
     found = []
     for name, at_once in (("whole", 10**6), ("parts", 10)):
-        monkeypatch.setattr("ameles.engine.gather.ROWS_AT_ONCE", at_once)
+        monkeypatch.setattr("ameles.engine.gathering.gather.ROWS_AT_ONCE", at_once)
         world = World(tmp_path / name, STEP, unit=USER).write(sets[0])
         world.run(1)
         if name == "parts":
@@ -120,7 +120,7 @@ def test_hashes_of_another_version_are_not_divided_for_lack_of_memory(
         raise duckdb.OutOfMemoryException("out")
 
     monkeypatch.setattr(Bounding, "_allow", hungry)
-    monkeypatch.setattr("ameles.engine.gather.MOST_PASSES", 2)
+    monkeypatch.setattr("ameles.engine.gathering.gather.MOST_PASSES", 2)
     calls: list[int] = []
     take = Bounding.take
 
@@ -176,7 +176,7 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
 
     monkeypatch.setattr(Bounding, "pass_by", noted)
     # The salt decides which events are kept; here it is always the same.
-    monkeypatch.setattr("ameles.engine.launching.os", SimpleNamespace(urandom=bytes))
+    monkeypatch.setattr("ameles.engine.running.launching.os", SimpleNamespace(urandom=bytes))
 
     def released(name: str) -> list[object]:
         passed.clear()
@@ -187,10 +187,10 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
 
     straight = released("straight")
     assert bool(passed) == (unit == ALWAYS)
-    monkeypatch.setattr("ameles.engine.crowded._HASHES", 1)  # everybody may be in a crowd
+    monkeypatch.setattr("ameles.engine.gathering.crowded._HASHES", 1)  # everybody may be in a crowd
     assert released("crowded") == straight
     for name in ("ROWS_PASSING", "ROWS_OF_NEW_USERS", "ROWS_AT_ONCE"):
-        monkeypatch.setattr(f"ameles.engine.gather.{name}", 100)
+        monkeypatch.setattr(f"ameles.engine.gathering.gather.{name}", 100)
     assert released("shares") == straight
     monkeypatch.setattr("ameles.connectors.parquet.ParquetReading.single", False)
     assert released("held") == straight
@@ -204,9 +204,11 @@ def test_bounds_as_events_pass_matter(
     sound = in_parquet(tmp_path / "sound")
     sound.run(8)
     if broken == "nobody has too many":
-        monkeypatch.setattr("ameles.engine.crowded.foremost", lambda user, per_step: "")
+        monkeypatch.setattr("ameles.engine.gathering.crowded.foremost", lambda user, per_step: "")
     else:
-        monkeypatch.setattr("ameles.engine.crowded.foremost", lambda user, per_step: "WHERE false")
+        monkeypatch.setattr(
+            "ameles.engine.gathering.crowded.foremost", lambda user, per_step: "WHERE false"
+        )
     unsound = in_parquet(tmp_path / "unsound")
     unsound.run(8)
     assert unsound.values("daily") != sound.values("daily")

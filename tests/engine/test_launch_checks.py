@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import PlanError
-from ameles.engine import engine, launch_checks
+from ameles.engine import engine
 from ameles.engine.engine import Engine
-from ameles.engine.launch_checks import check_launch
-from ameles.engine.plan import Plan, read_plan_text
-from ameles.engine.problems import BadPlan
+from ameles.engine.running import launch_checks
+from ameles.engine.running.launch_checks import check_launch
+from ameles.plan.plan import Plan, read_plan_text
+from ameles.plan.problems import BadPlan
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, START, World, row
 

@@ -12,9 +12,9 @@ import duckdb
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.engine import arrivals
 from ameles.engine.engine import Engine
-from ameles.engine.session import Session
+from ameles.engine.following import arrivals
+from ameles.engine.running.session import Session
 from ameles.noise import Zero
 from ameles.store import open_store
 from tests.engine.test_follow import STEP, following

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ameles.engine.launching import bought
+from ameles.engine.running.launching import bought
 from tests.engine.crowds import (
     ANYWHERE,
     FIRST,

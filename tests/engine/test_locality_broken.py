@@ -14,11 +14,11 @@ import pytest
 
 from ameles.connectors import lines as connector_lines
 from ameles.connectors import text_reading, typed
-from ameles.engine.asking import Asking
-from ameles.engine.bounds import Bounding
-from ameles.engine.clock import Clock
-from ameles.engine.pending import Totals
+from ameles.engine.gathering.bounds import Bounding
+from ameles.engine.gathering.event_sql import Asking
+from ameles.engine.gathering.pending import Totals
 from ameles.noise.arrays import IntArray
+from ameles.plan.clock import Clock
 from tests.engine.crowds import ANYWHERE, FIRST, LINES, NORTH, SECOND, line, with_eve, with_line
 from tests.engine.neighbours import Line, Pretender, Site, check, violations
 

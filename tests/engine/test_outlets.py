@@ -12,11 +12,11 @@ import pytest
 
 from ameles.connectors.appended import AppendedSink
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
-from ameles.engine.apart import check_apart
 from ameles.engine.engine import Engine
-from ameles.engine.follow import Publishing
-from ameles.engine.outlets import Outlets, SinkState
-from ameles.engine.plan import read_plan
+from ameles.engine.following.follow import Publishing
+from ameles.engine.running.apart import check_apart
+from ameles.engine.running.outlets import Outlets, SinkState
+from ameles.plan.plan import read_plan
 from ameles.store import Store, open_store
 from tests.engine.worlds import World, day, row
 

@@ -26,8 +26,8 @@ from ameles.engine.owner_check.check import check
 from ameles.engine.owner_check.column_facts import FORMATS, shape_sql
 from ameles.engine.owner_check.facts import Facts, Finding
 from ameles.engine.owner_check.held_values import not_held
-from ameles.engine.plan import Plan, read_plan_text
 from ameles.measures.measure import Measure
+from ameles.plan.plan import Plan, read_plan_text
 from ameles.store import open_store
 from tests.engine.documents import GOOD
 from tests.engine.worlds import COUNT, USER, WINDOW, World, day, row

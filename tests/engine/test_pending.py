@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.pending import Pending, Totals
+from ameles.engine.gathering.pending import Pending, Totals
 
 FIRST = Path(__file__).with_name("pending_1.bin")  # as the first version wrote it
 ROWS = st.lists(

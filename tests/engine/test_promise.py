@@ -20,10 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.connectors.standard_input import StandardInput
-from ameles.engine import arrivals, follow
-from ameles.engine.arrivals import Arrivals, Came, Ended
-from ameles.engine.clock import Clock
-from ameles.engine.durations import Duration
+from ameles.engine.following import arrivals, follow
+from ameles.engine.following.arrivals import Arrivals, Came, Ended
+from ameles.plan.clock import Clock
+from ameles.plan.durations import Duration
 
 CLOCK = Clock(start=datetime(2026, 1, 1, tzinfo=UTC), every=Duration.read("1d"), zone="UTC")
 PROMISED = 1.0  # seconds

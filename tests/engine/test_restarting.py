@@ -20,18 +20,18 @@ from ameles.core.exceptions import BadInput, PlanError, StoreRefused
 from ameles.core.guarantee import EVENT as ONE_EVENT
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
-from ameles.engine import restarting
 from ameles.engine.engine import Engine
-from ameles.engine.forecast import in_words
-from ameles.engine.restarting import Restarting
-from ameles.engine.sealed import folder_of
-from ameles.engine.vault import EpochEnded, VaultMissing, disk
+from ameles.engine.sealed import restarting
+from ameles.engine.sealed.restarting import Restarting
+from ameles.engine.sealed.session import folder_of
+from ameles.engine.sealed.vault import EpochEnded, VaultMissing, disk
 from ameles.measures.count import Count
 from ameles.measures.measure import Terms
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.noise import System, Zero
+from ameles.plan.forecast import in_words
 from ameles.store import EpochRecord, open_store
 from tests.engine.test_sealed import STEP, SUM, Sealed
 from tests.engine.test_sealed_users import ROOMY, USER, WINDOW, People, who

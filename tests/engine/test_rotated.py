@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import PlanError, StoreRefused
-from ameles.engine.plan import read_plan_text
+from ameles.plan.plan import read_plan_text
 from tests.engine.worlds import COUNT, World, row
 
 

@@ -12,8 +12,8 @@ import pytest
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.sealed import SealedSession, packed, unpacked
-from ameles.engine.vault import EpochEnded
+from ameles.engine.sealed.session import SealedSession, packed, unpacked
+from ameles.engine.sealed.vault import EpochEnded
 from ameles.noise import Tape, Zero
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, EVENT, HEADER, World, row

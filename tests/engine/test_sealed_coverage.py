@@ -17,13 +17,13 @@ import pytest
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.mechanism import Noise
 from ameles.engine.engine import Engine
-from ameles.engine.forecast import in_words
-from ameles.engine.line import Line
-from ameles.engine.noise_tally import NoiseTally
-from ameles.engine.vault import Vault
+from ameles.engine.running.line import Line
+from ameles.engine.running.noise_tally import NoiseTally
+from ameles.engine.sealed.vault import Vault
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero
+from ameles.plan.forecast import in_words
 from ameles.store import open_store
 from tests.engine.test_coverage import BY, KEYS, MOST, NAMES
 from tests.engine.test_sealed import Sealed

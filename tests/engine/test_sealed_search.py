@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 import pytest
 
-from ameles.engine.line import Line
-from ameles.engine.vault.slot import KeySlot
+from ameles.engine.running.line import Line
+from ameles.engine.sealed.vault.slot import KeySlot
 from tests.engine.test_sealed import Sealed
 from tests.engine.test_vault_search import Secrets, mounted, new_file_for_each_key, recorded
 from tests.engine.worlds import row

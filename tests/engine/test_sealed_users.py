@@ -18,14 +18,14 @@ from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Approx
 from ameles.core.mechanism import Noise
 from ameles.engine.engine import Engine
-from ameles.engine.folding import Folding
-from ameles.engine.forecast import forecasts, in_words
-from ameles.engine.registering import registered
-from ameles.engine.sealed import SealedSession, Sealing
+from ameles.engine.gathering.folding import Folding
+from ameles.engine.running.registering import registered
+from ameles.engine.sealed.session import SealedSession, Sealing
 from ameles.measures.seized_distinct import inner_of, table_of
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.noise import Zero
+from ameles.plan.forecast import forecasts, in_words
 from ameles.store import StreamRecord, open_store
 from tests.engine.worlds import HEADER, World, row
 from tests.mechanisms.continual.seizing import worst

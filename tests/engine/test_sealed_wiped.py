@@ -15,9 +15,9 @@ import pytest
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.sealed import SealedSession
-from ameles.engine.vault import FileSlot, Vault, cipher
-from ameles.engine.vault.slot import KeySlot
+from ameles.engine.sealed.session import SealedSession
+from ameles.engine.sealed.vault import FileSlot, Vault, cipher
+from ameles.engine.sealed.vault.slot import KeySlot
 from ameles.noise import Zero
 from ameles.store import open_store
 from tests.engine.test_sealed import Sealed

@@ -18,7 +18,7 @@ import pytest
 
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.plan import read_plan
+from ameles.plan.plan import read_plan
 from ameles.store import open_store
 
 BEFORE = Path(__file__).with_name("sinks_before")

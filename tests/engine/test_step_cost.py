@@ -11,9 +11,9 @@ import pytest
 
 from ameles.connectors.source import Source
 from ameles.engine.engine import Engine
-from ameles.engine.gather import Gathering
-from ameles.engine.pending import Pending
-from ameles.engine.session import Session
+from ameles.engine.gathering.gather import Gathering
+from ameles.engine.gathering.pending import Pending
+from ameles.engine.running.session import Session
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.store.sqlite import SqliteStore
 from tests.engine.worlds import COUNT, World, row

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ameles.engine.asking import Asking
+from ameles.engine.gathering.event_sql import Asking
 from ameles.simulate import season, write_hourly_csv
 from tests.engine.visits import (
     BY,

@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.engine.vault import EpochEnded, FileSlot, Sealed, Vault, cipher, record
-from ameles.engine.vault.record import Holds, Record
+from ameles.engine.sealed.vault import EpochEnded, FileSlot, Sealed, Vault, cipher, record
+from ameles.engine.sealed.vault.record import Holds, Record
 
 from .vault_faults import IDENTITY, SIZE, Disk, Rig, loaded, on, save, state
 

@@ -16,8 +16,8 @@ from unittest.mock import patch
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.vault import EpochEnded, Vault, cipher, record
-from ameles.engine.vault.slot import KeySlot
+from ameles.engine.sealed.vault import EpochEnded, Vault, cipher, record
+from ameles.engine.sealed.vault.slot import KeySlot
 
 from .vault_faults import Call, Disk, Killed, Rig, loaded, on, readable, rigs, save, saved, stops
 
@@ -219,7 +219,7 @@ def key_first(vault: Vault, *args: Any, **named: Any) -> None:
     write = vault._opened.overwrite
     late: list[Any] = []
     with patch(
-        "ameles.engine.vault.opening.Opened.overwrite", lambda _, *found: late.append(found)
+        "ameles.engine.sealed.vault.opening.Opened.overwrite", lambda _, *found: late.append(found)
     ):
         GOOD(vault, *args, **named)
     write(*late[0])
@@ -254,9 +254,14 @@ def run_broken(name: str, broken: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "broken", "caught", "words"),
     [
-        ("ameles.engine.vault.Vault.save", key_first, EpochEnded, "has ended"),
-        ("ameles.engine.vault.slot.KeySlot.write", both_keys, AssertionError, "two states"),
-        ("ameles.engine.vault.cipher.fresh_key", one_key_for_all, AssertionError, "two states"),
+        ("ameles.engine.sealed.vault.Vault.save", key_first, EpochEnded, "has ended"),
+        ("ameles.engine.sealed.vault.slot.KeySlot.write", both_keys, AssertionError, "two states"),
+        (
+            "ameles.engine.sealed.vault.cipher.fresh_key",
+            one_key_for_all,
+            AssertionError,
+            "two states",
+        ),
     ],
 )
 def test_a_broken_vault_is_caught(
@@ -267,4 +272,4 @@ def test_a_broken_vault_is_caught(
 
 
 def test_the_vault_itself_passes_what_catches_the_broken_ones() -> None:
-    run_broken("ameles.engine.vault.cipher.fresh_key", cipher.fresh_key)
+    run_broken("ameles.engine.sealed.vault.cipher.fresh_key", cipher.fresh_key)

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.vault import EpochEnded, Vault, record
+from ameles.engine.sealed.vault import EpochEnded, Vault, record
 
 from .vault_faults import SIZE, Rig, loaded, save
 

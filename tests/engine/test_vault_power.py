@@ -17,8 +17,8 @@ from unittest.mock import patch
 
 import pytest
 
-from ameles.engine.vault import EpochEnded, Vault, opening, record
-from ameles.engine.vault.record import Record
+from ameles.engine.sealed.vault import EpochEnded, Vault, opening, record
+from ameles.engine.sealed.vault.record import Record
 
 from .vault_faults import Call, Disk, Killed, Rig, loaded, on, readable, rigs, save
 
@@ -211,7 +211,7 @@ class Lazy(Disk):
 
 def trusting(found: opening.Opened) -> Record:
     """Reads the slot, and does not make sure that it is on the disk."""
-    with patch("ameles.engine.vault.slot.KeySlot.write", lambda *_: None):
+    with patch("ameles.engine.sealed.vault.slot.KeySlot.write", lambda *_: None):
         return RECOVER(found)
 
 

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.vault import Vault, cipher
+from ameles.engine.sealed.vault import Vault, cipher
 
 from .vault_faults import IDENTITY, SIZE, Rig, loaded, save
 
@@ -114,7 +114,7 @@ def test_killed_in_the_middle_it_has_what_was_published(rig: Rig) -> None:
 SCAN = """
 import gc, os, sys
 from pathlib import Path
-from ameles.engine.vault import cipher
+from ameles.engine.sealed.vault import cipher
 from tests.engine.vault_faults import Rig, loaded, save
 keys, held = [], []
 

@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 import pytest
 
-from ameles.engine.vault import cipher
-from ameles.engine.vault.slot import KeySlot
+from ameles.engine.sealed.vault import cipher
+from ameles.engine.sealed.vault.slot import KeySlot
 
 from .vault_faults import Disk, Rig, on, releases, save, state
 

@@ -15,8 +15,8 @@ from uuid import UUID
 import pytest
 
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.engine.vault import EpochEnded, FileSlot, MemorySlot, Vault, disk
-from ameles.engine.vault.opening import Opened
+from ameles.engine.sealed.vault import EpochEnded, FileSlot, MemorySlot, Vault, disk
+from ameles.engine.sealed.vault.opening import Opened
 
 from .vault_faults import IDENTITY, SIZE, Disk, Rig, loaded, on, save
 
@@ -215,9 +215,9 @@ def test_a_slot_in_memory_is_in_memory(memory: Path, monkeypatch: pytest.MonkeyP
     assert MemorySlot().path(IDENTITY).is_relative_to(SHARED)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(memory))
     assert MemorySlot().path(IDENTITY).is_relative_to(SHARED)
-    with patch("ameles.engine.vault.slot._is_in_memory", lambda base: base == memory):
+    with patch("ameles.engine.sealed.vault.slot._is_in_memory", lambda base: base == memory):
         assert MemorySlot().path(IDENTITY).is_relative_to(memory)
-    nowhere = patch("ameles.engine.vault.slot.in_memory", lambda _: False)
+    nowhere = patch("ameles.engine.sealed.vault.slot.in_memory", lambda _: False)
     with nowhere, pytest.raises(StoreRefused, match="no folder in RAM"):
         MemorySlot().path(IDENTITY)
 

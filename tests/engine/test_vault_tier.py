@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ameles.engine.vault import tier
+from ameles.engine.sealed.vault import tier
 
 SHARED = Path("/", "dev", "shm")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for a file system's type")

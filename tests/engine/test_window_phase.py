@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import PlanError
-from ameles.engine.clock import Clock
-from ameles.engine.durations import Duration
-from ameles.engine.window_phase import Phase, phase_of
+from ameles.engine.running.window_phase import Phase, phase_of
+from ameles.plan.clock import Clock
+from ameles.plan.durations import Duration
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, WINDOW, World, row
 
@@ -149,7 +149,7 @@ class TestOpenedBefore:
     ) -> None:
         askew = stream(opened, "askew", start="2026-01-02")
         with monkeypatch.context() as before:
-            before.setattr("ameles.engine.launching.check_window", lambda *_: None)
+            before.setattr("ameles.engine.running.launching.check_window", lambda *_: None)
             askew.earnest(2)
         self.forget(opened)
         with pytest.raises(PlanError, match="do not line up with one another") as refused:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from ameles.engine.vault import FileSlot, Vault
+from ameles.engine.sealed.vault import FileSlot, Vault
 
 IDENTITY = UUID("6f1c7a52-3f0e-4d47-9a0b-6f2f5c1d8e11")
 SIZE = 48
@@ -232,7 +232,7 @@ class Disk:
 def on(disk: Disk) -> Iterator[Disk]:
     """The vault changes files through this disk alone."""
     # Not the vault's own functions, one of which may fail to sync: the system's calls below them.
-    with patch.multiple("ameles.engine.vault.disk", os=disk, fcntl=_Control(disk)):
+    with patch.multiple("ameles.engine.sealed.vault.disk", os=disk, fcntl=_Control(disk)):
         yield disk
 
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from ameles.core.release import Release
 from ameles.engine.engine import Engine
-from ameles.engine.plan import read_plan_text
 from ameles.noise import Zero
+from ameles.plan.plan import read_plan_text
 from ameles.simulate import season, write_csv
 from ameles.store import open_store
 

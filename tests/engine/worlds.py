@@ -11,8 +11,8 @@ from typing import Any
 from ameles.core.mechanism import Noise
 from ameles.core.release import Release
 from ameles.engine.engine import Engine, Report
-from ameles.engine.plan import Plan, read_plan_text
 from ameles.noise import Zero
+from ameles.plan.plan import Plan, read_plan_text
 from ameles.store import open_store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -86,8 +86,8 @@ def _asked() -> argparse.Namespace:
 
 
 def _near(file: str, packages: list[str]) -> bool:
-    folders = {PACKAGES[name][0] for name in packages}
-    folders |= {folder.replace("engine/vault", "engine") for folder in folders}
+    folders = {PACKAGES[name] for name in packages}
+    folders |= {folder.partition("/")[0] for folder in folders if folder.startswith("engine/")}
     place = Path(file).parent.as_posix()
     return any(place in (f"tests/{folder}", f"src/ameles/{folder}") for folder in folders)
 

@@ -6,17 +6,18 @@ from pathlib import Path
 
 TREE = Path(__file__).parents[2]
 PACKAGES = {
-    "noise": ("noise", True),
-    "accounting": ("accounting", True),
-    "measures": ("measures", True),
-    "counters": ("mechanisms/counters", True),
-    "pan_private": ("mechanisms/pan_private", True),
-    "continual": ("mechanisms/continual", True),
-    "ledger": ("ledger", True),
-    "store": ("store", True),
-    "connectors": ("connectors", True),
-    "vault": ("engine/vault", True),
-    "engine": ("engine", False),  # its folders are by themselves
+    "noise": "noise",
+    "accounting": "accounting",
+    "measures": "measures",
+    "counters": "mechanisms/counters",
+    "pan_private": "mechanisms/pan_private",
+    "continual": "mechanisms/continual",
+    "ledger": "ledger",
+    "store": "store",
+    "connectors": "connectors",
+    "plan": "plan",
+    "vault": "engine/sealed/vault",
+    "engine": "engine",
 }
 # Faults of real processes, documents and pictures: too slow, or about something else.
 _LEFT_OUT = ("tests/mutation", "tests/testing", "tests/plot", "tests/simulate", "tests/test_")
@@ -24,9 +25,10 @@ _LEFT_OUT = ("tests/mutation", "tests/testing", "tests/plot", "tests/simulate", 
 
 def modules(package: str) -> dict[str, Path]:
     """The modules of a package, by name."""
-    folder, deep = PACKAGES[package]
-    place = TREE / "src" / "ameles" / folder
-    files = place.rglob("*.py") if deep else place.glob("*.py")
+    place = TREE / "src" / "ameles" / PACKAGES[package]
+    files = [
+        file for file in place.rglob("*.py") if package == "vault" or "vault" not in file.parts
+    ]
     return {
         ".".join(file.relative_to(TREE / "src").with_suffix("").parts).removesuffix(".__init__"): (
             file

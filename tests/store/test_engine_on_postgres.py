@@ -122,7 +122,8 @@ def whole(world: World, place: Place, tape: Tape) -> None:
 def salted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same salt for both stores, which decides what is kept of a user."""
     monkeypatch.setattr(
-        "ameles.engine.launching.os", SimpleNamespace(urandom=lambda count: bytes(range(count)))
+        "ameles.engine.running.launching.os",
+        SimpleNamespace(urandom=lambda count: bytes(range(count))),
     )
 
 

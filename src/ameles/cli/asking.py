@@ -12,7 +12,7 @@ import typer
 
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import exact
-from ameles.engine.durations import Duration
+from ameles.plan.durations import Duration
 
 Check = Callable[[str], object]
 

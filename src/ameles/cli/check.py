@@ -27,8 +27,8 @@ from ameles.cli.secret_output import HEADING, SecretTo, secret_output
 from ameles.core.exceptions import BadInput
 from ameles.engine.owner_check.check import check as look_at
 from ameles.engine.owner_check.facts import Facts
-from ameles.engine.plan import Plan, read_plan
-from ameles.engine.plan_checks import mark_checked
+from ameles.engine.running.plan_checks import mark_checked
+from ameles.plan.plan import Plan, read_plan
 from ameles.store import Store, exists, open_store
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from ameles.cli.plans import brief, moment
 from ameles.cli.secret_output import HEADING, printable
 from ameles.engine.owner_check.facts import ColumnFacts, Facts, Finding, ReleaseFacts, UserFacts
-from ameles.engine.plan import Plan
+from ameles.plan.plan import Plan
 
 SHAPES = "their shapes"
 BY_LOOKING = "To choose by looking is outside of the guarantee; a past season serves better."

@@ -17,9 +17,9 @@ from ameles.connectors.csv_records import Broken
 from ameles.connectors.format import kind_of
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.rules import CURRENT
-from ameles.engine.format_fields import FormatFields
-from ameles.engine.plan import read_plan
-from ameles.engine.problems import BadPlan, problems_of
+from ameles.plan.format_fields import FormatFields
+from ameles.plan.plan import read_plan
+from ameles.plan.problems import BadPlan, problems_of
 
 # What a plan says of how its source is written; which one it is, this command is told.
 _FORMAT = sorted(FormatFields.model_fields.keys() - {"source", "format"})

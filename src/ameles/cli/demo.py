@@ -25,10 +25,10 @@ from ameles.cli.plans import brief, progress, store_path, table
 from ameles.cli.sparks import chart
 from ameles.core.exceptions import BadInput
 from ameles.core.release import Release
-from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
-from ameles.engine.forecast import forecasts, in_words
-from ameles.engine.plan import Plan, read_plan
+from ameles.plan.clock import instant
+from ameles.plan.forecast import forecasts, in_words
+from ameles.plan.plan import Plan, read_plan
 from ameles.plot import Table as Values
 from ameles.plot import releases as drawn
 from ameles.simulate import season, write_csv

@@ -8,7 +8,7 @@ from typing import Self
 import duckdb
 
 from ameles.core.release import Release
-from ameles.engine.plan import Plan
+from ameles.plan.plan import Plan
 
 Name = tuple[str, str]  # a release and a key
 

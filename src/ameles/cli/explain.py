@@ -17,9 +17,6 @@ from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import loss_to_dict
 from ameles.core.recipe import Recipe
 from ameles.core.release import Release
-from ameles.engine.clock import instant
-from ameles.engine.forecast import forecasts
-from ameles.engine.plan import Plan, read_plan
 from ameles.ledger.entry import Entry
 from ameles.measures.bounded import BoundedMeasure
 from ameles.measures.laws import law_of
@@ -32,6 +29,9 @@ from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.plan.clock import instant
+from ameles.plan.forecast import forecasts
+from ameles.plan.plan import Plan, read_plan
 from ameles.store import EpochRecord, StreamRecord
 
 SHOWN = 10

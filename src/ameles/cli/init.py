@@ -26,7 +26,7 @@ from ameles.connectors.format import DEFAULT as PLAIN
 from ameles.connectors.format import Encoding, Format, kind_of
 from ameles.connectors.source import open_source
 from ameles.core.exceptions import BadInput
-from ameles.engine.plan import read_plan_text
+from ameles.plan.plan import read_plan_text
 
 KINDS = ("text", "integer", "number", "boolean", "timestamp")
 

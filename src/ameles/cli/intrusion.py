@@ -13,10 +13,10 @@ import typer
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, launched, moment, stored, table
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.forecast import LOOKED_AHEAD
-from ameles.engine.plan import Plan, read_plan
-from ameles.engine.sealed import SealedSession
+from ameles.engine.sealed.session import SealedSession
 from ameles.measures.measure import Measure
+from ameles.plan.forecast import LOOKED_AHEAD
+from ameles.plan.plan import Plan, read_plan
 from ameles.store import Store
 
 

@@ -12,8 +12,8 @@ from datetime import datetime
 import typer
 
 from ameles.core.exceptions import AmelesError
-from ameles.engine.plan import Plan
-from ameles.engine.plan_checks import checked_at
+from ameles.engine.running.plan_checks import checked_at
+from ameles.plan.plan import Plan
 from ameles.store import Store
 
 

@@ -7,13 +7,13 @@ from uuid import uuid4
 
 from ameles.cli.plans import store_path
 from ameles.core.exceptions import AmelesError, PlanError
-from ameles.engine.launch_checks import check_launch
-from ameles.engine.launching import check_price
-from ameles.engine.outlets import Outlets
-from ameles.engine.plan import Plan
-from ameles.engine.plan_source import check_source
-from ameles.engine.restarting import nothing_to_restart
-from ameles.engine.window_phase import check_window
+from ameles.engine.running.launch_checks import check_launch
+from ameles.engine.running.launching import check_price
+from ameles.engine.running.outlets import Outlets
+from ameles.engine.running.window_phase import check_window
+from ameles.engine.sealed.restarting import nothing_to_restart
+from ameles.plan.plan import Plan
+from ameles.plan.source import check_source
 from ameles.store import exists, open_store
 
 

@@ -16,11 +16,11 @@ from ameles.cli.launchable import refuse_launch, source_note
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, store_path, table
 from ameles.core.exceptions import AmelesError
 from ameles.core.loss import Pure, loss_to_dict, shown
-from ameles.engine.forecast import Forecast, forecasts, in_words
-from ameles.engine.plan import Plan, read_plan
-from ameles.engine.plan_checks import checked_at
+from ameles.engine.running.plan_checks import checked_at
 from ameles.ledger.budget import added
 from ameles.measures.measure import Measure
+from ameles.plan.forecast import Forecast, forecasts, in_words
+from ameles.plan.plan import Plan, read_plan
 from ameles.store import exists, open_store, public_address
 
 

@@ -26,7 +26,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.engine.plan import Plan
+from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord, Transaction, exists, open_store, public_address
 
 DEFAULT = Path("ameles.toml")

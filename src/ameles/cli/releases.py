@@ -24,7 +24,7 @@ from ameles.cli.plans import (
 from ameles.connectors.records import FORMATS
 from ameles.core.exceptions import BadInput
 from ameles.core.release import Release
-from ameles.engine.plan import read_plan
+from ameles.plan.plan import read_plan
 
 SHOWN = 40  # lines of a table, at least one step
 AT_ONCE = 4096

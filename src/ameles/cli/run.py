@@ -19,11 +19,11 @@ from ameles.cli.stopping import stopping
 from ameles.connectors.declarations import Declarations
 from ameles.connectors.source import list_names
 from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
-from ameles.engine.clock import instant
 from ameles.engine.engine import Engine
-from ameles.engine.follow import follow
-from ameles.engine.plan import Plan, read_plan
-from ameles.engine.plan_source import check_source
+from ameles.engine.following.follow import follow
+from ameles.plan.clock import instant
+from ameles.plan.plan import Plan, read_plan
+from ameles.plan.source import check_source
 from ameles.store import exists, open_store
 
 STOPS = "Ctrl-C or SIGTERM ends it"

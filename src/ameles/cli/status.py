@@ -12,11 +12,11 @@ import typer
 
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.clock import instant, microseconds
-from ameles.engine.outlets import Outlets, SinkState
-from ameles.engine.plan import Plan, read_plan
-from ameles.engine.sealed import slot_of
-from ameles.engine.vault.tier import tier
+from ameles.engine.running.outlets import Outlets, SinkState
+from ameles.engine.sealed.session import slot_of
+from ameles.engine.sealed.vault.tier import tier
+from ameles.plan.clock import instant, microseconds
+from ameles.plan.plan import Plan, read_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,18 +23,18 @@ from ameles.connectors.source import Reading, Source
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.core.mechanism import Noise
-from ameles.engine.clock import microseconds
-from ameles.engine.launch_checks import check_launch
-from ameles.engine.launching import check_unchanged, launch, under_its_rules
-from ameles.engine.line import lines_of
-from ameles.engine.outlets import Outlets
-from ameles.engine.plan import Plan
-from ameles.engine.plan_source import plan_source
-from ameles.engine.restarting import Restarting, nothing_to_restart
-from ameles.engine.sealed import SealedSession, Sealing
-from ameles.engine.session import Report as Report
-from ameles.engine.session import Session
-from ameles.engine.vault.cipher import wipe_bytes
+from ameles.core.wiping import wipe_bytes
+from ameles.engine.running.launch_checks import check_launch
+from ameles.engine.running.launching import check_unchanged, launch, under_its_rules
+from ameles.engine.running.line import lines_of
+from ameles.engine.running.outlets import Outlets
+from ameles.engine.running.session import Report as Report
+from ameles.engine.running.session import Session
+from ameles.engine.sealed.restarting import Restarting, nothing_to_restart
+from ameles.engine.sealed.session import SealedSession, Sealing
+from ameles.plan.clock import microseconds
+from ameles.plan.plan import Plan
+from ameles.plan.source import plan_source
 from ameles.store import Store, StreamRecord
 
 # How many published numbers a transaction may hold: enough to make its syncs cheap.

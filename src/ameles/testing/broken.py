@@ -20,10 +20,12 @@ from ameles.connectors import appended, parquet_sink, text
 from ameles.connectors.appended import AppendedSink
 from ameles.connectors.sink import Row
 from ameles.core.exceptions import StoreRefused
-from ameles.engine import follow, sealed, session
-from ameles.engine.gather import Gathering
-from ameles.engine.outlet import Outlet
-from ameles.engine.outlets import Outlets
+from ameles.engine.following import follow
+from ameles.engine.gathering.gather import Gathering
+from ameles.engine.running import session
+from ameles.engine.running.outlet import Outlet
+from ameles.engine.running.outlets import Outlets
+from ameles.engine.sealed import session as sealed
 from ameles.noise import entropy
 from ameles.store import StreamRecord, Transaction
 from ameles.store import sqlite as settings

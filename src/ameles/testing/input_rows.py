@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 
-from ameles.engine.pending import Pending
+from ameles.engine.gathering.pending import Pending
 from ameles.testing.marked import MILLION
 from ameles.testing.shim import Clock
 from ameles.testing.worlds import DAY, START, World

@@ -16,8 +16,8 @@ from functools import wraps
 from typing import Any
 from unittest import mock
 
-from ameles.engine import arrivals
 from ameles.engine.engine import Engine
+from ameles.engine.following import arrivals
 from ameles.noise import Zero
 from ameles.store import open_store
 from ameles.testing.broken import BROKEN

@@ -22,7 +22,7 @@ from unittest import mock
 import duckdb
 
 from ameles.core.exceptions import AmelesError
-from ameles.engine.plan import read_plan
+from ameles.plan.plan import read_plan
 
 SPARE = 4  # databases: one for the source, and one or two for each Parquet file
 FIRST = "SELECT epoch_us(CAST('2020-01-01' AS TIMESTAMPTZ)), count(*), sum(1) FROM range(2)"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ameles.engine.plan import Plan, read_plan
+from ameles.plan.plan import Plan, read_plan
 from ameles.store import open_store
 from ameles.testing.shim import Clock
 from ameles.testing.shown import Cell as Cell

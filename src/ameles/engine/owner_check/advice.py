@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
-from ameles.engine.clock import microseconds
 from ameles.engine.owner_check.column_facts import ISO
 from ameles.engine.owner_check.counted_words import are, counted
 from ameles.engine.owner_check.facts import ColumnFacts, Facts, Finding, ReleaseFacts
 from ameles.engine.owner_check.held_values import OR, not_held
 from ameles.engine.owner_check.line_advice import FEW, line_findings
-from ameles.engine.plan import Plan
 from ameles.measures.histogram import Histogram
 from ameles.measures.measure import Measure
+from ameles.plan.clock import microseconds
+from ameles.plan.plan import Plan
 
 
 def findings(plan: Plan, facts: Facts) -> Iterator[Finding]:

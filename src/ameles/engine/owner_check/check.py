@@ -13,17 +13,17 @@ from ameles.connectors.source import find_files
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
 from ameles.core.rules import CURRENT
-from ameles.engine.clock import FAR, microseconds
-from ameles.engine.difference import difference
-from ameles.engine.launching import under_its_rules
 from ameles.engine.owner_check.advice import findings
 from ameles.engine.owner_check.facts import Facts, Finding
 from ameles.engine.owner_check.first_lines import FirstLines
 from ameles.engine.owner_check.held_values import not_held
 from ameles.engine.owner_check.look import MEMORY, Moment, Rows, look
 from ameles.engine.owner_check.source_rows import FileRows, SampleRows
-from ameles.engine.plan import Plan
-from ameles.engine.plan_source import plan_source
+from ameles.engine.running.launching import under_its_rules
+from ameles.plan.clock import FAR, microseconds
+from ameles.plan.difference import difference
+from ameles.plan.plan import Plan
+from ameles.plan.source import plan_source
 from ameles.store import Store
 
 

@@ -9,8 +9,8 @@ import duckdb
 from ameles.connectors.duck import quiet
 from ameles.connectors.typed import given_name
 from ameles.engine.owner_check.facts import ColumnFacts, Shape
-from ameles.engine.plan import Plan
 from ameles.measures.fields import identifier, literal
+from ameles.plan.plan import Plan
 
 SHOWN = 5  # shapes of a column
 _SHAPES = 1000  # shapes of a column that are told apart

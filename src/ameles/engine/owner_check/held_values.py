@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from ameles.connectors.format import kind_of
-from ameles.engine.format_fields import OF_CSV
 from ameles.engine.owner_check.facts import Finding
-from ameles.engine.plan import Plan
 from ameles.measures.measure import Measure
+from ameles.plan.format_fields import OF_CSV
+from ameles.plan.plan import Plan
 
 OR = "; or "  # between the alternatives of a proposal
 _LINE = re.compile(r'\b([a-z_]+) = ("(?:[^"\\]|\\.)*"|true|false|-?[0-9.]+)')

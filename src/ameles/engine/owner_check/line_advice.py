@@ -11,7 +11,7 @@ from ameles.connectors.lines import TOO_LONG, WITH_NUL
 from ameles.engine.owner_check.counted_words import are, counted, lines_have
 from ameles.engine.owner_check.facts import Facts, Finding
 from ameles.engine.owner_check.held_values import OR
-from ameles.engine.plan import Plan
+from ameles.plan.plan import Plan
 
 FEW = 0.01  # a share below which a fault of the data is not one of the plan
 

@@ -13,14 +13,14 @@ from ameles.connectors.duck import OutOfMemory, connect, quiet
 from ameles.connectors.lines import Tally
 from ameles.connectors.typed import HEAVIEST, given_name
 from ameles.core.exceptions import AmelesError
-from ameles.engine.asking import Asking
-from ameles.engine.clock import END, instant
+from ameles.engine.gathering.event_sql import Asking
 from ameles.engine.owner_check.column_facts import ColumnLook
 from ameles.engine.owner_check.facts import Facts, LineFacts, TimeFacts, WeightFacts
 from ameles.engine.owner_check.release_facts import ReleaseLook
 from ameles.engine.owner_check.user_bounds import UserLook
-from ameles.engine.plan import Plan
 from ameles.measures.fields import identifier
+from ameles.plan.clock import END, instant
+from ameles.plan.plan import Plan
 
 MEMORY = 1 << 30
 _REPLACED = 0xFFFD  # what a character becomes that is not of the encoding

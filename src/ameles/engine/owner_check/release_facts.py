@@ -9,9 +9,8 @@ from fractions import Fraction
 import duckdb
 
 from ameles.connectors.duck import quiet
-from ameles.engine.asking import Asking
+from ameles.engine.gathering.event_sql import Asking
 from ameles.engine.owner_check.facts import ReleaseFacts
-from ameles.engine.plan import Plan
 from ameles.measures.bins import real, real_literal
 from ameles.measures.bounded import BoundedMeasure
 from ameles.measures.fields import identifier, literal
@@ -19,6 +18,7 @@ from ameles.measures.histogram import Histogram
 from ameles.measures.keys import Keys
 from ameles.measures.measure import Measure
 from ameles.measures.quantile import Quantile
+from ameles.plan.plan import Plan
 
 OTHERS = 10  # undeclared values that are shown
 _KEPT = 10_000  # undeclared values that are told apart; the most frequent stay

@@ -9,10 +9,10 @@ import numpy as np
 
 from ameles.connectors.duck import quiet
 from ameles.core.exceptions import AmelesError
-from ameles.engine.forecast import forecasts
 from ameles.engine.owner_check.facts import Choice, UserFacts
-from ameles.engine.plan import Plan
 from ameles.noise.arrays import IntArray
+from ameles.plan.forecast import forecasts
+from ameles.plan.plan import Plan
 
 ROUND = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000)
 SIDE = 5  # rows and columns of the table

@@ -1,0 +1,156 @@
+"""Following a stream: every step is released when it has ended, as long as the program runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ameles.connectors.source import Source
+from ameles.connectors.standard_input import StandardInput
+from ameles.engine.engine import Engine
+from ameles.engine.following.arrivals import Arrivals, Came, Ended, now
+from ameles.engine.running.session import Report, Session
+
+# Rows of standard input are counted together up to so many bytes; how long they wait says QUIET.
+AT_ONCE = 4 << 20
+
+
+def follow(
+    engine: Engine,
+    stop: threading.Event,
+    *,
+    begun: Callable[[Report], None] = lambda report: None,
+    told: Callable[[int], None] = lambda step: None,
+    failing: Callable[[str], None] = lambda said: None,
+    clock: Callable[[], int] = now,
+) -> Report:
+    """Runs until ``stop`` is set or the horizon is reached.
+
+    ``begun`` hears that the stream is held, ``told`` of each release, ``failing`` of a sink that
+    cannot be written, and when it can again.
+    """
+    plan = engine.plan
+    live = plan.stream.source == "-"
+    source = engine.standard_input() if live else engine.source(waiting=True)
+    with engine.session(source if isinstance(source, Source) else None) as session:
+        publish = Publishing(session, failing).publish
+        publish()  # what a crash may have kept from the sinks
+        begun(session.report)
+        arrivals = Arrivals(
+            plan.clock,
+            source,
+            stop,
+            released=session.stream.released,
+            horizon=plan.stream.horizon,
+            grace=plan.stream.grace_us,
+            now=clock,
+        )
+
+        def tell(step: int) -> None:
+            publish()
+            told(step)
+
+        if isinstance(source, StandardInput):
+            _Counting(session, source, arrivals, tell).run()
+        else:
+            _read_along(engine, session, source, arrivals, tell)
+        if session.stream.released:
+            session.publish()  # once more, to end with what cannot be written
+        return session.report
+
+
+def _read_along(
+    engine: Engine,
+    session: Session,
+    source: Source,
+    arrivals: Arrivals,
+    told: Callable[[int], None],
+) -> None:
+    for found in arrivals:
+        if isinstance(found, Ended):
+            engine.take(session, source, found.step, found.ends)
+            told(found.step)
+
+
+class Publishing:
+    """Sinks that fail are tried again with each step, and spoken of when that changes."""
+
+    def __init__(self, session: Session, failing: Callable[[str], None]) -> None:
+        self._session = session
+        self._failing = failing
+        self._failed: set[str] = set()
+
+    def publish(self) -> None:
+        """Sends what is released; ends only where nobody is left who could take it."""
+        failed = self._session.try_publish()
+        for outlet in failed:
+            if outlet.name not in self._failed and outlet.failed is not None:
+                self._failing(
+                    f"{outlet.failed.what} ({outlet.failed.why}) It is tried again at each step, "
+                    "and the stream goes on."
+                )
+        now = {outlet.name for outlet in failed}
+        for name in sorted(self._failed - now):
+            self._failing(f"The sink {name} is written again, and has everything.")
+        self._failed = now
+        if self._session.deserted:
+            self._session.publish()
+
+
+class _Counting:
+    """Rows of standard input, counted in small batches between two releases."""
+
+    def __init__(
+        self,
+        session: Session,
+        source: StandardInput,
+        arrivals: Arrivals,
+        told: Callable[[int], None],
+    ) -> None:
+        self._session = session
+        self._source = source
+        self._arrivals = arrivals
+        self._told = told
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._arrived: int | None = None
+        self._ended = session.stream.released
+
+    def run(self) -> None:
+        for found in self._arrivals:
+            if isinstance(found, Ended):
+                self._count(found.step)
+                self._ended = found.step
+                self._told(found.step)
+            elif isinstance(found, Came):
+                self._keep(found)
+            elif self._pieces:
+                self._count(0)
+            del found  # rows that were counted are not held until the next ones come
+        if self._pieces:  # stopped: what was read is counted
+            self._count(0)
+
+    def _keep(self, came: Came) -> None:
+        arrived = self._step_of(came.at)
+        if self._pieces and arrived != self._arrived:
+            self._count(0)
+        self._arrived = arrived
+        self._pieces.append(came.piece)
+        self._size += len(came.piece)
+        if self._size >= AT_ONCE or not came.piece:
+            self._count(0)
+
+    def _step_of(self, at: int) -> int | None:
+        """The step of rows without a time of their own: that in which they arrive, which is an
+        open one even if the clock was set back."""
+        plan = self._session.plan
+        if plan.stream.time is not None:
+            return None
+        return max(plan.clock.ended(at), self._ended) + 1
+
+    def _count(self, target: int) -> None:
+        # as one: DuckDB is asked once for each block, and a pipe gives small ones
+        reading = self._source.reading([b"".join(self._pieces)])
+        self._session.take(reading, target, arrived=self._arrived)
+        self._arrivals.counted(self._size)
+        self._pieces, self._size, self._arrived = [], 0, None

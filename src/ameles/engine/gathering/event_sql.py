@@ -1,0 +1,156 @@
+"""The SQL that asks every event its questions: which step, which cells, how much.
+
+Row-wise and total: what an event answers depends on that event, the plan and the public clock.
+An event that cannot be read, or is of no open step, answers NULL and counts nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ameles.connectors.typed import HEAVIEST
+from ameles.measures.fields import identifier
+from ameles.measures.measure import Measure
+from ameles.plan.condition import check_condition
+from ameles.plan.plan import Plan
+
+# The amount of an event that is just counted.
+ONE = "one"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The questions of a plan's releases; releases that ask for the same cell share a column."""
+
+    plan: Plan
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """For each release the name of its column of cells."""
+        found: dict[str, str] = {}
+        names: dict[str, str] = {}
+        for release in self.plan.releases:
+            text = self._cell(release)
+            names[release.name] = found.setdefault(text, f"cell_{len(found)}")
+        return names
+
+    @property
+    def amounts(self) -> dict[str, tuple[str, ...]]:
+        """For each release the names of its columns of amounts; ONE is of no column."""
+        found: dict[str, str] = {"1": ONE}
+        return {
+            release.name: tuple(
+                found.setdefault(text, f"amount_{len(found)}") for text in release.question.amounts
+            )
+            for release in self.plan.releases
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of cells and amounts, each once."""
+        cells = dict.fromkeys(self.cells.values())
+        amounts = dict.fromkeys(name for names in self.amounts.values() for name in names)
+        return (*cells, *(name for name in amounts if name != ONE))
+
+    def events(
+        self,
+        relation: str,
+        *,
+        released: int,
+        last: int,
+        salt: str,
+        arrived: int | None = None,
+        share: int = 0,
+        shares: int = 1,
+    ) -> str:
+        """SELECT step, answers and, for users, who and the event's place; counted rows only.
+
+        ``released`` is the last step that was released: events of it and of earlier ones are
+        late.  Events of steps after ``last`` count nowhere.  ``arrived`` is the step of events
+        without a time.  Of the users, one share of several is taken.
+        """
+        stream, privacy = self.plan.stream, self.plan.privacy
+        if shares > 1:  # first of all: the other rows need no answers
+            part = f"hash('{salt}', CAST({identifier(privacy.user or '')} AS VARCHAR))"
+            relation = f"(SELECT * FROM {relation} WHERE {part} % {shares} = {share})"
+        step, kept = self.counted(released, last, arrived)
+        answers = [f"{step} AS step", *self._answers()]
+        if privacy.user is not None:
+            columns = ", ".join(identifier(name) for name in stream.columns)
+            # Equal places are equal events: which of them is kept makes no difference.
+            who = f"CAST({identifier(privacy.user)} AS VARCHAR)"
+            answers += [
+                f"{who} AS who",
+                f"hash('{salt}', {columns}) AS place",
+                f"hash('{salt}', {who}) AS part",
+            ]
+        if stream.weight is not None:
+            answers.append(f"{identifier(stream.weight)} AS weight")
+        return f"SELECT {', '.join(answers)} FROM {relation} WHERE {kept}"
+
+    def counted(self, released: int, last: int, arrived: int | None) -> tuple[str, str]:
+        """SQL: an event's step, and whether it counts in any, before the bounds of users."""
+        stream, privacy = self.plan.stream, self.plan.privacy
+        step, kept = self._step(released, last, arrived)
+        if privacy.user is not None:
+            kept += f" AND {identifier(privacy.user)} IS NOT NULL"
+        if stream.weight is not None:
+            # Under the first rules, one that claims more counts nowhere; today they are clamped.
+            weight = identifier(stream.weight)
+            kept += f" AND {weight} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
+        return step, kept
+
+    def _step(self, released: int, last: int, arrived: int | None) -> tuple[str, str]:
+        """SQL: an event's step, and whether it has one."""
+        stream, clock, opening = self.plan.stream, self.plan.clock, released + 1
+        if released >= last:
+            return "NULL", "false"
+        joins = stream.late == "next"  # what is late joins the step that is open
+        if stream.time is None:
+            if arrived is None or arrived > last or (arrived <= released and not joins):
+                return "NULL", "false"
+            return str(max(arrived, opening)), "true"
+        us = f"epoch_us({identifier(stream.time)})"
+        earliest = clock.first if joins else clock.start_of(opening)
+        step = clock.step_sql(us, opening, last)
+        if joins and released:
+            step = f"CASE WHEN {us} < {clock.start_of(opening)} THEN {opening} ELSE {step} END"
+        # Of the time, and not of the step, which DuckDB would compute several times.
+        return step, f"{us} >= {earliest} AND {us} < {clock.end_of(last)}"
+
+    def _answers(self) -> list[str]:
+        cells, amounts = self.cells, self.amounts
+        texts: dict[str, str] = {}
+        for release in self.plan.releases:
+            texts[cells[release.name]] = self._cell(release)
+            for name, text in zip(amounts[release.name], release.question.amounts, strict=True):
+                texts[name] = f"CAST({text} AS BIGINT)"
+        return [f"{texts[name]} AS {name}" for name in self.columns]
+
+    def matches(self, release: Measure) -> str:
+        """SQL: whether an event meets a release's condition."""
+        if release.where is None:
+            return "true"
+        condition = check_condition(release.where, self.plan.stream.columns)
+        return f"TRY({condition}) IS TRUE"
+
+    def _cell(self, release: Measure) -> str:
+        cell = f"CAST({release.question.cell} AS BIGINT)"
+        if release.where is None:
+            return cell
+        return f"CASE WHEN {self.matches(release)} THEN {cell} END"
+
+
+def sum_of(amount: str, weight: str | None) -> str:
+    """SQL: what the events of a group add up to, a BIGINT."""
+    if weight is None:
+        return "count(*)" if amount == ONE else _wrapped_sum(f"CAST({amount} AS HUGEINT)")
+    times = "" if amount == ONE else f" * CAST({amount} AS HUGEINT)"
+    return _wrapped_sum(f"CAST({weight} AS HUGEINT){times}")
+
+
+def _wrapped_sum(amount: str) -> str:
+    """SQL: a sum modulo 2**64, as BIGINT: an overflow error would depend on the data."""
+    half, full = (f"{number}::HUGEINT" for number in (1 << 63, 1 << 64))
+    rest = f"(sum(CAST({amount} AS HUGEINT)) + {half}) % {full}"
+    return f"CAST(({rest} + {full}) % {full} - {half} AS BIGINT)"

@@ -1,0 +1,64 @@
+"""Folding users: the cells of a table that newly arrived events hit, and nothing else of them.
+
+A cell is a keyed hash of the user: SHA-256 of the stream's salt and the user, so that it is the
+same for ever, whatever the version of DuckDB.  Were it to change, one user would have two noisy
+bits and lose twice as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+
+from ameles.connectors.duck import quiet
+from ameles.connectors.source import Reading
+from ameles.engine.gathering.event_sql import Asking
+from ameles.measures.distinct import Distinct
+from ameles.noise.arrays import IntArray
+from ameles.plan.plan import Plan
+from ameles.store import StreamRecord
+
+
+@dataclass(frozen=True)
+class Folding:
+    """The questions of a plan for users whose state may be seized."""
+
+    plan: Plan
+    duck: duckdb.DuckDBPyConnection
+    stream: StreamRecord
+
+    def cells(self, reading: Reading) -> Iterator[dict[str, IntArray]]:
+        """For each release the cell of each event that counts, to be wiped by who takes them."""
+        asking, step = Asking(self.plan), self.stream.released + 1
+        tables = {
+            release.name: release.table
+            for release in self.plan.releases
+            if isinstance(release, Distinct) and release.table is not None
+        }
+        columns = ", ".join(
+            f"CASE WHEN {asking.cells[name]} IS NOT NULL THEN hashed % {size} END AS table_{place}"
+            for place, (name, size) in enumerate(tables.items())
+        )
+        salt = self.stream.salt.hex()
+        # 60 bits: no table has so many cells that some are hit more often than others.
+        hashed = f"CAST('0x' || left(sha256('{salt}' || who), 15) AS BIGINT)"
+        for relation in reading.scans(self.duck):
+            events = asking.events(
+                relation, released=self.stream.released, last=step, salt=salt, arrived=step
+            )
+            with quiet("counting users"):
+                found = self.duck.execute(
+                    f"SELECT {columns} FROM (SELECT *, {hashed} AS hashed FROM ({events}))"
+                ).fetchnumpy()
+            yield {name: _known(found[f"table_{place}"]) for place, name in enumerate(tables)}
+
+
+def _known(column: object) -> IntArray:
+    """The values that are there, in an array of its own; what it was made of is wiped."""
+    masked: np.ma.MaskedArray[tuple[int], np.dtype[np.int64]] = np.ma.masked_array(column)
+    known: IntArray = masked.compressed().astype(np.int64)
+    np.ma.getdata(masked).fill(0)
+    return known

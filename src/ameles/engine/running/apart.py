@@ -1,0 +1,106 @@
+"""Sinks apart: none is another one, the source, the store, the vault or the plan.
+
+Files are compared by what they are, so that links, hard links, ``..`` and the case of letters make
+no difference; those that are not there yet by their folder and name.  Sinks may be changed after a
+launch, so this is looked at whenever they are opened.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from ameles.connectors.source import find_files
+from ameles.core.exceptions import PlanError
+from ameles.plan.plan import Plan
+
+_BESIDE = ("", ".ameles", ".new", ".ameles.new")  # what a sink has beside itself
+_OF_STORE = ("", "-wal", "-shm", "-journal")
+
+
+def check_apart(plan: Plan) -> None:
+    """Refuses a plan in which a sink would be written over something else."""
+    taken = _Taken()
+    for what, path in _others(plan):
+        taken.add(what, path)
+    for section in plan.sinks:
+        for kind, target in section.given.items():
+            if kind == "stdout":
+                continue
+            own = plan.base / target
+            paths = [own.with_name(own.name + ending) for ending in _BESIDE]
+            found = next(filter(None, map(taken.by, paths)), "") or taken.above(own)
+            if not found and kind == "parquet":
+                found = taken.below(own)
+            if found:
+                raise PlanError(
+                    f"The sink {target!r} and {found} are in one place.",
+                    why="one would be written over the other",
+                    tip="a name of its own for each sink, in a folder where nothing else is read",
+                )
+            for path in paths:
+                taken.add(f"the sink {target!r}", path)
+
+
+class _Taken:
+    """Files and folders that have a use, those to come among them."""
+
+    def __init__(self) -> None:
+        self._there: dict[object, str] = {}
+        self._to_come: dict[object, str] = {}
+        self._named: dict[object, str] = {}
+        self._around: dict[object, str] = {}
+
+    def add(self, what: str, path: Path) -> None:
+        inode, name = _inode(path), _name(path)
+        if inode is None:
+            self._to_come[name] = what
+        else:
+            self._there[inode] = what
+            self._named[name] = what
+        for folder in path.absolute().parents:
+            self._around.setdefault(_inode(folder), what)
+
+    def by(self, path: Path) -> str:
+        """What has this path, or will; of two that are there the case of their names may differ."""
+        inode, name = _inode(path), _name(path)
+        named = self._named.get(name, "") if inode is None else ""
+        return self._there.get(inode, "") or self._to_come.get(name, "") or named
+
+    def above(self, path: Path) -> str:
+        """What has a folder that this is in."""
+        inodes = (_inode(folder) for folder in path.absolute().parents)
+        return next((self._there[inode] for inode in inodes if inode in self._there), "")
+
+    def below(self, path: Path) -> str:
+        """What is in the folder of this path."""
+        inode = _inode(path)
+        return "" if inode is None else self._around.get(inode, "")
+
+
+def _inode(path: Path) -> object:
+    """What is there; None: nothing."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _name(path: Path) -> object:
+    """A name in a folder that is one, whatever its path, on disks that tell no case apart."""
+    return _inode(path.parent), unicodedata.normalize("NFC", path.name).casefold()
+
+
+def _others(plan: Plan) -> Iterator[tuple[str, Path]]:
+    if plan.file is not None:
+        yield "the plan", plan.file
+    if "://" not in plan.store.url:
+        store = plan.base / plan.store.url
+        for ending in _OF_STORE:
+            yield "the store", store.with_name(store.name + ending)
+    yield "the vault", plan.base / f"{plan.stream.name}.vault"
+    if plan.stream.source != "-":
+        for file in find_files(plan.stream.source, plan.base):
+            yield "the source", file.path

@@ -1,0 +1,134 @@
+"""What a launch refuses though the plan is right: it would spend a budget on little or nothing.
+
+A stream that was launched before such a refusal existed goes on: its plan is as good as it was.
+All of this is known from the plan and from names of files; nothing of a source is read.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+from ameles.connectors.duck import connect
+from ameles.connectors.named_files import names_file, same_file
+from ameles.connectors.typed import IDS, check_kinds
+from ameles.core.exceptions import PlanError
+from ameles.core.loss import shown
+from ameles.engine.running.apart import check_apart
+from ameles.plan.condition_sql import MEMORY
+from ameles.plan.plan import Plan
+from ameles.plan.problems import BadPlan, Problem
+from ameles.plan.weight_column import weight_inside
+
+# With this probability there is no promise at all: to publish one person in a hundred as they are
+# would keep it.
+LARGEST_DELTA = Fraction(1, 100)
+
+
+def check_launch(plan: Plan) -> None:
+    """Refuses a plan that must not be launched, with all that is wrong with it."""
+    problems = list(launch_problems(plan))
+    if problems:
+        raise BadPlan(problems)
+
+
+def launch_problems(plan: Plan) -> Iterator[Problem]:
+    """Why a plan must not be launched."""
+    stream, delta = plan.stream, plan.privacy.delta
+    if delta > LARGEST_DELTA:
+        yield Problem(
+            "privacy.delta",
+            f"It is {shown(delta)}, and a launch takes at most {shown(LARGEST_DELTA)}.",
+            why="with probability delta nothing is promised: one user in so many could be "
+            "published as they are",
+            tip="delta = 1e-6: far below one over the number of users",
+        )
+    for release in plan.releases:
+        window = plan.window(release)
+        if window is not None and stream.horizon is not None and window > stream.horizon:
+            yield Problem(
+                f"release '{release.name}'.over",
+                f"It is a window of {window} steps, and the stream has {stream.horizon}.",
+                why="it would never be full: a total with the noise of a window",
+                tip='over = "total", or a window within the horizon',
+            )
+    try:
+        check_kinds(stream.columns)
+    except PlanError as refusal:
+        yield Problem("stream.columns", refusal.what, refusal.why, refusal.tip)
+    user = plan.privacy.user
+    kind = "text" if user is None else stream.columns[user]
+    if kind not in IDS:
+        yield Problem(
+            "privacy.user",
+            f"The column '{user}' is declared as {kind}, and cannot tell users apart.",
+            why="different people may have the same value, or one person several forms of it",
+            tip=f'columns = {{ {user} = "text", ... }}, or "integer"',
+        )
+    try:
+        connect(zone=stream.zone, memory=MEMORY).close()
+    except PlanError as refusal:  # one that Python has and DuckDB, which reads times, does not
+        yield Problem("stream.zone", refusal.what, "it reads the times of events", refusal.tip)
+    if stream.last_line == "take" and (user is not None or stream.weight is not None):
+        yield Problem(
+            "stream.last_line",
+            'It is "take", which goes neither with users nor with a weight.',
+            why="a line that is cut short has another user or another weight in it: one user would "
+            "count as several",
+            tip='last_line = "wait"',
+        )
+    yield from weight_inside(stream, plan.releases)
+    found = list(_not_apart(plan))
+    yield from found
+    if not found:
+        try:
+            check_apart(plan)
+        except PlanError as refusal:
+            yield Problem("sink", refusal.what, refusal.why, refusal.tip)
+
+
+def _not_apart(plan: Plan) -> Iterator[Problem]:
+    """What Ameles writes is not read as events, and what is public is not the secret store."""
+    store = store_file(plan)
+    places = [] if store is None else [("store.url", plan.store.url, store)]
+    for number, section in enumerate(plan.sinks, start=1):
+        for kind, target in section.given.items():
+            key = f"sink.{number}.{kind}"
+            if kind != "stdout":
+                places.append((key, target, plan.base / target))
+                yield from _impossible(key, plan.base / target)
+            if kind != "stdout" and store is not None and same_file(plan.base / target, store):
+                yield Problem(
+                    key,
+                    f"'{target[:200]}' is the store.",
+                    why="the store is secret, and a sink is public",
+                    tip=f'{kind} = "releases.{kind}"',
+                )
+    for key, target, path in places if plan.stream.source != "-" else ():
+        # a sink of Parquet files may be a folder of them
+        inside = (path, path / "0.parquet") if key.endswith("parquet") else (path,)
+        if any(names_file(plan.stream.source, plan.base, file) for file in inside):
+            yield Problem(
+                key,
+                f"'{target[:200]}' is among the files that the source names.",
+                why="what is written there would be read as events",
+                tip="another folder or another ending, or a narrower source",
+            )
+
+
+def _impossible(key: str, path: Path) -> Iterator[Problem]:
+    """A path at which no file can ever be, so that nothing could be published."""
+    try:
+        path.stat()
+    except ValueError:
+        yield Problem(key, "It has a character that no path has.", tip='"releases.csv"')
+    except OSError as problem:
+        if problem.errno in (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR):
+            yield Problem(key, f"No file can be there: {problem.strerror}.", tip='"releases.csv"')
+
+
+def store_file(plan: Plan) -> Path | None:
+    """The file of the plan's store; None: it is in a database."""
+    return None if "://" in plan.store.url else plan.base / plan.store.url

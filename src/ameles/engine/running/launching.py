@@ -1,0 +1,147 @@
+"""Launching a stream: its plan is paid for whole, and its first state made, in one transaction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from ameles.core.exceptions import PlanError, StoreRefused
+from ameles.core.guarantee import Neighbours
+from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.mechanism import Noise, Run
+from ameles.core.recipe import Recipe
+from ameles.core.wiping import wipe_bytes
+from ameles.engine.running.noise_tally import CountsNoises, NoiseTally
+from ameles.engine.running.window_phase import check_window
+from ameles.ledger.ledger import Ledger
+from ameles.ledger.ledger import Recipe as Buyable
+from ameles.measures.measure import Measure
+from ameles.mechanisms.pan_private.erase import erase
+from ameles.plan.difference import difference
+from ameles.plan.plan import Plan
+from ameles.store import ReleaseState, Store, StreamRecord, Transaction
+
+
+def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
+    """Refuses a plan that is not the one that the stream was launched with."""
+    changed = difference(stream.plan, plan.to_json())
+    if changed:
+        shown = "\n       ".join(changed)
+        raise PlanError(
+            f"The plan of stream '{stream.name}' has changed since it was launched:\n"
+            f"       {shown}",
+            why="its noise was calibrated and paid for as it was",
+            tip="the plan as it was, or another name for a new stream with a budget of its own",
+        )
+
+
+def under_its_rules(plan: Plan, store: Store) -> Plan:
+    """The plan with the rules of its stream, if that was launched before."""
+    with store.reading() as transaction:
+        stream = transaction.stream(plan.stream.name)
+    return plan if stream is None else replace(plan, rules=stream.rules)
+
+
+def launch(
+    transaction: Transaction,
+    plan: Plan,
+    identity: UUID,
+    noise: Noise | None,
+    seal: Callable[[Mapping[str, bytes]], None] | None = None,
+) -> StreamRecord:
+    """Pays for the plan and creates its stream; all of it, or nothing.
+
+    ``seal`` takes the first snapshots where they are not for the store.
+    """
+    name, population = plan.stream.name, plan.privacy.population
+    if transaction.stream(name) is not None:
+        raise StoreRefused(f"Stream '{name}' was launched by another process just now.")
+    phase = check_window(transaction, plan)
+    if transaction.population(population) is None:
+        _open_population(transaction, plan)
+    if phase is not None:
+        transaction.set_phase(population, phase)
+    ledger = transaction.ledger(population, noise=noise, unit=plan.unit)
+    if ledger is None:
+        raise StoreRefused(f"Population '{population}' cannot be found after it was opened.")
+    recipes = {key: bought(recipe) for key, recipe in plan.purchases.items()}
+    runs = ledger.launch(recipes, on=name, why=f"plan of stream '{name}'")
+    entries = {entry.run: entry.number for entry in ledger.entries}
+    stream = transaction.add_stream(
+        name,
+        population=population,
+        plan=plan.to_json(),
+        identity=identity,
+        salt=os.urandom(32),
+        launched=datetime.now(UTC),
+        rules=plan.rules,
+    )
+    snapshots = {key: runs[key].snapshot() for key in plan.recipes}
+    if seal is not None:
+        seal(snapshots)
+        wipe_bytes(*snapshots.values())
+        snapshots = dict.fromkeys(snapshots, b"")
+        for run in runs.values():  # the state is in the vault, from where it is resumed
+            erase(run)
+    for release in plan.releases:
+        recipe, run = plan.recipes[release.name], runs[release.name]
+        entry = entries[run.id]
+        counted = seal is not None and isinstance(run, CountsNoises)
+        history = _nothing_yet(plan, release) if counted else b""
+        transaction.add_series(stream, release.name, release.keys, type(recipe).__name__, entry)
+        transaction.set_state(
+            stream, release.name, state_of(recipe, snapshots[release.name], entry, history)
+        )
+    return stream
+
+
+def _nothing_yet(plan: Plan, release: Measure) -> bytes:
+    """The tally and the outputs before the first step, of a run that counts its noises."""
+    steps = max(plan.terms(release).window or 0, 1)
+    return NoiseTally.blank(steps).to_bytes() + bytes(8 * steps * release.question.width)
+
+
+def bought(recipe: Recipe) -> Buyable[Run[Any, Any]]:
+    """A recipe as the ledger sells it: every mechanism is one."""
+    if not isinstance(recipe, Buyable):
+        raise TypeError(type(recipe))
+    return recipe
+
+
+def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> ReleaseState:
+    """Where a mechanism stands, for the store."""
+    return ReleaseState(
+        entry=entry,
+        mechanism=type(recipe).__name__,
+        recipe=recipe.to_json(),
+        snapshot=snapshot,
+        history=history,
+    )
+
+
+def check_price(plan: Plan) -> None:
+    """Refuses a plan that its own cap does not pay for, where it is to open its population."""
+    recipes: Mapping[str, Any] = plan.purchases
+    Ledger(plan.privacy.population, **_opening(plan)).check_fits(recipes)
+
+
+def _open_population(transaction: Transaction, plan: Plan) -> None:
+    """The first plan about a population opens it."""
+    privacy = plan.privacy
+    window = None if privacy.window is None else str(privacy.window)
+    transaction.open_population(privacy.population, **_opening(plan), window=window)
+
+
+def _opening(plan: Plan) -> dict[str, Any]:
+    """What a plan opens its population with: a declared cap, or its own loss as one."""
+    privacy = plan.privacy
+    cap: Loss = plan.loss
+    if privacy.cap is not None:
+        cap = Approx(privacy.cap, privacy.delta) if privacy.delta else Pure(privacy.cap)
+    users = privacy.unit != "event"
+    neighbours = Neighbours.USER_PRESENCE if users else Neighbours.ADD_REMOVE
+    return {"cap": cap, "unit": plan.unit, "neighbours": neighbours}

@@ -1,0 +1,159 @@
+"""A line: one release of a running stream, from exact totals to published values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ameles.core.exceptions import StoreRefused
+from ameles.core.mechanism import Noise
+from ameles.core.recipe import Recipe
+from ameles.engine.gathering.pending import Pending, Totals
+from ameles.engine.running.launching import bought, state_of
+from ameles.engine.running.noise_tally import CountsNoises, NoiseTally
+from ameles.measures.measure import Measure, Terms
+from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.noise.arrays import IntArray
+from ameles.plan.plan import Plan
+from ameles.store import ReleaseState, StreamRecord, Transaction
+
+
+@dataclass
+class Line:
+    """The run of a mechanism, and what its measure needs to publish."""
+
+    measure: Measure
+    terms: Terms
+    recipe: Recipe
+    run: Any
+    state: ReleaseState  # as it was last kept
+    series: int
+    history: IntArray  # the public outputs of the last window
+    tally: NoiseTally | None = None  # and how many noises they have, where those are counted
+
+    @property
+    def width(self) -> int:
+        """How many numbers a step of it moves."""
+        return len(self.measure.keys) + self.measure.question.width
+
+    def release(
+        self,
+        transaction: Transaction,
+        stream: StreamRecord,
+        pending: Pending,
+        first: int,
+        until: int,
+    ) -> None:
+        """Steps first, ..., until: the mechanism takes them, and the transaction keeps them."""
+        question = self.measure.question
+        totals = pending.totals.get(self.measure.name) or Totals.none(len(question.amounts))
+        inputs = totals.matrix(first, until - first + 1, question.cells)
+        outputs = self.run.feed(inputs)
+        self.publish(transaction, stream, outputs, first, self.run.snapshot())
+
+    def publish(
+        self,
+        transaction: Transaction,
+        stream: StreamRecord,
+        outputs: Any,
+        first: int,
+        snapshot: bytes,
+    ) -> None:
+        """What the mechanism gave for steps first, ...; ``snapshot`` is where it stands then."""
+        published = self.measure.publish(self.recipe, self.terms, outputs, first, self.history)
+        if len(self.history):
+            self.history = np.concatenate([self.history, outputs])[-len(self.history) :]
+        transaction.add_releases(
+            stream,
+            first,
+            self.series,
+            published.value,
+            published.low,
+            published.high,
+            published.label,
+        )
+        tally = b"" if self.tally is None else self.tally.to_bytes()
+        history = self.history.astype("<i8").tobytes()
+        self.state = replace(self.state, snapshot=snapshot, history=tally + history)
+        transaction.set_state(stream, self.measure.name, self.state)
+
+
+def lines_of(
+    transaction: Transaction,
+    plan: Plan,
+    stream: StreamRecord,
+    noise: Noise | None,
+    sealed: Mapping[str, bytes] | None = None,
+    saves: int = 0,
+) -> list[Line]:
+    """The lines of a stream where they stand; their runs go on, once.
+
+    ``sealed`` has the snapshots of a stream whose state is not in the store, and ``saves`` says how
+    many of its states were saved so far, at least.
+    """
+    ledger = transaction.ledger(
+        stream.population,
+        noise=noise,
+        unit=plan.unit,
+        sealed=None if sealed is None else stream,
+    )
+    if ledger is None:
+        raise StoreRefused(f"The store has no population '{stream.population}'.")
+    series: dict[str, int] = {}
+    for one in transaction.series(stream):
+        series.setdefault(one.release, one.number)
+    announced = len(transaction.intrusions(stream))
+    lines = []
+    for release in plan.releases:
+        state = transaction.state(stream, release.name)
+        if state is None:
+            raise StoreRefused(f"The store has no state of release '{release.name}'.")
+        recipe = recipe_from_json(state.recipe)
+        terms = replace(plan.terms(release), announced=announced)
+        snapshot = state.snapshot if sealed is None else sealed[release.name]
+        run = ledger.resume(bought(recipe), snapshot)
+        # of a state that may be lost the last outputs at least: a restart goes on there
+        steps = max(terms.window or 0, 0 if sealed is None else 1)
+        width = release.question.width
+        tally, outputs = None, state.history
+        if sealed is not None and isinstance(run, CountsNoises):
+            counted, outputs = _split(state.history, NoiseTally.size(steps), 8 * steps * width)
+            if counted:
+                tally = NoiseTally.read(counted, steps)
+            else:
+                tally = NoiseTally.unknown(steps, released=stream.released, most=saves)
+        lines.append(
+            Line(
+                measure=release,
+                terms=terms,
+                recipe=recipe,
+                run=run,
+                state=state_of(recipe, b"", state.entry, b""),  # in the words of this version
+                series=series[release.name],
+                history=_history(outputs, steps, width),
+                tally=tally,
+            )
+        )
+    return lines
+
+
+def _split(stored: bytes, tally: int, outputs: int) -> tuple[bytes, bytes]:
+    """The tally, if there is one, and the outputs; a tally comes with as many as it is about."""
+    there = tally if len(stored) == tally + outputs else 0
+    return stored[:there], stored[there:]
+
+
+def _history(stored: bytes, window: int, width: int) -> IntArray:
+    """The outputs of the last window, with zeros for steps before the first."""
+    missing = 8 * window * width - len(stored)
+    if missing < 0 or missing % (8 * width):
+        raise StoreRefused(
+            "The outputs of earlier steps cannot be read.",
+            why="the store is damaged",
+            tip="a backup of the store that is not older than its sinks",
+        )
+    outputs = np.frombuffer(bytes(missing) + stored, dtype="<i8").astype(np.int64)
+    return outputs.reshape(window, width)

@@ -1,0 +1,129 @@
+"""An outlet: one sink of a stream, as far as it can be opened, and why it failed last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from ameles.connectors.sink import Row, Sink, open_sink
+from ameles.core.exceptions import AmelesError, StoreRefused
+from ameles.plan.plan import Plan
+from ameles.store import Store, StreamRecord
+
+
+class Outlet:
+    """What goes wrong with its sink is kept in ``failed`` until it is put right."""
+
+    def __init__(self, plan: Plan, identity: UUID, kind: str, target: str) -> None:
+        self.name = f"{kind}:{target}"
+        self.sink: Sink | None = None
+        self.failed: AmelesError | None = None
+        self._kind, self._target, self._base = kind, target, plan.base
+        self._stream, self._identity = plan.stream.name, str(identity)
+        self._recorded = 0  # a step that the store knows it has had
+        self._open()
+
+    def expect(self, step: int) -> None:
+        """The store knows that it has had this step: with neither a file nor a note it is lost."""
+        self._recorded = step
+        if self.sink is not None and self.sink.knows and step and not self.sink.last():
+            self.sink = None
+            self.failed = StoreRefused(
+                f"The sink {self.name} was written before, and is gone together with its note.",
+                why="the note tells whether this store is the newest; without it, an old backup "
+                "would publish other numbers for the same steps",
+                tip="mount its disk, if it is on one that is not mounted; or put the note back, "
+                "from wherever the sink was copied to. If the store is surely the newest, give the "
+                "sink another name in the plan: it gets all releases",
+            )
+
+    @property
+    def last(self) -> int | None:
+        """The last step that it has; None if it cannot tell."""
+        return self.sink.last() if self.sink is not None and self.sink.knows else None
+
+    def check_fence(self, released: int) -> None:
+        """Refuses a store that is older than what it published."""
+        has = self.last
+        if has is not None and has > released:
+            raise StoreRefused(
+                f"The sink {self.name} has step {has}; the store has released {released}.",
+                why="the store is older than what it published, such as a restored backup, and "
+                "would publish other numbers for the same steps",
+                tip="the newest copy of the store. If it is that one, somebody has added to the "
+                "sink: put that right, and keep its note",
+            )
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has failed, and will not work any more in this process."""
+        return self.failed is not None and self.sink is not None and not self.sink.heals
+
+    def publish(self, store: Store, stream: StreamRecord) -> None:
+        """Sends it what it does not have; what goes wrong there stops nobody else.
+
+        A sink that failed, or that is not as it was left, is opened anew: its disk may be another
+        one by now, or none.
+        """
+        if not self._stands:
+            self._open()
+            self.expect(self._recorded)
+        if self.sink is None:
+            return
+        self.check_fence(stream.released)
+        rows = _Rows()
+        with store.reading() as transaction:
+            sent = 0 if self.sink.knows else transaction.sent(stream, self.name)
+            try:
+                first = self.sink.first_needed(sent)
+                if first <= stream.released:
+                    rows.source = transaction.release_rows(stream, first=first)
+                    self.sink.write(rows, stream.released)
+                self.failed = self.sink.problem()
+            except AmelesError as problem:
+                if rows.failed:  # the store, which is everybody's problem
+                    raise
+                self.failed = problem
+        if self.failed is None and stream.released and self._is_news(sent, stream.released):
+            with store.writing() as writing:
+                writing.set_sent(stream, self.name, stream.released)
+            self._recorded = stream.released
+
+    def _is_news(self, sent: int, released: int) -> bool:
+        """Of a sink with a note the store only remembers that there is one."""
+        if self.sink is not None and self.sink.knows:
+            return not self._recorded
+        return sent < released
+
+    @property
+    def _stands(self) -> bool:
+        if self.sink is None or (self.failed is not None and self.sink.heals):
+            return False
+        try:
+            return self.sink.stands()
+        except AmelesError:
+            return False
+
+    def _open(self) -> None:
+        self.sink, self.failed = None, None
+        whose = {"stream": self._stream, "identity": self._identity}
+        try:
+            self.sink = open_sink(self._kind, self._target, self._base, **whose)
+            self.failed = self.sink.problem()
+        except AmelesError as problem:
+            self.failed = problem
+
+
+class _Rows:
+    """Rows of the store, read once; whether reading them failed."""
+
+    def __init__(self) -> None:
+        self.source: Iterator[Row] = iter(())
+        self.failed = False
+
+    def __iter__(self) -> Iterator[Row]:
+        try:
+            yield from self.source
+        except AmelesError:
+            self.failed = True
+            raise

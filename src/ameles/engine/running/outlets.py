@@ -1,0 +1,125 @@
+"""Outlets: the sinks of a stream, brought up to what its store has released.
+
+Sinks get stored values only, after the commit, at least once and always the same.  A sink that
+cannot be written stops no other: it is tried again, and the run ends with what it said.
+
+The sinks are also the fence before a restored backup: a store that has released less than one of
+them has is refused.  So the store remembers which sinks it has had.  One that is gone together with
+its note tells nothing any more; as long as there is no other that does, nothing is released.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from ameles.core.exceptions import AmelesError, StoreRefused
+from ameles.engine.running.apart import check_apart
+from ameles.engine.running.outlet import Outlet
+from ameles.plan.plan import Plan
+from ameles.store import Store, StreamRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkState:
+    """How far a sink is; all of it is public."""
+
+    sink: str
+    step: int | None  # the last that it has; None if that cannot be told
+    behind: int | None  # how many steps the store has beyond
+    problem: str | None  # why it cannot be written, as far as a look at it tells
+
+
+class Outlets:
+    """All sinks of one stream; ``genuine`` says whether this run's noise is."""
+
+    def __init__(self, plan: Plan, identity: UUID, *, genuine: bool = True) -> None:
+        check_apart(plan)
+        self._plan = plan
+        self._identity = identity
+        self._genuine = genuine
+        self.outlets = [
+            Outlet(plan, identity, kind, target)
+            for section in plan.sinks
+            for kind, target in section.given.items()
+        ]
+
+    def check_launch(self, store: Store) -> None:
+        """Refuses what a sink would refuse later, before anything is spent."""
+        self.check_new()
+        self._check_noise(store)
+
+    def check_new(self) -> None:
+        """Refuses sinks that cannot take the first step of a new stream."""
+        for outlet in self.outlets:
+            if outlet.failed is not None:
+                raise outlet.failed
+            outlet.check_fence(0)
+
+    def check(self, store: Store, stream: StreamRecord) -> None:
+        """Refuses a store that is behind its own sinks, or cannot tell, or is not private."""
+        with store.reading() as transaction:
+            recorded = transaction.all_sent(stream)
+        for outlet in self.outlets:
+            outlet.expect(recorded.get(outlet.name, 0))
+        for outlet in (*self.outlets, *self._earlier(recorded)):
+            outlet.check_fence(stream.released)
+        blind = [outlet for outlet in self.outlets if outlet.sink is None]
+        if blind and not any(outlet.last for outlet in self.outlets):
+            raise blind[0].failed or StoreRefused(f"The sink {blind[0].name} cannot be opened.")
+        self._check_noise(store)
+
+    def publish(self, store: Store, stream: StreamRecord) -> tuple[Outlet, ...]:
+        """Sends each sink what it does not have yet; those that could not take it."""
+        for outlet in self.outlets:
+            outlet.publish(store, stream)
+        return tuple(outlet for outlet in self.outlets if outlet.failed is not None)
+
+    def states(self, store: Store, stream: StreamRecord) -> tuple[SinkState, ...]:
+        """How far each sink is, by its note or, where it has none, by the store."""
+        with store.reading() as transaction:
+            recorded = transaction.all_sent(stream)
+        states = []
+        for outlet in self.outlets:
+            outlet.expect(recorded.get(outlet.name, 0))
+            known = outlet.sink is not None and not outlet.sink.knows
+            step = recorded.get(outlet.name, 0) if known else outlet.last
+            states.append(
+                SinkState(
+                    sink=outlet.name,
+                    step=step,
+                    behind=None if step is None else max(0, stream.released - step),
+                    problem=None if outlet.failed is None else outlet.failed.what,
+                )
+            )
+        return tuple(states)
+
+    def _earlier(self, recorded: dict[str, int]) -> list[Outlet]:
+        """Sinks that the plan no longer has: where they are still there, they are fences too."""
+        now = {outlet.name for outlet in self.outlets}
+        gone = [name.partition(":") for name in recorded if name not in now]
+        return [
+            Outlet(self._plan, self._identity, kind, target)
+            for kind, _, target in gone
+            if kind != "stdout"
+        ]
+
+    def _check_noise(self, store: Store) -> None:
+        if self.outlets and not (self._genuine and store.genuine):
+            raise StoreRefused(
+                "This store has been used with noise that is not the operating system's.",
+                why="what it holds is no private release, and must not leave it",
+                tip="a new store",
+            )
+
+
+def failure(failed: tuple[Outlet, ...], of: int, released: int) -> AmelesError:
+    """What is said at the end about sinks that could not be written."""
+    errors = [outlet.failed for outlet in failed if outlet.failed is not None]
+    first = errors[0]
+    kind = next((type(each) for each in errors if isinstance(each, StoreRefused)), AmelesError)
+    rest = of - len(failed)
+    others = "another sink has" if rest == 1 else f"{rest} other sinks have"
+    has = f"{others} everything up to step {released}" if rest else ""
+    more = "" if len(errors) == 1 else f" Also: {' '.join(each.what for each in errors[1:])}"
+    return kind(first.what + more, why="; ".join(filter(None, [first.why, has])), tip=first.tip)

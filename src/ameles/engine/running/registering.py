@@ -1,0 +1,91 @@
+"""The record of a population for public registries, from what a store holds.
+
+Everything in it is public: ledger entries, renewals, and what the launched plans declare.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from ameles.core.exceptions import StoreRefused
+from ameles.core.guarantee import Guarantee, Intrusions
+from ameles.engine.running.plan_checks import looked_at
+from ameles.ledger.ledger import Ledger
+from ameles.ledger.registry import AFTER_LOOKING, DECLARED, Deployment, promised, registry
+from ameles.plan.clock import instant
+from ameles.plan.sections import StreamSection
+from ameles.store import StreamRecord, Transaction
+
+
+def registered(
+    transaction: Transaction,
+    population: str,
+    *,
+    implementation: str,
+    now: datetime | None = None,
+) -> dict[str, Any]:
+    """The registry's record of one population; ``implementation`` is the program's version."""
+    record, ledger = transaction.population(population), transaction.ledger(population)
+    if record is None or ledger is None:
+        raise StoreRefused(f"The store has no population '{population}'.")
+    mine = [stream for stream in transaction.streams() if stream.population == population]
+    return registry(
+        ledger,
+        implementation=implementation,
+        now=now or datetime.now(UTC),
+        deployments=[deployment(stream, looked_at(transaction, stream)) for stream in mine],
+        genuine=transaction.genuine,
+        unit_window=record.window,
+    )
+
+
+def promises(transaction: Transaction, ledger: Ledger) -> dict[int, Guarantee]:
+    """What holds for the stream of each entry of a ledger, by number."""
+    known = {stream.name: _intrusions(stream) for stream in transaction.streams()}
+    return {entry.number: promised(entry, known.get(entry.stream)) for entry in ledger.entries}
+
+
+def deployment(stream: StreamRecord, looked: datetime | None = None) -> Deployment:
+    """What the plan of a launched stream says in public; ``looked``: when its owner first looked at
+    the data before the launch."""
+    section = _section(stream)
+    clock = section.clock
+    ends = None if section.horizon is None else instant(clock.end_of(section.horizon))
+    return Deployment(
+        name=stream.name,
+        cadence=str(section.every),
+        start=instant(clock.first),
+        horizon=section.horizon,
+        late=section.late,
+        end=ends,
+        launched=stream.launched,
+        intrusions=_intrusions(stream),
+        bounds=DECLARED if looked is None else AFTER_LOOKING,
+        looked=looked,
+    )
+
+
+def _section(stream: StreamRecord) -> StreamSection:
+    """The stream's table of the plan, as it was launched."""
+    try:
+        return StreamSection.model_validate(json.loads(stream.plan)["stream"])
+    except (ValueError, KeyError, TypeError):  # of pydantic too: its errors are ValueErrors
+        raise _unreadable(stream) from None
+
+
+def _intrusions(stream: StreamRecord) -> Intrusions:
+    """What the launched plan says about them; what is at its default is not written."""
+    try:
+        return Intrusions(json.loads(stream.plan)["privacy"].get("intrusions", "none"))
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise _unreadable(stream) from None
+
+
+def _unreadable(stream: StreamRecord) -> StoreRefused:
+    return StoreRefused(
+        f"The plan of stream '{stream.name}' in the store cannot be read.",
+        why="the store is damaged, or a newer program wrote it",
+        tip="update ameles, or a backup of the store",
+    )

@@ -1,0 +1,197 @@
+"""Restarts: a pan-private stream whose state was lost begins anew, as often as it was paid for.
+
+In this order, so that a crash leaves the old epoch, which has ended, or the new one:
+
+1. the restart is counted and noted in the store; from here on the new epoch is the stream's;
+2. its vault is made, with fresh noise in it;
+3. the store notes that it has begun.
+
+A crash before the third leaves an epoch into which nothing was folded and of which nothing was
+released: the next run makes its vault again, and counts nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.mechanism import Noise
+from ameles.core.wiping import wipe_bytes
+from ameles.engine.running.launching import bought
+from ameles.engine.sealed.session import Sealing
+from ameles.engine.sealed.vault import EpochEnded, Vault, VaultMissing
+from ameles.measures.distinct import Distinct
+from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.mechanisms.pan_private.erase import erase
+from ameles.mechanisms.snapshot import adopted
+from ameles.noise import System
+from ameles.plan.plan import Plan, reserved_name
+from ameles.store import EpochRecord, ReleaseState, Store, StreamRecord, Transaction
+
+
+@runtime_checkable
+class Releasing(Protocol):
+    """A run that is told when a step ends."""
+
+    def release(self) -> Any: ...
+    def snapshot(self) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The vault of a stream's epoch, and what went before it."""
+
+    vault: Vault
+    snapshots: dict[str, bytes] = field(repr=False)
+    base: bytes = field(repr=False)  # what the counts go on from
+    ended: tuple[int, ...]  # the last released step of each epoch before
+
+
+def nothing_to_restart(plan: Plan) -> BadInput:
+    """The refusal of a restart where no state can have been lost."""
+    sealed = plan.privacy.intrusions != "none"
+    return BadInput(
+        "There is nothing to restart: this stream has lost no state.",
+        why="it was not launched yet" if sealed else 'it has intrusions = "none"',
+        tip="ameles run, without --restart",
+    )
+
+
+@dataclass(frozen=True)
+class Restarting:
+    """The epochs of one stream, which this process holds."""
+
+    plan: Plan
+    store: Store
+    stream: StreamRecord
+    noise: Noise | None
+
+    def open(self, why: str | None) -> Opened:
+        """The state as it is, or with a reason ``why`` that of a new epoch after it was lost."""
+        epochs = self._epochs()
+        try:
+            if epochs and not epochs[-1].begun:
+                self._begin(epochs[-1])
+            vault, snapshots = self._sealing(epochs).open()
+        except (EpochEnded, VaultMissing) as lost:
+            if why is None:
+                raise self._told(lost, len(epochs)) from None
+            self._count(why, len(epochs))
+            epochs = self._epochs()
+            self._begin(epochs[-1])
+            vault, snapshots = self._sealing(epochs).open()
+        else:
+            if why is not None:
+                vault.close()
+                raise BadInput(
+                    "The state of this stream can be read: there is nothing to restart.",
+                    why="a restart is for a state that was lost, and there are few of them",
+                    tip="ameles run, without --restart",
+                )
+        base = epochs[-1].base if epochs else b""
+        return Opened(vault, snapshots, base, tuple(epoch.released for epoch in epochs))
+
+    def _epochs(self) -> tuple[EpochRecord, ...]:
+        with self.store.reading() as transaction:
+            return transaction.epochs(self.stream)
+
+    def _sealing(self, epochs: tuple[EpochRecord, ...]) -> Sealing:
+        return Sealing(self.plan, self.stream.identity, 1 + len(epochs))
+
+    def _told(self, lost: StoreRefused, used: int) -> StoreRefused:
+        """The same refusal, with what can be done about it."""
+        reserved = self.plan.privacy.restarts
+        if used < reserved:
+            tip = f"ameles run --restart 'what happened'; {reserved - used} of {reserved} are left"
+        else:
+            tip = "another name for a new stream, with a budget of its own"
+        if isinstance(lost, VaultMissing):
+            tip = f"{lost.tip}; if it is lost, {tip}"
+        return type(lost)(lost.what, why=lost.why, tip=tip)
+
+    def _count(self, why: str, used: int) -> None:
+        """One restart more, with what its counts go on from; all of it, or nothing."""
+        reserved = self.plan.privacy.restarts
+        if used >= reserved:
+            raise EpochEnded(
+                f"The stream '{self.stream.name}' has ended: " + _used_up(reserved),
+                why="each is paid for when the stream is launched",
+                tip="another name for a new stream, with a budget of its own",
+            )
+        with self.store.writing() as transaction:
+            states = [self._state(transaction, release.name) for release in self.plan.releases]
+            base = b"".join(
+                _last(state.history, release.question.width, goes_on=_goes_on(release))
+                for release, state in zip(self.plan.releases, states, strict=True)
+            )
+            transaction.add_epoch(self.stream, at=datetime.now(UTC), why=why, base=base)
+
+    def _begin(self, epoch: EpochRecord) -> None:
+        """Fresh noise, in a vault of its own."""
+        with self.store.reading() as transaction:
+            snapshots = {
+                release.name: self._fresh(transaction, release.name, epoch)
+                for release in self.plan.releases
+            }
+        sealing = Sealing(self.plan, self.stream.identity, epoch.number)
+        sealing.create(snapshots, step=epoch.released)
+        with self.store.writing() as transaction:
+            transaction.begin_epoch(self.stream, epoch.number)
+
+    def _fresh(self, transaction: Transaction, release: str, epoch: EpochRecord) -> bytes:
+        """A mechanism that has taken the steps so far, all of them empty, and published nothing."""
+        recipe = bought(recipe_from_json(self._state(transaction, release).recipe))
+        noise = System.direct() if self.noise is None else self.noise
+        run = recipe.start(noise)
+        if not isinstance(run, Releasing):
+            raise TypeError(type(recipe))
+        for _ in range(epoch.released):
+            run.release()
+        snapshot = run.snapshot()
+        erase(run)
+        paid = adopted(snapshot, self._paid(transaction, release, epoch.number - 1))
+        wipe_bytes(snapshot)
+        return paid
+
+    def _paid(self, transaction: Transaction, release: str, restart: int) -> str:
+        """The run that was bought for this epoch at launch."""
+        name = release if self.plan.privacy.epochs_paid == 1 else reserved_name(release, restart)
+        ledger = transaction.ledger(self.stream.population)
+        entries = [] if ledger is None else ledger.entries
+        for entry in entries:
+            if entry.on == f"{self.stream.name}/{name}":
+                return entry.run
+        raise StoreRefused(
+            f"The ledger has no entry that paid for restart {restart} of release '{release}'.",
+            why="the store is damaged",
+            tip="a backup of the store that is not older than its sinks",
+        )
+
+    def _state(self, transaction: Transaction, release: str) -> ReleaseState:
+        state = transaction.state(self.stream, release)
+        if state is None:
+            raise StoreRefused(f"The store has no state of release '{release}'.")
+        return state
+
+
+def _used_up(reserved: int) -> str:
+    if reserved == 0:
+        return "it has no restarts."
+    return (
+        "its one restart is used up." if reserved == 1 else f"its {reserved} restarts are used up."
+    )
+
+
+def _goes_on(release: object) -> bool:
+    """Whether a total can go on from the last one: users may come again, and would count twice."""
+    return not isinstance(release, Distinct)
+
+
+def _last(history: bytes, width: int, *, goes_on: bool) -> bytes:
+    """The outputs that were released last; zeros before the first step."""
+    last = history[-8 * width :] if goes_on else b""
+    return last or np.zeros(width, dtype="<i8").tobytes()

@@ -1,0 +1,14 @@
+"""The vault: the state of a pan-private stream on disk, of which never two can be read.
+
+Databases and file systems do not erase: an old state stays on disk long after it was deleted or
+overwritten by a newer one.  An intruder who reads several states learns what happened between them,
+which the guarantee for one intrusion does not cover.  The vault keeps every state encrypted under a
+key of its own, and all keys pass through one place of 32 bytes on the disk, the slot.  Whoever
+reads the disk at any instant finds one key at most, and so one state at most.
+"""
+
+from ameles.engine.sealed.vault.problems import EpochEnded, VaultMissing
+from ameles.engine.sealed.vault.slot import FileSlot, MemorySlot, Slot
+from ameles.engine.sealed.vault.vault import Sealed, Vault
+
+__all__ = ["EpochEnded", "FileSlot", "MemorySlot", "Sealed", "Slot", "Vault", "VaultMissing"]

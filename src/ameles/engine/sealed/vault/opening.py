@@ -1,0 +1,224 @@
+"""Making a vault, and finding it again wherever its last save was stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ameles.core.exceptions import StoreRefused
+from ameles.engine.sealed.vault import cipher, disk, record
+from ameles.engine.sealed.vault.header import Header
+from ameles.engine.sealed.vault.problems import VaultMissing, ended, told
+from ameles.engine.sealed.vault.record import Holds, Record
+from ameles.engine.sealed.vault.slot import KeySlot, Slot, make_slot, open_slot
+
+NAMES = ("state.0", "state.1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A vault's files, held by this process, and what its slot says."""
+
+    folder: Path
+    header: Header
+    slot: KeySlot
+    files: tuple[int, ...]
+    length: int
+    now: Record
+    resources: ExitStack
+
+    def overwrite(self, number: int, sealed: bytearray) -> None:
+        """Puts a ciphertext in the place of an older one, on the disk."""
+        disk.write(self.files[number], sealed)
+
+    def blank(self, number: int, *, durably: bool = False) -> None:
+        """Overwrites a ciphertext for which there is no key."""
+        disk.resize(self.files[number], self.length)
+        disk.write(self.files[number], bytes(self.length), durably=durably)
+
+    def sealed(self, now: Record) -> bytearray | None:
+        """The ciphertext that a record names, or None where it is missing or damaged."""
+        file = self.files[now.generation % 2]
+        found = disk.read(file, self.length)
+        whole = len(found) == self.length == os.fstat(file).st_size
+        return found if whole and hashlib.sha256(found).digest() == now.digest else None
+
+
+def create(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Opened:
+    """A vault with nothing in it; it counts as made when its header is there."""
+    blank = Record(holds=Holds.NOTHING, identity=asked.identity, epoch=asked.epoch)
+    with ExitStack() as resources, told(folder, "created"):
+        handle = _held(resources, folder, create=True)
+        there = Header.read(handle, folder)
+        if there is not None:
+            there.refuse_another(asked, folder)
+            if there.epoch == asked.epoch:
+                raise _used(folder, asked)
+        sector = record.write(blank)
+        key_slot = make_slot(slot, asked.identity, kept, sector)
+        resources.callback(key_slot.close)
+        made = Opened(
+            folder=folder,
+            header=asked,
+            slot=key_slot,
+            files=_files(resources, handle),
+            length=length,
+            now=blank,
+            resources=resources,
+        )
+        _refuse_living(made, there)
+        # Whatever is left of an older key goes first.
+        key_slot.write(sector)
+        for number in range(len(NAMES)):
+            made.blank(number, durably=True)
+        disk.sync_names(handle)
+        asked.put(handle)
+        return _kept_open(made, blank)
+
+
+def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Opened:
+    """The vault as its last save left it."""
+    with ExitStack() as resources, told(folder, "opened"):
+        there = None
+        if folder.is_dir():
+            handle = _held(resources, folder, create=False)
+            there = Header.read(handle, folder)
+        if there is None or (there.identity == asked.identity and there.epoch < asked.epoch):
+            raise VaultMissing(
+                f"There is no vault of epoch {asked.epoch} in '{folder}'.",
+                why="it was moved or removed, or its launch was never finished",
+                tip="the folder that the store names",
+            )
+        there.refuse_another(asked, folder)
+        if there.size != asked.size:
+            raise StoreRefused(
+                f"The vault '{folder}' is for {there.size} bytes, not for {asked.size}.",
+                why="the size of a state is public and fixed at launch",
+                tip="the plan with which the stream was launched",
+            )
+        key_slot = open_slot(slot, asked.identity, kept)
+        if key_slot is None:
+            raise ended(folder, "its key slot is gone, as after a reboot if the slot was in RAM")
+        resources.callback(key_slot.close)
+        files = _files(resources, handle)
+        disk.sync_names(handle)
+        found = Opened(
+            folder=folder,
+            header=there,
+            slot=key_slot,
+            files=files,
+            length=length,
+            now=Record(holds=Holds.NOTHING, identity=there.identity, epoch=there.epoch),
+            resources=resources,
+        )
+        return _kept_open(found, _recover(found))
+
+
+def header_of(folder: Path) -> Header | None:
+    """What the vault in a folder says of itself; None where none was finished."""
+    if not folder.is_dir():
+        return None
+    with ExitStack() as resources, told(folder, "opened"):
+        handle = disk.open_folder(folder, create=False)
+        resources.callback(os.close, handle)
+        return Header.read(handle, folder)
+
+
+def is_begun(folder: Path, epoch: int) -> bool:
+    """Whether the vault of this epoch, or of a later one, was made."""
+    there = header_of(folder)
+    return there is not None and there.epoch >= epoch
+
+
+def _recover(found: Opened) -> Record:
+    folder, header = found.folder, found.header
+    sector = found.slot.read()
+    try:
+        now = record.read(sector)
+        if now is None:
+            raise ended(folder, "its key slot is torn: the machine stopped in the middle of a save")
+        if now.identity != header.identity:
+            raise _foreign(found)
+        if now.epoch != header.epoch:
+            raise ended(folder, f"its key slot is in epoch {now.epoch}, not in {header.epoch}")
+        if now.holds is Holds.ENDED:
+            raise ended(folder, "it was erased")
+        if now.holds is Holds.KEY and found.sealed(now) is None:
+            raise ended(
+                folder,
+                "the ciphertext that its key opens is missing or damaged, as in a folder that was "
+                "restored from a backup",
+            )
+        # A process that was killed may have left the sector in the system's cache, and a sync
+        # that failed is not tried again by itself.  What is read here must be on the disk before
+        # anything is published from it, or else a power cut brings back the state before.
+        found.slot.write(sector)
+    finally:
+        cipher.wipe(sector)
+    for number in range(len(NAMES)):
+        if now.holds is Holds.NOTHING or number != now.generation % 2:
+            found.blank(number)
+    return now
+
+
+def _refuse_living(made: Opened, there: Header | None) -> None:
+    """A new epoch begins only where the one before it has ended."""
+    sector = made.slot.read()
+    try:
+        now = record.read(sector)
+    finally:
+        cipher.wipe(sector)
+    if now is None:
+        if there is None:
+            raise _foreign(made)
+        return
+    if now.identity != made.header.identity:
+        raise _foreign(made)
+    if now.holds is Holds.NOTHING and now.epoch <= made.header.epoch:
+        return
+    if now.epoch >= made.header.epoch:
+        raise _used(made.folder, made.header)
+    if now.holds is Holds.KEY and made.sealed(now) is not None:
+        raise StoreRefused(
+            f"The vault '{made.folder}' has a state that can be read.",
+            why="with a new epoch beside it there would be two",
+            tip="open it and go on, or erase it first",
+        )
+
+
+def _used(folder: Path, asked: Header) -> StoreRefused:
+    return StoreRefused(
+        f"The vault '{folder}' of epoch {asked.epoch} was made before.",
+        why="an epoch begins once: a second beginning would draw new noise that nobody paid for",
+        tip="open it; if it cannot be opened, the next reserved epoch",
+    )
+
+
+def _foreign(found: Opened) -> StoreRefused:
+    return StoreRefused(
+        f"The key slot '{found.slot.path}' belongs to another vault, or is something else.",
+        tip="another path for the slot; or remove the file, if nothing needs it",
+    )
+
+
+def _held(resources: ExitStack, folder: Path, *, create: bool) -> int:
+    handle = disk.open_folder(folder, create=create)
+    resources.callback(os.close, handle)
+    disk.hold(handle, folder)
+    return handle
+
+
+def _files(resources: ExitStack, folder: int) -> tuple[int, ...]:
+    handles = []
+    for name in NAMES:
+        handles.append(disk.open_file(folder, name, os.O_CREAT))
+        resources.callback(os.close, handles[-1])
+    return tuple(handles)
+
+
+def _kept_open(opened: Opened, now: Record) -> Opened:
+    """The same, with its files open beyond the block that opened them."""
+    return replace(opened, now=now, resources=opened.resources.pop_all())

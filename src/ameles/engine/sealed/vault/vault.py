@@ -1,0 +1,261 @@
+"""A vault: two files of ciphertext that take turns, and the slot with the key of one of them.
+
+Saving a state, in this order:
+
+1. a fresh key from the operating system; the ciphertext goes over the older of the two files, and
+   is on the disk before anything else is done;
+2. the new key goes over the old one in the slot.  This is the commit: before it the old state is
+   the state, after it the new one, and in between (a torn sector) neither, which ends the epoch;
+3. the older ciphertext, which nobody can open any more, is overwritten.
+
+The releases of a step are in the same ciphertext as its state, so what is published is what was
+committed, however often it is published again.  The files have one size for the life of the vault,
+none is created or removed after its launch, and the same calls are made whatever is in them.
+
+What this cannot do: Python and the libraries below it may have copies of a state or a key in memory
+that was freed and not overwritten, and memory can be swapped out or dumped.  The promise is about
+the disk.  Who takes memory and disk together in the middle of a save has two states.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NoReturn, Self
+from uuid import UUID
+
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.parameters import whole
+from ameles.engine.sealed.vault import cipher, opening, record
+from ameles.engine.sealed.vault.header import Header
+from ameles.engine.sealed.vault.opening import Opened
+from ameles.engine.sealed.vault.problems import ended, told
+from ameles.engine.sealed.vault.record import Holds, Record
+from ameles.engine.sealed.vault.slot import Slot
+
+LARGEST = 1 << 30
+_LATEST = (1 << 63) - 1
+_LENGTHS = struct.Struct(">II")
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What was saved last: the state after a step, and the releases that it has to publish."""
+
+    step: int
+    state: bytes = field(repr=False)
+    releases: bytes = field(repr=False)
+
+
+class Vault:
+    """The one state of a pan-private stream.
+
+    ``identity`` is that of the stream's launch, ``size`` the public number of bytes that a state
+    and its releases have together, ``epoch`` counts the beginnings with fresh noise, and ``store``
+    is the folder that backups may copy, if that is more than ``folder``: the slot is outside.
+    Held by one process at a time, and not to be shared by threads.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._now = opened.now
+        self._process = os.getpid()
+        self._closed = ""
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        slot: Slot,
+        *,
+        identity: UUID,
+        size: int,
+        epoch: int = 1,
+        store: Path | None = None,
+    ) -> Self:
+        """A vault with nothing in it.  After a crash in here it is called again."""
+        asked = _header(identity, size, epoch)
+        return cls(opening.create(_real(folder), slot, asked, _length(size), store or folder))
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        slot: Slot,
+        *,
+        identity: UUID,
+        size: int,
+        epoch: int = 1,
+        store: Path | None = None,
+    ) -> Self:
+        """The vault as its last save left it; ``EpochEnded`` where that state is lost."""
+        asked = _header(identity, size, epoch)
+        return cls(opening.find(_real(folder), slot, asked, _length(size), store or folder))
+
+    @staticmethod
+    def begun(folder: Path, *, epoch: int = 1) -> bool:
+        """Whether ``create`` was finished for this epoch; if not, there is nothing to open."""
+        return opening.is_begun(_real(folder), epoch)
+
+    @staticmethod
+    def size_of(folder: Path) -> int | None:
+        """How many bytes the vault in a folder is for; None where there is none."""
+        header = opening.header_of(_real(folder))
+        return None if header is None else header.size
+
+    @property
+    def tier(self) -> str:
+        """How far overwriting erases where the slot is, as a sentence for the operator."""
+        return self._opened.slot.tier
+
+    @property
+    def step(self) -> int | None:
+        """The step of the state, which is public; None before the first is saved."""
+        return self._now.step if self._now.holds is Holds.KEY else None
+
+    @property
+    def generation(self) -> int:
+        """How many states were saved so far, which is public."""
+        return self._now.generation
+
+    def save(self, state: bytes, releases: bytes = b"", *, step: int) -> None:
+        """Makes this the state, and the state before it unreadable; durable when it returns."""
+        self._check()
+        whole(step, "step", low=self._now.step, high=_LATEST)
+        size = self._opened.header.size
+        if len(state) + len(releases) > size:
+            raise BadInput(
+                f"A state and its releases do not fit into the {size} bytes of their vault.",
+                why="the size is public and fixed at launch",
+            )
+        with told(self._opened.folder, "written"):
+            key = cipher.fresh_key()
+        try:
+            now = self._write(key, state, releases, step)
+            self._commit(now, key)
+        finally:
+            cipher.wipe(key)
+        # Nobody has its key; a copy of the old key that survived somewhere finds nothing here.
+        with suppress(OSError):
+            self._opened.blank(1 - now.generation % 2)
+
+    def load(self) -> Sealed | None:
+        """What was saved last; None before the first time."""
+        self._check()
+        sector = self._opened.slot.read()
+        key = record.key_in(sector)
+        try:
+            if record.read(sector) != self._now:
+                raise ended(self._opened.folder, "its key slot was changed by something else")
+            return self._read(key) if self._now.holds is Holds.KEY else None
+        finally:
+            cipher.wipe(sector, key)
+
+    def erase(self) -> None:
+        """Ends the epoch: the key is overwritten, then the ciphertexts; nothing can be opened."""
+        self._check()
+        over = Record(
+            holds=Holds.ENDED,
+            identity=self._now.identity,
+            epoch=self._now.epoch,
+            step=self._now.step,
+        )
+        self._commit(over, None)
+        with told(self._opened.folder, "written"):
+            for number in range(len(opening.NAMES)):
+                self._opened.blank(number, durably=True)
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the files; the state stays."""
+        self._closed = self._closed or "it was closed"
+        self._opened.resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Vault '{self._opened.folder}'>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A vault cannot be copied or pickled: it is the only one of its state.")
+
+    def _write(self, key: bytearray, state: bytes, releases: bytes, step: int) -> Record:
+        now = replace(self._now, holds=Holds.KEY, generation=self._now.generation + 1, step=step)
+        plain = bytearray(_length(self._opened.header.size) - cipher.TAG)
+        _LENGTHS.pack_into(plain, 0, len(state), len(releases))
+        middle = _LENGTHS.size + len(state)
+        plain[_LENGTHS.size : middle] = state
+        plain[middle : middle + len(releases)] = releases
+        try:
+            sealed = cipher.seal(key, plain, now.bound())
+        finally:
+            cipher.wipe(plain)
+        with told(self._opened.folder, "written"):
+            self._opened.overwrite(now.generation % 2, sealed)
+        return replace(now, digest=hashlib.sha256(sealed).digest())
+
+    def _commit(self, now: Record, key: bytearray | None) -> None:
+        sector = record.write(now, key)
+        # From here on it is not known which state the disk has, until the call has returned.
+        self._closed = "its last save was interrupted"
+        try:
+            with told(self._opened.slot.path, "written"):
+                self._opened.slot.write(sector)
+        finally:
+            cipher.wipe(sector)
+        self._closed = ""
+        self._now = now
+
+    def _read(self, key: bytearray) -> Sealed:
+        with told(self._opened.folder, "read"):
+            sealed = self._opened.sealed(self._now)
+        plain = None if sealed is None else cipher.unseal(key, sealed, self._now.bound())
+        if plain is None:
+            raise ended(self._opened.folder, "the ciphertext that its key opens was damaged")
+        first, second = _LENGTHS.unpack_from(plain)
+        middle = _LENGTHS.size + first
+        content = memoryview(plain)
+        state, releases = (
+            bytes(content[_LENGTHS.size : middle]),
+            bytes(content[middle : middle + second]),
+        )
+        cipher.wipe(plain)
+        return Sealed(self._now.step, state, releases)
+
+    def _check(self) -> None:
+        if os.getpid() != self._process:
+            raise StoreRefused(
+                f"The vault '{self._opened.folder}' was opened by the process that this one was "
+                "forked from.",
+                why="two writers at once would leave two states that can be read",
+                tip="Vault.open(...) after the fork, in one of them",
+            )
+        if self._closed:
+            raise StoreRefused(
+                f"The vault '{self._opened.folder}' cannot be used: {self._closed}.",
+                tip="Vault.open(...), which finds the state that the disk has",
+            )
+
+
+def _header(identity: UUID, size: int, epoch: int) -> Header:
+    return Header(
+        identity=identity,
+        epoch=whole(epoch, "epoch", low=1, high=_LATEST),
+        size=whole(size, "size", low=1, high=LARGEST),
+    )
+
+
+def _real(folder: Path) -> Path:
+    return Path(os.path.realpath(folder))
+
+
+def _length(size: int) -> int:
+    return _LENGTHS.size + size + cipher.TAG

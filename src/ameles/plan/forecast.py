@@ -1,0 +1,212 @@
+"""What a plan promises and what it will give, before any data is read: its guarantee in words, the
+mechanism of each release, and the half-width of its interval at the first, middle and last step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ameles.core.loss import Loss, Pure, shown
+from ameles.core.recipe import Recipe
+from ameles.measures.alert import Alert
+from ameles.measures.measure import Measure
+from ameles.plan.clock import instant
+from ameles.plan.durations import Duration
+from ameles.plan.plan import Plan
+from ameles.plan.shared_cells import seized_why, shared_cells
+
+# Without a horizon, the forecast looks at these steps.
+LOOKED_AHEAD = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """One release: what it spends and how far from the truth it will be."""
+
+    release: str
+    measure: str
+    over: str
+    keys: int
+    loss: Loss
+    mechanism: str
+    recipe: str
+    steps: tuple[int, int, int]
+    half_widths: tuple[float, float, float]  # 95% of the noise stays within, for one key
+    of: str  # what the half-widths are of
+    why: str  # the reason for this mechanism
+
+
+def forecasts(plan: Plan) -> list[Forecast]:
+    """Every release of the plan; reads no data and spends nothing."""
+    last = plan.stream.horizon or LOOKED_AHEAD
+    steps = (1, max(1, last // 2), last)
+    return [_forecast(plan, release, steps) for release in plan.releases]
+
+
+def _forecast(plan: Plan, release: Measure, steps: tuple[int, int, int]) -> Forecast:
+    recipe: Recipe = plan.recipes[release.name]
+    half = release.half_widths(recipe, plan.terms(release), np.array(steps)).tolist()
+    return Forecast(
+        release=release.name,
+        measure=release.measure,
+        over=release.over,
+        keys=len(release.keys),
+        loss=plan.shares[release.name],
+        mechanism=type(recipe).__name__,
+        recipe=recipe.to_json(),
+        steps=steps,
+        half_widths=(half[0], half[1], half[2]),
+        of=release.forecast_of(plan.terms(release)),
+        why=_why(plan, release),
+    )
+
+
+def _why(plan: Plan, release: Measure) -> str:
+    """Why this mechanism: the choice is by computed error, from public parameters alone."""
+    if isinstance(release, Alert):
+        alarms = _counted(release.times, "alarm")
+        return f"quiet steps then cost nothing: its noise is for {alarms}, however many steps"
+    if plan.privacy.intrusions != "none" and plan.privacy.unit != "event":
+        return seized_why(plan.recipes[release.name])
+    window, horizon = plan.window(release), plan.stream.horizon
+    if window == 1:
+        about = "single steps"
+    elif window is not None:
+        about = f"windows of {window} steps"
+    else:
+        about = "totals without end" if horizon is None else f"totals over {horizon} steps"
+    return f"it has the smallest mean error of all counters for {about}"
+
+
+def in_words(plan: Plan) -> list[str]:
+    """The guarantee of a plan, as sentences that its people can read."""
+    stream, privacy = plan.stream, plan.privacy
+    ends = (
+        "for as long as it runs"
+        if stream.horizon is None
+        else f"for {_counted(stream.horizon, 'step')}, until {_day(plan, stream.horizon)}"
+    )
+    sentences = [
+        f"Stream '{stream.name}' publishes {_numbers(plan)} every {often(stream.every)} from "
+        f"{_day(plan, 0)} on, {ends}.",
+        _protected(plan),
+        f"It spends {plan.loss} of population '{privacy.population}', once, when it is launched; "
+        "steps cost nothing more, and running it again is free.",
+    ]
+    sentences += _learned(plan)
+    if privacy.intrusions != "none":
+        sentences.append(_seized(plan))
+        if privacy.intrusions == "every":
+            sentences.append(_batches())
+        if privacy.unit != "event":
+            sentences += shared_cells(plan)
+        if privacy.restarts:
+            sentences.append(_restarts(plan))
+    late = "counted in the next open step" if stream.late == "next" else "dropped"
+    sentences.append(f"Events that come after their step was released are {late}.")
+    return sentences
+
+
+def _protected(plan: Plan) -> str:
+    privacy = plan.privacy
+    whole = "Everything published, taken together, hardly changes"
+    if privacy.unit == "event":
+        return f"{whole} if one event is added or removed: one event, not one person."
+    if privacy.intrusions != "none":
+        within = "" if privacy.window is None else f" within {privacy.window}"
+        alone = (
+            ""
+            if privacy.window is None
+            else " The loss is per window: over several windows it adds up."
+        )
+        return f"{whole} if one user's events{within} are added or removed, however many.{alone}"
+    kept = (
+        f"of each, at most {_counted(privacy.max_per_step or 1, 'event')} in a step and events in "
+        f"at most {_counted(privacy.max_steps or 1, 'step')} count, and the others are dropped"
+    )
+    if privacy.window is None:
+        return f"{whole} if one user with all events is added or removed; {kept}."
+    return (
+        f"{whole} if one user's events within {privacy.window} are added or removed; within that "
+        f"time {kept}. The loss is per window: over several windows it adds up."
+    )
+
+
+def _seized(plan: Plan) -> str:
+    """What may be taken, how often, and what that then tells."""
+    often = {
+        "one": "once, at any moment, whether anybody notices or not",
+        "announced": "again and again, if each time is announced before the next",
+        "every": "at every step, whether anybody notices or not",
+    }[plan.privacy.intrusions]
+    events = plan.privacy.unit == "event"
+    what = "what an event was" if events else "whether a user came"
+    arrived = "that one arrived" if events else "that events arrived"
+    return (
+        f"What it keeps may be seized {often}: together with everything published it tells no "
+        f"more than this about {what}; {arrived}, and when, it may tell."
+    )
+
+
+def _batches() -> str:
+    """What is known of the noise only when the events have come."""
+    return (
+        "The noise that is forecast is that of one batch of events a step. Events are counted in "
+        "batches, about one in each second in which some arrive, and each further batch adds a "
+        "noise: n batches make the noise about the square root of n times as large. Every number "
+        "is published with the interval for the batches that there were."
+    )
+
+
+def _restarts(plan: Plan) -> str:
+    """How often it may begin anew, and at what price."""
+    privacy = plan.privacy
+    often = "once" if privacy.restarts == 1 else f"{privacy.restarts} times"
+    if privacy.unit == "event":
+        price = (
+            "this costs nothing more, since an event is in one of the parts; totals go on, each "
+        )
+        price += "time with one noise more"
+    else:
+        price = f"epsilon is divided among the {privacy.epochs_paid} parts, since a user may come "
+        price += "in each; users are then counted anew"
+    return f"If its state is lost it can begin anew {often}: {price}."
+
+
+def _learned(plan: Plan) -> list[str]:
+    """What an attacker can learn, from a prior of one half; a warning where that is everything."""
+    epsilon = plan.privacy.epsilon
+    grown = float(np.exp(min(float(epsilon), 700.0)))
+    posterior = grown / (1 + grown)
+    who = {"event": "an event", "user": "a user"}.get(plan.privacy.unit, "a user's window")
+    thinks = f"Somebody who thinks it as likely as not that {who} is in the data can become"
+    sure = f"{posterior:.0%}"
+    if sure == "100%":
+        hidden = f"Warning: at this epsilon the noise hides nobody. {thinks} as good as certain"
+        return [f"{hidden} (epsilon {shown(epsilon)})."]
+    if not isinstance(plan.loss, Pure):
+        return []  # the bound is for pure losses
+    return [f"{thinks} at most {sure} sure (epsilon {shown(epsilon)})."]
+
+
+def _numbers(plan: Plan) -> str:
+    return _counted(sum(len(release.keys) for release in plan.releases), "number")
+
+
+def often(every: Duration) -> str:
+    """A duration after the word "every".
+
+    >>> often(Duration.read("1d")), often(Duration.read("10m"))
+    ('day', '10 minutes')
+    """
+    word = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}[every.unit]
+    return word if every.count == 1 else f"{every.count} {word}s"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"1 {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def _day(plan: Plan, step: int) -> str:
+    return f"{instant(plan.clock.end_of(step) if step else plan.clock.first):%Y-%m-%d %H:%M} UTC"

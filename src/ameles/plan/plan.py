@@ -1,0 +1,177 @@
+"""Plans: what is to be published about a stream, checked whole before anything is read or spent.
+
+>>> plan = read_plan_text('''
+... [stream]
+... name = "flu"
+... source = "events.csv"
+... time = "at"
+... columns = { at = "timestamp", region = "text" }
+... start = "2026-01-01"
+... every = "1d"
+... horizon = 365
+... [privacy]
+... population = "visitors"
+... unit = "event"
+... epsilon = 1.0
+... [[release]]
+... name = "visits"
+... measure = "count"
+... by = { region = ["north", "south"] }
+... [store]
+... url = "flu.db"
+... ''')
+>>> plan.stream.name, plan.releases[0].keys
+('flu', ('north', 'south'))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ameles.connectors.format import Format
+from ameles.connectors.typed import IDS, WEIGHT
+from ameles.core.guarantee import Unit
+from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.recipe import Recipe
+from ameles.core.rules import CURRENT, FIRST
+from ameles.measures.measure import Measure, Terms
+from ameles.measures.shares import default_shares
+from ameles.plan.checking import Checking
+from ameles.plan.clock import Clock
+from ameles.plan.problems import BadPlan
+from ameles.plan.sections import PrivacySection, SinkSection, StoreSection, StreamSection
+from ameles.plan.terms import terms_of, window_of
+from ameles.plan.text import read_text, read_toml
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A checked plan."""
+
+    stream: StreamSection
+    privacy: PrivacySection
+    releases: tuple[Measure, ...]
+    store: StoreSection
+    sinks: tuple[SinkSection, ...]
+    base: Path  # what relative paths are relative to
+    rules: int = CURRENT  # by which its source is read; of a launched stream, its own
+    file: Path | None = None  # where it was read from
+
+    @cached_property
+    def clock(self) -> Clock:
+        """Where the steps begin and end."""
+        return self.stream.clock
+
+    @cached_property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self.privacy.unit_of(self.stream.every, self.stream.zone)
+
+    @property
+    def loss(self) -> Loss:
+        """What the whole plan spends, once."""
+        if self.privacy.delta:
+            return Approx(self.privacy.epsilon, self.privacy.delta)
+        return Pure(self.privacy.epsilon)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The columns as their source is to read them, under the rules of the stream."""
+        kinds: dict[str, str] = dict(self.stream.columns)
+        if self.rules > FIRST:
+            if self.privacy.user is not None:
+                kinds[self.privacy.user] = IDS.get(kinds[self.privacy.user], IDS["text"])
+            if self.stream.weight is not None:
+                kinds[self.stream.weight] = WEIGHT
+        return kinds
+
+    @property
+    def form(self) -> Format:
+        """How the source is written, under the rules of the stream."""
+        return self.stream.form(self.rules)
+
+    def window(self, release: Measure) -> int | None:
+        """The steps that a release is about; None: all so far."""
+        return window_of(release.over, self.stream)
+
+    def terms(self, release: Measure) -> Terms:
+        """What decides the noise of a release."""
+        return terms_of(self.stream, self.privacy, self.unit, release)
+
+    @cached_property
+    def shares(self) -> dict[str, Loss]:
+        """What each release spends in an epoch: its share of the plan's loss."""
+        shares = default_shares(
+            [(release, self.terms(release)) for release in self.releases], self.privacy.delta
+        )
+        epochs = self.privacy.epochs_paid
+        return {
+            release.name: _part(self.loss, share / epochs)
+            for release, share in zip(self.releases, shares, strict=True)
+        }
+
+    @cached_property
+    def recipes(self) -> dict[str, Recipe]:
+        """The mechanism of each release, chosen by computed error."""
+        return {
+            release.name: release.recipe(self.terms(release), self.shares[release.name])
+            for release in self.releases
+        }
+
+    @property
+    def purchases(self) -> dict[str, Recipe]:
+        """All that is bought at launch: the mechanisms, and those of reserved epochs."""
+        reserved = range(1, self.privacy.epochs_paid)
+        return self.recipes | {
+            reserved_name(name, restart): recipe
+            for restart in reserved
+            for name, recipe in self.recipes.items()
+        }
+
+    def to_json(self) -> str:
+        """What cannot change once the stream has been launched, in one order."""
+        document = {
+            "stream": self.stream.model_dump(
+                mode="json", exclude_defaults=True, exclude={"rotated"}
+            ),
+            "privacy": self.privacy.model_dump(mode="json", exclude_defaults=True, exclude={"cap"}),
+            "release": [r.model_dump(mode="json", exclude_defaults=True) for r in self.releases],
+        }
+        return json.dumps(document, separators=(",", ":"), sort_keys=True, default=str)
+
+
+def read_plan(file: Path) -> Plan:
+    """The plan in a file; relative paths in it are relative to its folder."""
+    return replace(read_plan_text(read_text(file), base=file.parent), file=file)
+
+
+def read_plan_text(text: str, base: Path = Path()) -> Plan:
+    """The plan in a TOML text."""
+    return check_plan(read_toml(text), base=base)
+
+
+def check_plan(document: Mapping[str, Any], base: Path = Path()) -> Plan:
+    """A plan from its tables, or all problems that it has."""
+    checking = Checking(document)
+    sections = checking.sections()
+    if sections is None:
+        raise BadPlan(checking.problems)
+    return Plan(*sections, base)
+
+
+def reserved_name(release: str, restart: int) -> str:
+    """What an epoch of a release is called in the ledger that was paid for in advance."""
+    return f"{release} (restart {restart})"
+
+
+def _part(loss: Loss, share: Any) -> Loss:
+    if isinstance(loss, Approx):
+        return Approx(loss.epsilon * share, loss.delta * share)
+    if isinstance(loss, Pure):
+        return Pure(loss.epsilon * share)
+    raise TypeError(loss)

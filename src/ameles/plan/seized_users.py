@@ -1,0 +1,43 @@
+"""What a plan for users must be if its state may be seized: a table of noisy bits, seen once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ameles.mechanisms.continual.limits import SEEN_TWICE
+from ameles.plan.problems import Problem
+from ameles.plan.sections import PrivacySection, StreamSection
+
+
+def seized_users(stream: StreamSection, privacy: PrivacySection) -> Iterator[Problem]:
+    """All problems of a plan for users with intrusions."""
+    if privacy.intrusions != "one":
+        yield Problem(
+            "privacy.intrusions",
+            "The state of users may be seized once.",
+            why=_IMPOSSIBLE[privacy.intrusions],
+            tip='intrusions = "one", or unit = "event"',
+        )
+    for name in ("max_per_step", "max_steps"):
+        if getattr(privacy, name) is not None:
+            yield Problem(
+                f"privacy.{name}",
+                "A state that may be seized does not tell how often a user came.",
+                why="it needs no bound either: a user has one noisy bit, however often it is drawn",
+                tip="leave it out",
+            )
+    if stream.horizon is None and privacy.unit == "user":
+        yield Problem(
+            "stream.horizon",
+            "Users whose state may be seized are counted over a number of steps.",
+            why="a user may come in every step, and what each step publishes has to be paid for",
+            tip='horizon = 30, or unit = "user-window", which begins anew with every window',
+        )
+
+
+# A fixed number of announced ones could be paid for; plans have no key for it.
+_IMPOSSIBLE = {
+    "announced": "a user who comes again is also in the table that follows an intrusion, and each "
+    "look at one costs as much again: a number of looks that nobody knows has no price",
+    "every": SEEN_TWICE,
+}

@@ -1,0 +1,51 @@
+"""The source that a plan names, opened as the plan says and checked by names alone.
+
+What a header or a schema says is public; no event is read.
+"""
+
+from __future__ import annotations
+
+from ameles.connectors.declarations import NOTHING, Declarations
+from ameles.connectors.source import Source, open_source
+from ameles.core.exceptions import PlanError
+from ameles.plan.plan import Plan
+
+
+def plan_source(
+    plan: Plan,
+    *,
+    waiting: bool = False,
+    declarations: Declarations = NOTHING,
+    raw: bool = False,
+) -> Source:
+    """The files of a plan, with its columns in them; ``waiting``: they may be still to come.
+
+    With ``raw`` its relations also have what was given, for the owner of the data.
+    """
+    stream = plan.stream
+    source = open_source(
+        stream.source,
+        plan.kinds,
+        plan.base,
+        waiting=waiting,
+        take_last=stream.last_line == "take",
+        rotated=stream.rotated,
+        declarations=declarations,
+        form=plan.form,
+        raw=raw,
+    )
+    names = source.names() or tuple(stream.columns)  # none: no file is there yet
+    missing = [name for name in stream.columns if name not in names]
+    if missing:
+        raise PlanError(
+            f"The source has no column {', '.join(repr(name[:64]) for name in missing)}.",
+            why="the plan's columns are read by name",
+            tip=f"columns among {', '.join(names[:20])}",
+        )
+    return source
+
+
+def check_source(plan: Plan, *, waiting: bool = False) -> None:
+    """Refuses what a run would refuse at once about the source as it is now."""
+    if plan.stream.source != "-":
+        plan_source(plan, waiting=waiting)
