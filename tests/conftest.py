@@ -10,6 +10,7 @@ SQLite's own files is marked with ``sqlite_only`` and its reason.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,10 @@ from tests.stand_in import PLACE, SERVER, StandIn, disconnect
 # A busy machine makes single examples slow, and drawing them, too: none is judged by the clock.
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("anywhere")
+
+# The same without ./run: what tests start would compile every module that it loads.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 TESTS = Path(__file__).parent
 ASKED = os.environ.get("AMELES_TEST_STORE", "")
