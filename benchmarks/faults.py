@@ -25,11 +25,13 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 
 import ameles
-from ameles.testing import BROKEN, KINDS, Victims, missing_compiler
-from ameles.testing.crashes import Faults
-from ameles.testing.kills import life
-from ameles.testing.rehearsals import Rehearsal
-from ameles.testing.suite import PARTS, Task, lives_to_live, plan
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.faults import BROKEN, KINDS, Victims, missing_compiler
+from tests.faults.crashes import Faults
+from tests.faults.kills import life
+from tests.faults.rehearsals import Rehearsal
+from tests.faults.suite import PARTS, Task, lives_to_live, plan
 
 EVERY = 15.0  # seconds between two lines about progress
 
@@ -76,7 +78,7 @@ def work(task: Task, until: float, args: argparse.Namespace) -> Done:
                 done.whole = False
                 break
             with failing(done, f"{task.part}, {task.kind}, change {at}, {how}") as found:
-                found += faults.put(task.part, place / "again", at, how)
+                found += faults.inject(task.part, place / "again", at, how)
             done.faults += 1
             shutil.rmtree(place / "again", ignore_errors=True)
     done.judged, done.missed = len(faults.judged) - before, faults.missed - missed
@@ -120,7 +122,7 @@ def rehearse(kinds: list[str], base: Path, broken: str) -> None:
         for kind in kinds:
             found = KINDS[kind].rehearse(base / kind, victims, broken=broken)
             print(f"  {kind}: {len(found.changes)} changes of files", flush=True)
-            _ = found.shown
+            _ = found.values_seen
             _REHEARSED[kind] = found
 
 

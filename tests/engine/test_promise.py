@@ -1,7 +1,7 @@
 """What a crash may take of standard input: a second of it, or what had piled up, at most 64 MiB.
 
 Time is a number here, which passes while the engine waits or counts; no machine is too slow for it.
-Kills of a real process are in ``ameles.testing``.
+Kills of a real process are in ``tests/faults``.
 """
 
 from __future__ import annotations

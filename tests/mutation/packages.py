@@ -20,7 +20,14 @@ PACKAGES = {
     "engine": "engine",
 }
 # Faults of real processes, documents and pictures: too slow, or about something else.
-_LEFT_OUT = ("tests/mutation", "tests/testing", "tests/plot", "tests/simulate", "tests/test_")
+_LEFT_OUT = (
+    "tests/mutation",
+    "tests/faults",
+    "tests/testing",
+    "tests/plot",
+    "tests/simulate",
+    "tests/test_",
+)
 
 
 def modules(package: str) -> dict[str, Path]:

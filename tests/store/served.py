@@ -1,7 +1,7 @@
 """Faults under a store in Postgres: the program is killed, its sessions are ended, and the server
 crashes or is restarted, at random instants; then everything must be as if nothing had happened.
 
-The lives are those of ``ameles.testing``, with the store in a server.  Many of them:
+The lives are those of ``tests.faults``, with the store in a server.  Many of them:
 ``python -m tests.store.served --faults 300``.
 """
 
@@ -22,13 +22,13 @@ from typing import Any
 import psycopg
 
 from ameles.store import open_store
-from ameles.testing.choices import Choices
-from ameles.testing.kills import Outcome, fed, followed, replayed
-from ameles.testing.marked import MILLION
-from ameles.testing.shim import Clock
-from ameles.testing.victims import Victim, Victims
-from ameles.testing.witness import Witness
-from ameles.testing.worlds import DAY, REGIONS, START, Cell, Shown, World, event, truth_of
+from tests.faults.choices import Choices
+from tests.faults.kills import Outcome, feed_life, follow_life, replay_life
+from tests.faults.removable_noise import MILLION
+from tests.faults.shim import Clock
+from tests.faults.victims import Victim, Victims
+from tests.faults.witness import Witness
+from tests.faults.worlds import DAY, REGIONS, START, Cell, Values, World, event, truth_of
 from tests.postgres import SIGN_IN, Server, serving
 
 WAYS = ("replay", "follow", "user", "input", "sealed")
@@ -44,7 +44,7 @@ class Served(World):
         self.text = self.text.replace('"s.db"', f'"{self.url}"')
         (self.place / "plan.toml").write_text(self.text, encoding="utf-8")
 
-    def stored(self) -> Shown:
+    def stored(self) -> Values:
         try:
             with psycopg.connect(self.url) as bare:
                 found = bare.execute('SELECT release, "key", step, value FROM releases').fetchall()
@@ -192,12 +192,12 @@ def killed(way: str, folder: Path, victims: Victims, server: Server, kills: int)
     choices, clock = Choices(way, str(folder)), Clock(folder.with_name(folder.name + ".clock"))
     if way in ("replay", "user"):
         kind = "user" if way == "user" else "event"
-        return replayed(Served(folder, victims, server, kind=kind), choices, kills)
+        return replay_life(Served(folder, victims, server, kind=kind), choices, kills)
     if way == "follow":
-        return followed(Served(folder, victims, server), clock, choices, kills)
+        return follow_life(Served(folder, victims, server), clock, choices, kills)
     kind = "sealed" if way == "sealed" else "event"
     world = Served(folder, victims, server, kind=kind, source="-", horizon=40)
-    return fed(world, clock, choices, kills)
+    return feed_life(world, clock, choices, kills)
 
 
 def main() -> int:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ameles.testing.choices import Choices
-from ameles.testing.shim import Clock
-from ameles.testing.victims import Victims
+from tests.faults.choices import Choices
+from tests.faults.shim import Clock
+from tests.faults.victims import Victims
 from tests.postgres import Server
 from tests.store.served import Served, Tally, followed_by_faults, killed, shaken
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ameles.testing import Choices, Fault, Power, Victims, read_changes
-from ameles.testing.crashes import MODES
-from ameles.testing.power import Change, lay_out
-from ameles.testing.suite import KINDS
+from tests.faults import Choices, DiskImages, Fault, Victims, read_changes
+from tests.faults.crashes import MODES
+from tests.faults.disk_images import Change, lay_out
+from tests.faults.suite import KINDS
 
 SYNCED = [
     Change("create", "a", "", 0, b""),
@@ -31,8 +31,8 @@ def left(
     found = set()
     for number in range(count):
         place = folder / str(number)
-        lay_out(Power({}, changes).left(len(changes), Choices(number)), place)
-        found.add(tuple(sorted(Power.files(place).items())))
+        lay_out(DiskImages({}, changes).after_power_cut(len(changes), Choices(number)), place)
+        found.add(tuple(sorted(DiskImages.files(place).items())))
     return found
 
 
@@ -63,11 +63,11 @@ def test_a_write_can_be_torn_at_a_sector(tmp_path: Path) -> None:
 
 
 def test_a_crash_leaves_all_changes_before_it() -> None:
-    power = Power({}, SYNCED + UNSYNCED)
-    assert power.crashed(2, "before") == {"a": b""}
-    assert power.crashed(2, "torn") == {"a": b"o"}
-    assert power.crashed(5, "after") == {"a": b"onetwo"}
-    assert power.crashed(7, "torn") == {"a": b""}  # a name is changed or not
+    images = DiskImages({}, SYNCED + UNSYNCED)
+    assert images.after_crash(2, "before") == {"a": b""}
+    assert images.after_crash(2, "torn") == {"a": b"o"}
+    assert images.after_crash(5, "after") == {"a": b"onetwo"}
+    assert images.after_crash(7, "torn") == {"a": b""}  # a name is changed or not
 
 
 @pytest.mark.parametrize("kind", ["sealed", "parquet", "folder"])
@@ -75,9 +75,9 @@ def test_all_changes_are_written_down(kind: str, tmp_path: Path, victims: Victim
     """Nothing gets to the disk by another way, or in another order: a crash at the last change
     leaves what is there."""
     rehearsal = KINDS[kind].rehearse(tmp_path / "w", victims, horizon=2)
-    power = Power(rehearsal.before, rehearsal.changes)
-    left = power.crashed(len(rehearsal.changes), "after")
-    assert {path: content for path, content in left.items() if path[-1] != "/"} == Power.files(
+    images = DiskImages(rehearsal.before, rehearsal.changes)
+    left = images.after_crash(len(rehearsal.changes), "after")
+    assert {path: content for path, content in left.items() if path[-1] != "/"} == DiskImages.files(
         rehearsal.world.folder
     )
 
@@ -96,8 +96,8 @@ def test_a_process_that_dies_leaves_the_disk_of_that_crash(
         assert len(done) == (at - 1 if mode == "before" else at)
         made = [(change.kind, change.path, change.other) for change in done]
         assert made == [(c.kind, c.path, c.other) for c in rehearsal.changes[: len(done)]]
-        left = Power(rehearsal.before, done).crashed(len(done), "after")
-        found = Power.files(world.folder)
+        left = DiskImages(rehearsal.before, done).after_crash(len(done), "after")
+        found = DiskImages.files(world.folder)
         assert {path: left[path] for path in left if path[-1] != "/"} == {
             path: found[path] for path in found if not path.endswith("-shm")
         }

@@ -1,7 +1,8 @@
-"""Rows of standard input that tell from any sum which of them are in it, and when they are safe.
+"""Rows of standard input that any sum identifies, and how to wait until a row is safe.
 
-A row is safe when the store, or the vault, has kept it, long before its step is released: no kill
-takes it back from then on.  When that is does not depend on how fast the machine is.
+Each row weighs another power of ``BASE``, so a released sum tells which rows it counts.  A row is
+safe once the store or the vault has kept it, which is long before its step is released; no kill may
+lose it from then on.  Nothing here depends on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from contextlib import closing
 from functools import partial
 
 from ameles.engine.gathering.pending import Pending
-from ameles.testing.marked import MILLION
-from ameles.testing.shim import Clock
-from ameles.testing.worlds import DAY, START, World
+from tests.faults.removable_noise import MILLION
+from tests.faults.shim import Clock
+from tests.faults.worlds import DAY, START, World
 
 BASE = 4  # a row weighs a power of it: one that is counted twice is a digit 2
 ROWS = 10

@@ -10,27 +10,18 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ameles.testing import Choices, Clock, Victims, Witness, World, missing_compiler
-from ameles.testing.crashes import ERRORS, MODES, Faults
-from ameles.testing.input_rows import unread
-from ameles.testing.kills import WAYS, life
-from ameles.testing.suite import KINDS
-from ameles.testing.worlds import DAY, START, Shown, event
-
-
-@pytest.fixture(scope="module")
-def victims() -> Iterator[Victims]:
-    if missing_compiler():
-        pytest.skip(missing_compiler())
-    with Victims() as server:
-        yield server
+from tests.faults import Choices, Clock, Victims, Witness, World
+from tests.faults.crashes import ERRORS, MODES, Faults
+from tests.faults.input_rows import unread
+from tests.faults.kills import WAYS, life
+from tests.faults.suite import KINDS
+from tests.faults.worlds import DAY, START, Values, event
 
 
 @pytest.mark.parametrize("number", range(len(WAYS)))
@@ -52,7 +43,7 @@ def test_some_faults_in_every_kind_of_stream(kind: str, tmp_path: Path, victims:
         *(("cuts", choices.below(count + 1), str(number)) for number in range(3)),
     ]
     for number, (part, at, how) in enumerate(some):
-        assert faults.put(part, tmp_path / str(number), at, how) == [], (part, at, how)
+        assert faults.inject(part, tmp_path / str(number), at, how) == [], (part, at, how)
 
 
 def test_a_locked_database(tmp_path: Path, victims: Victims) -> None:
@@ -116,7 +107,7 @@ def stopped(world: World, clock: Clock) -> list[str]:
     world.wait_for(4)  # every step that was missed is walked, with what is its own
     clock.jump(DAY * world.horizon)
     assert first.ended() == 0
-    daily: Shown = {("daily", "", step): int(step in (2, 4)) for step in range(1, 7)}
+    daily: Values = {("daily", "", step): int(step in (2, 4)) for step in range(1, 7)}
     return Witness(world).verdict(daily, {"north": 1, "south": 1})
 
 
@@ -178,13 +169,13 @@ def test_a_clock_that_jumps_a_day_either_way(tmp_path: Path, victims: Victims) -
 def test_forks_of_one_program_draw_their_own_noise(
     broken: str, tmp_path: Path, victims: Victims
 ) -> None:
-    shown = []
+    values = []
     for name in ("a", "b"):
         world = World(tmp_path / name, victims, noise="system", broken=broken)
         assert world.complete().ended() == 0
-        shown.append(world.stored())
+        values.append(world.stored())
     # 18 values of Laplace noise of scale 1.4 and more are all the same with a chance of 1e-9
-    assert (shown[0] == shown[1]) == bool(broken)
+    assert (values[0] == values[1]) == bool(broken)
 
 
 def test_two_that_race_for_the_launch(tmp_path: Path, victims: Victims) -> None:

@@ -42,7 +42,7 @@ def missing_compiler() -> str:
     return "" if shutil.which("cc") else "Faults need a C compiler. Debian: gcc, libc6-dev"
 
 
-def built() -> Path:
+def build_shim() -> Path:
     """The compiled shim; made once for each version of its source, for this user alone."""
     version = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir(), f"ameles-testing-{os.getuid()}")

@@ -1,7 +1,7 @@
-"""Rehearsals: a run to its end from a fresh world, and all changes of files that it made.
+"""Rehearsals: one run of a fresh world to its end, and all changes of files that it made.
 
-Who follows a stream is given its events day by day, some of them late, and lines in two pieces;
-these changes of the source are written down among those of the program.
+A run that follows its stream gets its events day by day, some late, some lines in two pieces.
+These changes of the source are recorded among those of the program.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from ameles.testing.input_rows import BASE
-from ameles.testing.kills import Outcome, must_end
-from ameles.testing.power import Change, Disk, Power, add_changes, read_changes
-from ameles.testing.shim import Clock, Fault
-from ameles.testing.shown import Shown, shown_by
-from ameles.testing.victims import Job, Victim
-from ameles.testing.worlds import DAY, FOLDER, HEADER, REGIONS, START, World, event
+from tests.faults.disk_images import Change, Disk, DiskImages, add_changes, read_changes
+from tests.faults.input_rows import BASE
+from tests.faults.kills import Outcome, must_end
+from tests.faults.shim import Clock, Fault
+from tests.faults.sink_values import Values, values_in
+from tests.faults.victims import Job, Victim
+from tests.faults.worlds import DAY, FOLDER, HEADER, REGIONS, START, World, event
 
 ROWS = 6  # of standard input
 PATIENCE = 600.0  # seconds for a step
@@ -27,7 +27,7 @@ PATIENCE = 600.0  # seconds for a step
 
 @dataclass
 class Rehearsal:
-    """What a run did; the faults of ``ameles.testing.crashes`` are put into it."""
+    """What a run did; the faults of ``tests.faults.crashes`` are put into it."""
 
     world: World
     follow: bool
@@ -46,7 +46,7 @@ class Rehearsal:
             _grow(world, 1)
         elif world.source != "-":
             world.append(_lines(24, range(1, world.horizon + 1)))
-        rehearsal = cls(world, follow, Power.files(world.folder), world.events)
+        rehearsal = cls(world, follow, DiskImages.files(world.folder), world.events)
         must_end(rehearsal.live(world, Fault(log=str(log))), done := Outcome())
         if done.wrong:
             raise RuntimeError(done.wrong[0])
@@ -88,11 +88,11 @@ class Rehearsal:
         return sum(change.path not in others for change in self.changes)
 
     @cached_property
-    def shown(self) -> list[Shown]:
+    def values_seen(self) -> list[Values]:
         """What anybody has seen in the sinks by each change, in its order; first before all."""
-        power = Power(self.before, self.changes)
+        images = DiskImages(self.before, self.changes)
         sinks = {f"store/{sink}": sink for sink in self.world.sinks}
-        seen: list[Shown] = [{}]
+        seen: list[Values] = [{}]
         for at, change in enumerate(self.changes, 1):
             touched = {
                 path
@@ -104,7 +104,7 @@ class Rehearsal:
                 seen.append(seen[-1])
                 continue
             path = touched.pop()
-            found = shown_by(sinks[path], power.seen(at, path))
+            found = values_in(sinks[path], images.seen(at, path))
             new = {cell: value for cell, value in found.items() if seen[-1].get(cell) != value}
             # a cell that had another value keeps both, which no store has
             seen.append(

@@ -1,4 +1,4 @@
-"""Choices that can be made again: which instant, which event, which write is lost."""
+"""Seeded choices: the same seed chooses the same instant, event and lost write again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Choices:
-    """A sequence of choices that its seed decides; for faults alone, never for noise.
+    """A sequence of choices that the seed determines; for faults only, never for noise.
 
     >>> Choices("a").below(1000) == Choices("a").below(1000)
     True
@@ -27,7 +27,7 @@ class Choices:
         return int.from_bytes(drawn[:16], "little") % n
 
     def chance(self, percent: int) -> bool:
-        """True so often."""
+        """True in ``percent`` of 100 cases."""
         return self.below(100) < percent
 
     def upto(self, most: float) -> float:
@@ -35,11 +35,11 @@ class Choices:
         return most * self.below(1 << 30) / (1 << 30)
 
     def shuffle(self, things: list[T]) -> None:
-        """Puts things into some order."""
+        """Shuffle a list in place."""
         for last in range(len(things) - 1, 0, -1):
             other = self.below(last + 1)
             things[last], things[other] = things[other], things[last]
 
     def one_of(self, things: Sequence[T]) -> T:
-        """One of some things."""
+        """One of ``things``."""
         return things[self.below(len(things))]

@@ -7,21 +7,23 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ameles.testing import KINDS, Choices, Faults, Power, Victims
-from ameles.testing.shown import Unreadable, shown_by
+from tests.faults import KINDS, Choices, DiskImages, Faults, Victims
+from tests.faults.sink_values import Unreadable, values_in
 
 HEAD = b"release,key,step,value\n"
 LINE = b'{"release": "visits", "key": "north", "step": 1, "value": 3}\n'
 
 
 def test_whole_lines_count() -> None:
-    assert shown_by("out.csv", HEAD + b"visits,north,1,3\nvisits,no") == {("visits", "north", 1): 3}
-    assert shown_by("out.jsonl", LINE + LINE[:20]) == {("visits", "north", 1): 3}
+    assert values_in("out.csv", HEAD + b"visits,north,1,3\nvisits,no") == {
+        ("visits", "north", 1): 3
+    }
+    assert values_in("out.jsonl", LINE + LINE[:20]) == {("visits", "north", 1): 3}
 
 
 def test_a_cell_with_two_values_has_both() -> None:
     two = HEAD + b"visits,north,1,3\nvisits,north,1,4\n"
-    assert shown_by("out.csv", two) == {("visits", "north", 1): (3, 4)}
+    assert values_in("out.csv", two) == {("visits", "north", 1): (3, 4)}
 
 
 def test_a_row_in_two_files_is_found(tmp_path: Path) -> None:
@@ -29,23 +31,23 @@ def test_a_row_in_two_files_is_found(tmp_path: Path) -> None:
         row = "SELECT 'visits' AS release, '' AS key, 1 AS step, 3 AS value"
         duck.execute(f"COPY ({row}) TO '{tmp_path / 'one.parquet'}'")
     content = (tmp_path / "one.parquet").read_bytes()
-    assert shown_by("out.parquet", {"1": content}) == {("visits", "", 1): 3}
+    assert values_in("out.parquet", {"1": content}) == {("visits", "", 1): 3}
     with pytest.raises(Unreadable, match="twice"):
-        shown_by("out.parquet", {"1": content, "2": content})
+        values_in("out.parquet", {"1": content, "2": content})
     with pytest.raises(Unreadable, match="no whole"):
-        shown_by("out.parquet", {"1": content[:-4]})
+        values_in("out.parquet", {"1": content[:-4]})
 
 
 @pytest.mark.parametrize("sink", ["out.csv", "out.jsonl"])
 def test_what_is_no_record_is_found(sink: str) -> None:
     with pytest.raises(Unreadable):
-        shown_by(sink, HEAD + b"\0\0\0\n")
+        values_in(sink, HEAD + b"\0\0\0\n")
     with pytest.raises(Unreadable):
-        shown_by(sink, HEAD + b"visits\n")
+        values_in(sink, HEAD + b"visits\n")
 
 
 def test_a_lost_sector_shows_nothing() -> None:
-    assert shown_by("out.jsonl", LINE + bytes(9) + LINE, torn=True) == {("visits", "north", 1): 3}
+    assert values_in("out.jsonl", LINE + bytes(9) + LINE, torn=True) == {("visits", "north", 1): 3}
 
 
 def test_a_sink_that_lost_a_sector_is_written_again(tmp_path: Path, victims: Victims) -> None:
@@ -53,8 +55,8 @@ def test_a_sink_that_lost_a_sector_is_written_again(tmp_path: Path, victims: Vic
     rehearsal = KINDS["folder"].rehearse(tmp_path / "w", victims, horizon=2)
     written = [(change.kind, change.path) for change in rehearsal.changes]
     at = len(written) - written[::-1].index(("write", "store/out.jsonl"))
-    power = Power(rehearsal.before, rehearsal.changes)
-    disks = (power.left(at, Choices("image", number)) for number in range(1000))
+    images = DiskImages(rehearsal.before, rehearsal.changes)
+    disks = (images.after_power_cut(at, Choices("image", number)) for number in range(1000))
     torn = (b"\0" in disk.get("store/out.jsonl", b"") for disk in disks)
     number = next(number for number, lost in enumerate(torn) if lost)
-    assert Faults(rehearsal).cut(tmp_path / "cut", at, number) == []
+    assert Faults(rehearsal).power_cut(tmp_path / "cut", at, number) == []

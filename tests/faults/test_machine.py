@@ -27,10 +27,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ameles.testing import Clock, Fault, Job, Victim, Victims, Witness, World
-from ameles.testing.crashes import MODES
-from ameles.testing.marked import MILLION
-from ameles.testing.worlds import DAY, REGIONS, START, Cell, event
+from tests.faults import Clock, Fault, Job, Victim, Victims, Witness, World
+from tests.faults.crashes import MODES
+from tests.faults.removable_noise import MILLION
+from tests.faults.worlds import DAY, REGIONS, START, Cell, event
 
 HORIZON = 5
 # A run of a few steps makes some hundred changes, and one of none a dozen.

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ameles.testing import BROKEN, Choices, Clock, Fault, Victims, Witness, World, read_changes
-from ameles.testing.crashes import Faults
-from ameles.testing.input_rows import LIMIT
-from ameles.testing.kills import fed
-from ameles.testing.power import Change
-from ameles.testing.rehearsals import Rehearsal
-from ameles.testing.suite import KINDS
+from tests.faults import BROKEN, Choices, Clock, Fault, Victims, Witness, World, read_changes
+from tests.faults.crashes import Faults
+from tests.faults.disk_images import Change
+from tests.faults.input_rows import LIMIT
+from tests.faults.kills import feed_life
+from tests.faults.rehearsals import Rehearsal
+from tests.faults.suite import KINDS
 
 CRASH = {
     *("publish before commit", "two transactions", "noise at publish"),
@@ -53,7 +53,7 @@ def test_a_crash_between_two_commits_shows_it(name: str, tmp_path: Path, victims
         places = sinks[-1:] + places
     faults, wrong = Faults(rehearsal), Witness(rehearsal.world).verdict()
     for at in places:
-        wrong = wrong or faults.crashed(tmp_path / str(at), at, "before")
+        wrong = wrong or faults.crash(tmp_path / str(at), at, "before")
     assert wrong
     assert any(
         invariant in " ".join(wrong) for invariant in [*BROKEN[name].violates.split(), "I13"]
@@ -66,7 +66,7 @@ def test_a_power_cut_shows_it(name: str, tmp_path: Path, victims: Victims) -> No
     choices, count = Choices(name), len(faults.rehearsal.changes)
     for number in range(40):
         place = tmp_path / str(number)
-        if faults.cut(place, count - choices.below(count // 2), number):
+        if faults.power_cut(place, count - choices.below(count // 2), number):
             return
     pytest.fail("No power cut showed it.")
 
@@ -75,7 +75,7 @@ def test_a_power_cut_shows_it(name: str, tmp_path: Path, victims: Victims) -> No
 def test_a_run_without_a_fault_shows_it(name: str, tmp_path: Path, victims: Victims) -> None:
     """Of a source that grows, with late events and lines in two pieces."""
     faults = Faults(KINDS[RUN[name]].rehearse(tmp_path / "w", victims, horizon=2, broken=name))
-    wrong = faults.crashed(tmp_path / "again", len(faults.rehearsal.changes), "after")
+    wrong = faults.crash(tmp_path / "again", len(faults.rehearsal.changes), "after")
     assert any(one.startswith("I3") for one in wrong), wrong
 
 
@@ -89,7 +89,7 @@ def test_kills_of_a_program_that_reads_standard_input_show_it(
         world = World(folder, victims, kind=KILL[name], source="-", horizon=40, broken=name)
         clock, limit = Clock(tmp_path / f"{number}.clock"), 3.0 if never else LIMIT
         try:
-            wrong = fed(world, clock, Choices("input", number), 6, limit=limit).wrong
+            wrong = feed_life(world, clock, Choices("input", number), 6, limit=limit).wrong
         except TimeoutError:
             assert never
             return
@@ -104,7 +104,7 @@ def test_a_commit_that_is_not_heard_of_is_found(tmp_path: Path, victims: Victims
     world = World(tmp_path / "w", victims, horizon=2, sinks=(), broken="deaf commit")
     faults = Faults(Rehearsal.of(world))
     for at in commits(faults.rehearsal.changes):
-        if faults.refused(tmp_path / str(at), at, errno.EIO):
+        if faults.refusal(tmp_path / str(at), at, errno.EIO):
             return
     pytest.fail("No refused sync showed it.")
 
@@ -119,7 +119,7 @@ def test_what_a_disk_refuses_to_a_launch_is_expected(
     vault = named.index(("mkdir", "store/s.vault")) + 1
     wrong = []
     for at in (lock, lock + 1, vault, vault + 1):  # made, written, synced
-        wrong += faults.refused(tmp_path / str(at), at, errno.EIO)
+        wrong += faults.refusal(tmp_path / str(at), at, errno.EIO)
     assert bool(wrong) == bool(broken), wrong
 
 

@@ -1,5 +1,4 @@
-"""Victims: runs of the real program, each in a process of its own, that are killed and started
-again."""
+"""Victims: runs of the real program, each in its own process, which tests kill and start again."""
 
 from __future__ import annotations
 
@@ -14,8 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ameles.testing.shim import Fault, built
+from tests.faults.shim import Fault, build_shim
 
+TREE = Path(__file__).parents[2]
 LIMIT = 600.0  # seconds after which a victim hangs, on any machine
 
 
@@ -23,7 +23,7 @@ LIMIT = 600.0  # seconds after which a victim hangs, on any machine
 class Job:
     """What a victim does: arguments of ``ameles``, where, and under which circumstances.
 
-    ``noise`` is "system", "marked" or "zero"; ``broken`` the name of a mistake that the engine
+    ``noise`` is "system", "removable" or "zero"; ``broken`` the name of a mistake that the engine
     has; ``root`` the folder whose changes count, by default that in which it runs.
     """
 
@@ -87,13 +87,16 @@ class Victims:
     """A server of victims; closed, all of them end."""
 
     def __init__(self) -> None:
+        # The server is a module of this tree, from wherever it is started.
+        path = [str(TREE), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = os.environ | {
-            "LD_PRELOAD": str(built()),
+            "PYTHONPATH": os.pathsep.join(path),
+            "LD_PRELOAD": str(build_shim()),
             "OPENBLAS_NUM_THREADS": "1",
             "COLUMNS": "200",
         }
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "ameles.testing.server"],
+            [sys.executable, "-m", "tests.faults.victim_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

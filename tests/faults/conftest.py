@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ameles.testing import Victims, missing_compiler
+from tests.faults import Victims, missing_compiler
 
 
 @pytest.fixture(scope="session")

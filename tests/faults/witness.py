@@ -1,4 +1,4 @@
-"""A witness: notes what anybody could see, over all restarts, and says what is wrong at the end."""
+"""A witness notes what anybody could see, over all restarts, and says at the end what is wrong."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ameles.core.exceptions import AmelesError
-from ameles.testing.marked import MILLION
-from ameles.testing.shown import Cell, Shown, Unreadable
-from ameles.testing.worlds import World
+from tests.faults.removable_noise import MILLION
+from tests.faults.sink_values import Cell, Unreadable, Values
+from tests.faults.worlds import World
 
 
 class Witness:
@@ -16,7 +16,7 @@ class Witness:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.seen: Shown = {}
+        self.seen: Values = {}
         self.wrong: list[str] = []
 
     def look(self, *, torn: bool = False) -> Witness:
@@ -26,16 +26,16 @@ class Witness:
             self.note(sink, self._sent(sink, torn=torn))
         return self
 
-    def _sent(self, sink: str, *, torn: bool = False) -> Shown:
+    def _sent(self, sink: str, *, torn: bool = False) -> Values:
         try:
-            return self.world.sent(sink, torn=torn)
+            return self.world.sink_values(sink, torn=torn)
         except Unreadable:
             self._say(f"I1: {sink} cannot be read")
             return {}
 
-    def note(self, where: str, shown: Mapping[Cell, Any]) -> None:
-        """What somebody saw somewhere."""
-        for cell, value in shown.items():
+    def note(self, where: str, values: Mapping[Cell, Any]) -> None:
+        """Note what somebody saw in one place."""
+        for cell, value in values.items():
             if self.seen.setdefault(cell, value) != value:
                 self._say(f"I1: {where} shows two values for {cell}")
 

@@ -1,4 +1,4 @@
-"""A world for faults: a folder with a plan, its events and everything that the program writes."""
+"""A world: a folder with a plan, its events and everything that the program writes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import open_store
-from ameles.testing.shim import Clock
-from ameles.testing.shown import Cell as Cell
-from ameles.testing.shown import Shown as Shown
-from ameles.testing.shown import shown_by
-from ameles.testing.victims import Job, Victim, Victims
+from tests.faults.shim import Clock
+from tests.faults.sink_values import Cell as Cell
+from tests.faults.sink_values import Values as Values
+from tests.faults.sink_values import values_in
+from tests.faults.victims import Job, Victim, Victims
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 DAY = 86400
@@ -85,7 +85,7 @@ class World:
         kind: str = "event",
         source: str = "events.csv",
         horizon: int = 6,
-        noise: str = "marked",
+        noise: str = "removable",
         sinks: tuple[str, ...] = SINKS,
         broken: str = "",
         batch: int = 6,
@@ -135,8 +135,8 @@ class World:
         other.job = replace(self.job, folder=other.place, root=str(other.folder))
         return other
 
-    def copied(self) -> World:
-        """A world whose files are copies: its owner says that they are the same."""
+    def with_copied_files(self) -> World:
+        """Declare with ``--same-file`` that the copied files of this world are the same files."""
         if self.source != "-":
             self.job = replace(self.job, argv=[*self.job.argv, "--same-file", "*"])
         return self
@@ -196,14 +196,14 @@ class World:
 
     def shows(self, step: int) -> bool:
         """Whether all sinks show a step, or the store where there are none."""
-        shown = (self.sent(sink) for sink in self.sinks) if self.sinks else [self.stored()]
-        return all(max((cell[2] for cell in each), default=0) >= step for each in shown)
+        places = (self.sink_values(sink) for sink in self.sinks) if self.sinks else [self.stored()]
+        return all(max((cell[2] for cell in each), default=0) >= step for each in places)
 
     def complete(self) -> Victim:
         """Runs to the end, undisturbed."""
         return self.victims.run(self.replay())
 
-    def stored(self) -> Shown:
+    def stored(self) -> Values:
         """What the store shows; it is not changed by that."""
         if not (self.place / "s.db").exists():
             return {}
@@ -215,9 +215,9 @@ class World:
         except sqlite3.DatabaseError:
             return {}  # its tables are still to be made, or are damaged
 
-    def sent(self, sink: str, *, torn: bool = False) -> Shown:
+    def sink_values(self, sink: str, *, torn: bool = False) -> Values:
         """What a sink shows: its whole records; ``torn`` by a power cut."""
-        return shown_by(sink, self._content(sink), torn=torn)
+        return values_in(sink, self._content(sink), torn=torn)
 
     def _content(self, sink: str) -> bytes | dict[str, bytes]:
         place = self.place / sink

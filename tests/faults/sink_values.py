@@ -1,4 +1,4 @@
-"""What a sink shows to whoever looks into it: the values in its whole records."""
+"""The values that a reader finds in a sink: those of its complete records."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from typing import Any, TypeAlias
 import duckdb
 
 Cell: TypeAlias = tuple[str, str, int]  # release, key, step
-Shown: TypeAlias = dict[Cell, Any]
+Values: TypeAlias = dict[Cell, Any]
 
 
 class Unreadable(Exception):
     """A file with something in it that is no record."""
 
 
-def shown_by(sink: str, content: bytes | Mapping[str, bytes], *, torn: bool = False) -> Shown:
-    """The cells in the whole records of a sink; a cell with two values has both of them.
+def values_in(sink: str, content: bytes | Mapping[str, bytes], *, torn: bool = False) -> Values:
+    """The cells in the complete records of a sink; a cell with two values has a pair of them.
 
-    Of a folder of Parquet files the content is that of all files that a reader would list.
+    The content of a folder of Parquet files is that of all files that a reader would list.
 
-    ``torn``: the power has failed, and of what was not synced sectors may be missing, which then
-    are zeros.  Nobody can read a value from such a line, and the next run is to replace it.
+    ``torn``: the power has failed.  Sectors that were not synced may be missing, and are then
+    zeros.  Nobody can read a value from such a line, and the next run must replace it.
     """
     if not isinstance(content, bytes):
         rows_of = [_parquet(part) for _, part in sorted(content.items())]
@@ -50,10 +50,10 @@ def shown_by(sink: str, content: bytes | Mapping[str, bytes], *, torn: bool = Fa
         raise Unreadable("A line is no record.") from None
 
 
-def _collected(rows: Iterable[tuple[Any, Any, Any, Any]]) -> Shown:
-    found: Shown = {}
-    for release, key, step, shown in rows:
-        cell, value = (release, key, int(step)), float(shown)
+def _collected(rows: Iterable[tuple[Any, Any, Any, Any]]) -> Values:
+    found: Values = {}
+    for release, key, step, written in rows:
+        cell, value = (release, key, int(step)), float(written)
         found[cell] = value if found.get(cell, value) == value else (found[cell], value)
     return found
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ameles.testing import KINDS, Victims
-from ameles.testing.crashes import ERRORS, MODES, Faults
-from ameles.testing.rehearsals import Rehearsal
-from ameles.testing.suite import plan
+from tests.faults import KINDS, Victims
+from tests.faults.crashes import ERRORS, MODES, Faults
+from tests.faults.rehearsals import Rehearsal
+from tests.faults.suite import plan
 
 
 @pytest.fixture(scope="module")
@@ -48,5 +48,5 @@ def test_a_disk_is_judged_once(tmp_path: Path, rehearsal: Rehearsal) -> None:
     faults = Faults(rehearsal)
     at = next(at for at, change in enumerate(rehearsal.changes, 1) if change.kind == "sync")
     for mode in MODES:  # a sync changes nothing that a crash of the program leaves
-        assert faults.crashed(tmp_path / mode, at, mode) == []
+        assert faults.crash(tmp_path / mode, at, mode) == []
     assert len(faults.judged) == 1

@@ -1,6 +1,6 @@
-"""Engines with one known mistake each: a suite of faults is worth something if it catches them.
+"""Engines with one known mistake each, which the suite of faults must catch.
 
-Each says which invariants of the docs it violates; it is broken in a victim's process alone.
+Each names the invariants of the docs that it violates.  It is broken in the victim's process only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ameles.noise import entropy
 from ameles.store import StreamRecord, Transaction
 from ameles.store import sqlite as settings
 from ameles.store.sqlite_session import SqliteSession
-from ameles.testing.marked import Marked
+from tests.faults.removable_noise import RemovableNoise
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +112,21 @@ def _noise_at_publish() -> None:
     def change(method: Any) -> Any:
         def drawn(self: Transaction, *given: Any, **named: Any) -> Iterator[Row]:
             for row in method(self, *given, **named):
-                yield (*row[:6], row[6] + int(Marked().laplace(Fraction(1), 1)[0]), *row[7:])
+                yield (
+                    *row[:6],
+                    row[6] + int(RemovableNoise().laplace(Fraction(1), 1)[0]),
+                    *row[7:],
+                )
 
         return drawn
 
     _patch(Transaction, "release_rows", change)
 
 
-def _synchronous(how: str, shown: int) -> Callable[[], None]:
+def _synchronous(how: str, reported: int) -> Callable[[], None]:
     def change() -> None:
         changed = tuple(
-            ("synchronous", how, shown) if each[0] == "synchronous" else each
+            ("synchronous", how, reported) if each[0] == "synchronous" else each
             for each in settings.SETTINGS
         )
         mock.patch.object(settings, "SETTINGS", changed).start()

@@ -1,8 +1,8 @@
-"""Disks that may be left of a run whose changes were written down.
+"""Disk images: the disks that a crash or a power cut may leave, computed from recorded changes.
 
-After a crash of the program there is all that it did up to then.  After a power cut a file keeps
-everything up to its last sync; of each later write the disk has all, some sectors or nothing, in
-any order; a folder's names since its last sync are there up to some moment.
+A crash of the program leaves everything that it did up to then.  A power cut leaves each file as it
+was at its last sync; of every later write the disk has all, some sectors or nothing, in any order.
+Changes of names since a folder's last sync are kept up to some moment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from ameles.testing.choices import Choices
+from tests.faults.choices import Choices
 
 KINDS = ("", "create", "write", "truncate", "sync", "rename", "unlink", "mkdir")
 SECTOR = 512
@@ -111,7 +111,7 @@ class _File:
             _apply(content, change.offset, change.data, change.kind)
         return bytes(content)
 
-    def left(self, choices: Choices) -> bytes:
+    def after_power_cut(self, choices: Choices) -> bytes:
         """What a power cut may leave."""
         content = bytearray(self.safe)
         how = choices.one_of(("all", "none", "some", "torn"))
@@ -167,7 +167,7 @@ class _Folder:
             if isinstance(found, _File) and name.endswith(ending)
         }
 
-    def left(self, choices: Choices) -> dict[str, object]:
+    def after_power_cut(self, choices: Choices) -> dict[str, object]:
         names = dict(self.safe)
         kept = choices.below(len(self.since) + 1)
         for change in self.since[: len(self.since) if choices.chance(40) else kept]:
@@ -185,7 +185,7 @@ def _rename(names: dict[str, object], change: tuple[str, object | None, str]) ->
         names[name] = what
 
 
-class Power:
+class DiskImages:
     """A folder before a run and what the run changed in it."""
 
     def __init__(self, before: dict[str, bytes], changes: list[Change]) -> None:
@@ -207,13 +207,13 @@ class Power:
             return found.files(".parquet") if isinstance(found, _Folder) else {}
         return found.now() if isinstance(found, _File) else b""
 
-    def left(self, cut: int, choices: Choices) -> Disk:
+    def after_power_cut(self, cut: int, choices: Choices) -> Disk:
         """A disk that a power cut after so many changes may leave."""
         disk: Disk = {}
         _put(disk, "", self._run(cut)[""], choices)
         return disk
 
-    def crashed(self, at: int, mode: str) -> Disk:
+    def after_crash(self, at: int, mode: str) -> Disk:
         """The disk after a crash before, amid or after a change, counted from 1."""
         folders = self._run(at if mode == "after" else at - 1)
         change = self.changes[at - 1]
@@ -240,13 +240,13 @@ class Power:
 
 def _put(disk: Disk, path: str, held: _Folder, choices: Choices | None) -> None:
     """Adds a folder; with choices, what a power cut leaves of it."""
-    names = held.now if choices is None else held.left(choices)
+    names = held.now if choices is None else held.after_power_cut(choices)
     for name, found in sorted(names.items()):
         if isinstance(found, _Folder):
             disk[f"{path}{name}/"] = b""
             _put(disk, f"{path}{name}/", found, choices)
         elif isinstance(found, _File):
-            disk[path + name] = found.now() if choices is None else found.left(choices)
+            disk[path + name] = found.now() if choices is None else found.after_power_cut(choices)
 
 
 def _make(folders: dict[str, _Folder], path: str) -> _Folder:

@@ -1,5 +1,4 @@
-"""Lives of kill -9: a program that is killed at random instants, started again, and lets go of
-nothing."""
+"""Lives: a program is killed (kill -9) at random instants and started again; nothing is lost."""
 
 from __future__ import annotations
 
@@ -8,12 +7,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ameles.testing.choices import Choices
-from ameles.testing.input_rows import LIMIT, ROWS, InputRows
-from ameles.testing.shim import Clock
-from ameles.testing.victims import Victim, Victims
-from ameles.testing.witness import Witness
-from ameles.testing.worlds import DAY, FOLDER, REGIONS, SINKS, START, World, event, truth_of
+from tests.faults.choices import Choices
+from tests.faults.input_rows import LIMIT, ROWS, InputRows
+from tests.faults.shim import Clock
+from tests.faults.victims import Victim, Victims
+from tests.faults.witness import Witness
+from tests.faults.worlds import DAY, FOLDER, REGIONS, SINKS, START, World, event, truth_of
 
 SPAN = 0.1  # seconds in which a run is mostly done; each life finds its own
 BUSY = 0.15  # seconds after which one that follows mostly waits
@@ -21,7 +20,7 @@ BUSY = 0.15  # seconds after which one that follows mostly waits
 
 @dataclass
 class Outcome:
-    """What was done, and what was violated."""
+    """How many kills were made, and which invariants were violated."""
 
     kills: int = 0
     lives: int = 0
@@ -57,20 +56,22 @@ def life(number: int, folder: Path, victims: Victims, kills: int, *, broken: str
     way = WAYS[number % len(WAYS)]
     clock = Clock(folder.with_name(folder.name + ".clock"))
     if way in REPLAYED:
-        noise = "system" if way == "system" else "marked"
+        noise = "system" if way == "system" else "removable"
         kind = "user" if way == "user" else "event"
         sinks = ("out.parquet",) if way == "parquet" else SINKS
         world = World(folder, victims, kind=kind, noise=noise, sinks=sinks, broken=broken)
-        return replayed(world, choices, kills, growing=way == "growing")
+        return replay_life(world, choices, kills, growing=way == "growing")
     if way in FOLLOWED:
         source = FOLDER if way == "folder" else "events.csv"
-        return followed(World(folder, victims, source=source, broken=broken), clock, choices, kills)
+        return follow_life(
+            World(folder, victims, source=source, broken=broken), clock, choices, kills
+        )
     kind = "sealed" if way == "sealed" else "event"
     world = World(folder, victims, kind=kind, source="-", horizon=40, broken=broken)
-    return fed(world, clock, choices, kills)
+    return feed_life(world, clock, choices, kills)
 
 
-def replayed(world: World, choices: Choices, kills: int, *, growing: bool = False) -> Outcome:
+def replay_life(world: World, choices: Choices, kills: int, *, growing: bool = False) -> Outcome:
     """Runs over a file, with later and later cut-offs; ``growing``: it gets lines in between."""
     witness, done = Witness(world), Outcome(lives=1)
     lines = _lines(choices, 40, range(1, world.horizon + 1))
@@ -85,7 +86,7 @@ def replayed(world: World, choices: Choices, kills: int, *, growing: bool = Fals
         witness.look()
     must_end(world.complete(), done)
     truth = None
-    if world.kind == "event" and world.job.noise == "marked" and not growing:
+    if world.kind == "event" and world.job.noise == "removable" and not growing:
         truth = truth_of(lines, world.horizon)
     totals = None
     if growing:
@@ -94,7 +95,7 @@ def replayed(world: World, choices: Choices, kills: int, *, growing: bool = Fals
     return done
 
 
-def followed(world: World, clock: Clock, choices: Choices, kills: int) -> Outcome:
+def follow_life(world: World, clock: Clock, choices: Choices, kills: int) -> Outcome:
     """A program that follows a growing file, or new ones in a folder: lines come in pieces, the
     clock jumps both ways, the process is stopped and goes on, and is killed."""
     witness, done = Witness(world), Outcome(lives=1, most=BUSY)
@@ -129,7 +130,7 @@ def followed(world: World, clock: Clock, choices: Choices, kills: int) -> Outcom
     return done
 
 
-def fed(
+def feed_life(
     world: World, clock: Clock, choices: Choices, kills: int, *, limit: float = LIMIT
 ) -> Outcome:
     """A program that follows standard input: rows are counted once or, if it was killed before

@@ -1,8 +1,9 @@
-"""Crashes at every change of a file, power cuts, and disks that refuse: what is left goes on.
+"""Crashes at every change of a file, power cuts and refusing disks: the next run must go on.
 
-A run is rehearsed once.  A crash leaves what its changes made by then, so the disk is laid out from
-them; a disk that was judged is not judged again.  A program that dies by itself at a change, or is
-refused one, is run up to there.
+A run is rehearsed once, and its changes of files are recorded.  For a crash or a power cut, the
+disk is computed from the recorded changes, so the program need not run again; equal disks are
+judged once.  For a process that dies at a change, or whose change the disk refuses, the program
+runs up to there.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ import errno
 from collections import Counter
 from pathlib import Path
 
-from ameles.testing.choices import Choices
-from ameles.testing.input_rows import BASE
-from ameles.testing.kills import Outcome, must_end
-from ameles.testing.marked import MILLION
-from ameles.testing.power import Disk, Power, digest, lay_out
-from ameles.testing.rehearsals import ROWS, Rehearsal
-from ameles.testing.shim import Fault
-from ameles.testing.shown import Shown
-from ameles.testing.witness import Witness
-from ameles.testing.worlds import REGIONS, World, truth_of
+from tests.faults.choices import Choices
+from tests.faults.disk_images import Disk, DiskImages, digest, lay_out
+from tests.faults.input_rows import BASE
+from tests.faults.kills import Outcome, must_end
+from tests.faults.rehearsals import ROWS, Rehearsal
+from tests.faults.removable_noise import MILLION
+from tests.faults.shim import Fault
+from tests.faults.sink_values import Values
+from tests.faults.witness import Witness
+from tests.faults.worlds import REGIONS, World, truth_of
 
 MODES = ("before", "torn", "after")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
@@ -36,42 +37,42 @@ class Faults:
         self.epochs = 0  # of vaults, that were ended
         self.missed = 0  # changes at which the program should have died, and did not come to
         self.judged: dict[tuple[str, int], list[str]] = {}
-        self._power = Power(rehearsal.before, rehearsal.changes)
+        self._images = DiskImages(rehearsal.before, rehearsal.changes)
         self._kept = rehearsal.world.stored()
 
-    def put(self, part: str, folder: Path, at: int, how: str) -> list[str]:
-        """One of the faults below, by the name of its part in ``./run bench faults``."""
+    def inject(self, part: str, folder: Path, at: int, how: str) -> list[str]:
+        """Inject one of the faults below, by the name of its part in ``./run bench faults``."""
         match part:
             case "crashes":
-                return self.crashed(folder, at, how)
+                return self.crash(folder, at, how)
             case "deaths":
-                return self.died(folder, at, how)
+                return self.death(folder, at, how)
             case "cuts":
-                return self.cut(folder, at, int(how))
+                return self.power_cut(folder, at, int(how))
             case "refusals":
-                return self.refused(folder, at, getattr(errno, how))
+                return self.refusal(folder, at, getattr(errno, how))
         raise ValueError(part)
 
-    def crashed(self, folder: Path, at: int, mode: str) -> list[str]:
-        """The disk after a crash at a change: the next run loses and doubles nothing."""
+    def crash(self, folder: Path, at: int, mode: str) -> list[str]:
+        """Judge the disk after a crash at a change: the next run must lose and double nothing."""
         seen = at if mode == "after" else at - 1
-        return self._judged(folder, self._power.crashed(at, mode), seen, torn=False)
+        return self._judge(folder, self._images.after_crash(at, mode), seen, torn=False)
 
-    def cut(self, folder: Path, at: int, number: int) -> list[str]:
-        """A disk that a power cut after so many changes may leave: the same."""
-        disk = self._power.left(at, Choices("image", number))
-        return self._judged(folder, disk, at, torn=True)
+    def power_cut(self, folder: Path, at: int, number: int) -> list[str]:
+        """Judge a disk that a power cut after ``at`` changes may leave."""
+        disk = self._images.after_power_cut(at, Choices("image", number))
+        return self._judge(folder, disk, at, torn=True)
 
-    def died(self, folder: Path, at: int, mode: str) -> list[str]:
-        """The program itself dies at one of its own changes: the same."""
+    def death(self, folder: Path, at: int, mode: str) -> list[str]:
+        """Let the program itself die at one of its own changes, and judge what it leaves."""
         world = self.rehearsal.again(folder)
         victim = self.rehearsal.live(world, Fault(at=at, mode=mode))
         wrong = [] if victim.ended() in (-9, 0) else [f"it did not die: {victim.ended()}"]
         self.missed += victim.ended() == 0  # followed, it may do in one step what it did in two
         return wrong + self._verdict(world, Witness(world).look())
 
-    def refused(self, folder: Path, at: int, error: int) -> list[str]:
-        """The disk refuses from a change on; it says so, keeps the data, and goes on later."""
+    def refusal(self, folder: Path, at: int, error: int) -> list[str]:
+        """Refuse all changes from one on: the program says so, keeps its data and goes on later."""
         world = self.rehearsal.again(folder)
         victim = self.rehearsal.live(world, Fault(at=at, mode="fail", error=error))
         wrong = []
@@ -87,15 +88,15 @@ class Faults:
             wrong.append("I13: it says that all is well, and nothing is kept")
         return wrong + self._verdict(world, Witness(world).look())
 
-    def _judged(self, folder: Path, disk: Disk, at: int, *, torn: bool) -> list[str]:
-        """What is wrong with a disk, of which the sinks had been seen up to a change."""
-        shown = self.rehearsal.shown
-        key = digest(disk), _earliest(shown, at)
+    def _judge(self, folder: Path, disk: Disk, at: int, *, torn: bool) -> list[str]:
+        """What is wrong with a disk, if anybody has seen the sinks up to a change."""
+        seen = self.rehearsal.values_seen
+        key = digest(disk), _earliest(seen, at)
         if key not in self.judged:
             lay_out(disk, folder)
-            world = self.rehearsal.world.at(folder).copied()
+            world = self.rehearsal.world.at(folder).with_copied_files()
             witness = Witness(world)
-            witness.note("a sink", shown[at])
+            witness.note("a sink", seen[at])
             self.judged[key] = self._verdict(world, witness.look(torn=torn))
         return self.judged[key]
 
@@ -111,9 +112,9 @@ class Faults:
         truth, totals = self._truth(world)
         return done.wrong + witness.verdict(truth, totals) + _doubled(world)
 
-    def _truth(self, world: World) -> tuple[Shown | None, dict[str, int] | None]:
+    def _truth(self, world: World) -> tuple[Values | None, dict[str, int] | None]:
         lines = self.rehearsal.lines
-        if world.source == "-" or world.job.noise != "marked":
+        if world.source == "-" or world.job.noise != "removable":
             return None, None
         if world.kind == "user":
             # which events of a user are kept is up to a salt, and how many is not
@@ -125,16 +126,16 @@ class Faults:
         return dict(truth_of(lines, world.horizon)), None
 
 
-def _earliest(shown: list[Shown], at: int) -> int:
-    """From when on the sinks had shown as much."""
-    while at and shown[at] is shown[at - 1]:
+def _earliest(seen: list[Values], at: int) -> int:
+    """The first change after which the sinks had shown as much."""
+    while at and seen[at] is seen[at - 1]:
         at -= 1
     return at
 
 
 def _doubled(world: World) -> list[str]:
     """Rows of standard input may be lost by a crash, and never count twice."""
-    if world.source != "-" or world.job.noise != "marked":
+    if world.source != "-" or world.job.noise != "removable":
         return []
     daily = [value % MILLION for cell, value in world.stored().items() if cell[0] == "daily"]
     twice = any(int(sum(daily)) // BASE**row % BASE > 1 for row in range(ROWS))
@@ -143,7 +144,7 @@ def _doubled(world: World) -> list[str]:
 
 def _ended(world: World, witness: Witness) -> list[str]:
     """What was published stays, also where nothing can follow."""
-    stored: Shown = world.stored()
+    stored: Values = world.stored()
     lost = [cell for cell, value in witness.look().seen.items() if stored.get(cell) != value]
     return witness.wrong + (
         [f"I4: {lost[0]} was published and is not in the store"] if lost else []

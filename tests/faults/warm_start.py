@@ -1,8 +1,8 @@
-"""What a server of victims does once, so that a victim is cheap: nothing that a run may keep.
+"""Warm start: what the server of victims does once, so that each victim starts quickly.
 
-The program has run once before the first fork, in a folder that is gone, so that what it computes
-when it is first used is there; and databases of DuckDB that nobody has used yet are in memory.  A
-victim makes a connection of its own to one of these, and sets and checks its limits itself.
+The server runs the program once before the first fork, in a folder that it removes, to fill the
+program's caches.  It also keeps unused DuckDB databases in memory.  A victim opens its own
+connection to one of these, and sets and checks its limits itself.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ SPARE = 4  # databases: one for the source, and one or two for each Parquet file
 FIRST = "SELECT epoch_us(CAST('2020-01-01' AS TIMESTAMPTZ)), count(*), sum(1) FROM range(2)"
 
 
-class Warm:
-    """What is kept for the victims of one server."""
+class WarmStart:
+    """Caches and databases for the victims of one server."""
 
     def __init__(self, program: Callable[[], None]) -> None:
         self._program = program
         self._known: set[str] = set()
         self._spare: list[duckdb.DuckDBPyConnection] = []
 
-    def up(self, job: dict[str, Any]) -> None:
-        """Which mechanisms a plan takes is found out before its first victim, and remembered."""
+    def prepare(self, job: dict[str, Any]) -> None:
+        """Choose the mechanisms of a plan before its first victim starts; this is cached."""
         file = Path(job["folder"], job["argv"][1])
         text = file.read_text(encoding="utf-8")
         if text in self._known:
@@ -52,8 +52,8 @@ class Warm:
         gc.collect()
         gc.freeze()
 
-    def take(self) -> None:
-        """In a victim: DuckDB gives the databases that are there."""
+    def give_databases(self) -> None:
+        """In a victim: let DuckDB hand out the databases that are already open."""
         real, spare = duckdb.connect, iter(self._spare)  # which are kept: closed, one would crash
 
         def connect(place: str, **options: Any) -> duckdb.DuckDBPyConnection:

@@ -1,7 +1,7 @@
-"""Noise that can be taken off again: what is left modulo a million is the truth.
+"""Removable noise: a released value modulo a million is the true value.
 
-It passes for the operating system's, so that sinks take it, and no two draws are likely the same:
-one value that was drawn twice is seen with probability 511/512, each of them.
+It passes for the operating system's noise, so sinks accept it.  Two draws for one value differ with
+probability 511/512, so a value whose noise is drawn twice is noticed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ WHOLE = 720_720 * MILLION  # also its parts up to the sixteenth are millions
 SPREAD = 1 << 8  # sums of 48 stay exact as floats
 
 
-class Marked(Zero):
-    """Multiples of ``WHOLE``."""
+class RemovableNoise(Zero):
+    """Noise that consists of multiples of ``WHOLE``."""
 
     genuine: ClassVar[bool] = True
 

@@ -20,10 +20,10 @@ from ameles.engine.engine import Engine
 from ameles.engine.following import arrivals
 from ameles.noise import Zero
 from ameles.store import open_store
-from ameles.testing.broken import BROKEN
-from ameles.testing.marked import Marked
-from ameles.testing.shim import Fault, arm
-from ameles.testing.warm import Warm, program
+from tests.faults.broken_engines import BROKEN
+from tests.faults.removable_noise import RemovableNoise
+from tests.faults.shim import Fault, arm
+from tests.faults.warm_start import WarmStart, program
 
 # By name: the program is above this package, which starts it and does not build on it.
 PROGRAM = "ameles.cli"
@@ -36,7 +36,7 @@ LOADED = (
     *("typer.main", "typer.rich_utils", "rich.progress", "rich.live", "rich.console"),
     *("cryptography.hazmat.primitives.ciphers.aead", "zoneinfo", "_strptime", "duckdb"),
 )
-NOISE = {"marked": Marked, "zero": Zero}
+NOISE = {"removable": RemovableNoise, "zero": Zero}
 
 
 def serve() -> None:
@@ -44,11 +44,11 @@ def serve() -> None:
     for name in LOADED:
         importlib.import_module(name)
     _build_commands()
-    warm = Warm(program(PROGRAM))
+    warm = WarmStart(program(PROGRAM))
     for line in sys.stdin:
         request = json.loads(line)
         if "argv" in request:
-            warm.up(request)
+            warm.prepare(request)
             answer = _start(request, warm)
         else:
             answer = _wait(request)
@@ -63,13 +63,13 @@ def _build_commands() -> None:
     vars(commands)["app"] = build(vars(commands)["app"])
 
 
-def _start(job: dict[str, Any], warm: Warm) -> dict[str, Any]:
+def _start(job: dict[str, Any], warm: WarmStart) -> dict[str, Any]:
     process = os.fork()
     if process:
         return {"process": process}
     code = 70
     try:
-        warm.take()
+        warm.give_databases()
         code = _live(job)
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0

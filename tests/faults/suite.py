@@ -10,12 +10,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TypeAlias
 
-from ameles.testing.choices import Choices
-from ameles.testing.crashes import ERRORS, MODES
-from ameles.testing.kills import WAYS
-from ameles.testing.rehearsals import Rehearsal
-from ameles.testing.victims import Victims
-from ameles.testing.worlds import FOLDER, SINKS, World
+from tests.faults.choices import Choices
+from tests.faults.crashes import ERRORS, MODES
+from tests.faults.kills import WAYS
+from tests.faults.rehearsals import Rehearsal
+from tests.faults.victims import Victims
+from tests.faults.worlds import FOLDER, SINKS, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ PARTS = {
     "kills": "kill -9 at a random instant",
 }
 CHUNK = 24
-Item: TypeAlias = tuple[int, str]  # a change and how it fails, as ``Faults.put`` takes them
+Item: TypeAlias = tuple[int, str]  # a change and how it fails, as ``Faults.inject`` takes them
 
 
 @dataclass(frozen=True, slots=True)
