@@ -21,7 +21,7 @@ import numpy as np
 import psycopg
 
 from ameles.store import Store, StreamRecord, open_store
-from ameles.store.postgres_binary import copied
+from ameles.store.postgres.binary_columns import copied
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.postgres import Server, serving

@@ -23,9 +23,9 @@ from urllib.parse import quote
 import psycopg
 
 from ameles.store import migration, opening
-from ameles.store.place import OWNER_ONLY, prepare
-from ameles.store.postgres import PostgresStore
-from ameles.store.sqlite import SqliteStore
+from ameles.store.postgres.store import PostgresStore
+from ameles.store.sqlite.database_file import OWNER_ONLY, prepare
+from ameles.store.sqlite.store import SqliteStore
 from ameles.store.transaction import Transaction
 
 SERVER = "AMELES_TEST_SERVER"  # in the environment: the address of the server, for processes too

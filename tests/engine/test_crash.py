@@ -25,8 +25,8 @@ from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 from ameles.store import StreamRecord, Transaction, open_store
 from ameles.store.budgets import StoredLedger
-from ameles.store.postgres_session import PostgresSession
-from ameles.store.sqlite_session import SqliteSession
+from ameles.store.postgres.session import PostgresSession
+from ameles.store.sqlite.session import SqliteSession
 from tests.engine.worlds import COUNT, USER, World, row
 
 MILLION = 1_000_000

@@ -15,7 +15,7 @@ from ameles.engine.gathering.gather import Gathering
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.running.session import Session
 from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.store.sqlite import SqliteStore
+from ameles.store.sqlite.store import SqliteStore
 from tests.engine.worlds import COUNT, World, row
 
 SINK = '[[sink]]\ncsv = "out.csv"\n'

@@ -28,8 +28,8 @@ from ameles.engine.running.outlets import Outlets
 from ameles.engine.sealed import session as sealed
 from ameles.noise import entropy
 from ameles.store import StreamRecord, Transaction
-from ameles.store import sqlite as settings
-from ameles.store.sqlite_session import SqliteSession
+from ameles.store.sqlite import store as settings
+from ameles.store.sqlite.session import SqliteSession
 from tests.faults.removable_noise import RemovableNoise
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import Store
-from ameles.store.hold import held
+from ameles.store.sqlite.lock_files import held
 from tests.store.places import Place
 from tests.store.stores import launch, new_store
 
@@ -96,8 +96,8 @@ def test_asking_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_system_without_locks_that_can_be_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ameles.store.hold._ASK", None)
-    monkeypatch.setattr("ameles.store.hold._SET", None)
+    monkeypatch.setattr("ameles.store.sqlite.lock_files._ASK", None)
+    monkeypatch.setattr("ameles.store.sqlite.lock_files._SET", None)
     with new_store(tmp_path) as store:
         with store.holding("flu"):
             assert store.held("flu")

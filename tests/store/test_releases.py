@@ -12,7 +12,7 @@ from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.loss import Pure
 from ameles.core.release import COLUMNS, Release
 from ameles.store import Store, StreamRecord
-from ameles.store.sqlite_session import PUBLISHED
+from ameles.store.sqlite.session import PUBLISHED
 from tests.store.places import Place, SqlitePlace
 from tests.store.stores import launch, minutes, new_store, visitors
 

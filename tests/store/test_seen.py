@@ -13,7 +13,7 @@ from ameles.core.exceptions import BadInput
 from ameles.store import Seen, Transaction
 from ameles.store.columns import Columns
 from ameles.store.seen import Users, sorted_hashes
-from ameles.store.sqlite_session import found
+from ameles.store.sqlite.session import found
 from tests.store.places import Place
 from tests.store.stores import launch, new_store
 

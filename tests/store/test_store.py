@@ -16,8 +16,9 @@ import pytest
 
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.core.loss import Pure
-from ameles.store import Store, StreamRecord, open_store, sqlite_session
+from ameles.store import Store, StreamRecord, open_store
 from ameles.store import columns as columns_module
+from ameles.store.sqlite import session as sqlite_session
 from tests.store.places import Place
 from tests.store.stores import launch, minutes, new_store, open_visitors
 

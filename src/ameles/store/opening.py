@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 from ameles.core.exceptions import AmelesError, BadInput
-from ameles.store.postgres import PostgresStore
-from ameles.store.postgres_address import address_of
-from ameles.store.sqlite import SqliteStore
+from ameles.store.postgres.address import address_of
+from ameles.store.postgres.store import PostgresStore
+from ameles.store.sqlite.store import SqliteStore
 from ameles.store.store import Store
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)

@@ -19,10 +19,10 @@ from typing import Any
 from uuid import uuid4
 
 from ameles.core.exceptions import StoreRefused
-from ameles.store.postgres_address import Address
-from ameles.store.postgres_binary import BigInts, Blobs
-from ameles.store.postgres_driver import driver
-from ameles.store.postgres_problems import (
+from ameles.store.postgres.address import Address
+from ameles.store.postgres.binary_columns import BigInts, Blobs
+from ameles.store.postgres.driver import driver
+from ameles.store.postgres.problems import (
     READ_ONLY,
     connection_refusal,
     passing,

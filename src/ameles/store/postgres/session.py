@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Any
 
 from ameles.core.exceptions import StoreRefused
-from ameles.store import migration, postgres_migration
+from ameles.store import migration
 from ameles.store.columns import Columns, block, height, is_real
-from ameles.store.postgres_binary import array, copied
-from ameles.store.postgres_driver import driver
-from ameles.store.postgres_problems import READ_ONLY, is_double, refusal, sentence
-from ameles.store.postgres_wire import DEMANDS, MARK, Wire, unsafe
+from ameles.store.postgres import migration as postgres_migration
+from ameles.store.postgres.binary_columns import array, copied
+from ameles.store.postgres.connection import DEMANDS, MARK, Wire, unsafe
+from ameles.store.postgres.driver import driver
+from ameles.store.postgres.problems import READ_ONLY, is_double, refusal, sentence
 from ameles.store.session import Connected, Row
 
 _CHUNK = 4096

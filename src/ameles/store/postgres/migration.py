@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
-from ameles.store.postgres_driver import driver
-from ameles.store.postgres_hold import key
-from ameles.store.postgres_problems import refusal
-from ameles.store.postgres_wire import Wire
+from ameles.store.postgres.advisory_locks import key
+from ameles.store.postgres.connection import Wire
+from ameles.store.postgres.driver import driver
+from ameles.store.postgres.problems import refusal
 
 SECRET = ("stream", "position", "pending", "state", "seen")
 

@@ -10,11 +10,11 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import Store
-from ameles.store.postgres_hold import key
+from ameles.store.postgres.advisory_locks import key
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
+from tests.store.postgres.test_session import end_all
 from tests.store.stores import launch, new_store
-from tests.store.test_postgres_session import end_all
 
 
 def test_who_lost_the_lock_cannot_write_any_more(postgres: Server, schema: PostgresPlace) -> None:
@@ -43,7 +43,9 @@ def test_a_lock_that_writes_go_past_would_let_both_write(
     postgres: Server, schema: PostgresPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the broken version: writers take any connection, and do not know that the lock is lost
-    monkeypatch.setattr("ameles.store.postgres_hold.Holds.writer", lambda self: nullcontext())
+    monkeypatch.setattr(
+        "ameles.store.postgres.advisory_locks.Holds.writer", lambda self: nullcontext()
+    )
     with new_store(schema) as store, new_store(schema) as other:
         with store.writing() as transaction:
             stream = launch(transaction)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store.columns import Columns, height, rows
-from ameles.store.problems import is_double, refusal
 from ameles.store.session import Connected, Row
+from ameles.store.sqlite.problems import is_double, refusal
 
 _CHUNK = 4096
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.store.place import prepare
+from ameles.store.sqlite.database_file import prepare
 
 
 def test_the_mode_is_part_of_the_creation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from ameles.core.exceptions import StoreRefused
-from ameles.store import postgres_migration
 from ameles.store.pool import Pool
-from ameles.store.postgres_address import address_of
-from ameles.store.postgres_driver import driver
-from ameles.store.postgres_hold import HELD, Holds
-from ameles.store.postgres_problems import refusal
-from ameles.store.postgres_session import PostgresSession
-from ameles.store.postgres_wire import Wire, connect
+from ameles.store.postgres import migration
+from ameles.store.postgres.address import address_of
+from ameles.store.postgres.advisory_locks import HELD, Holds
+from ameles.store.postgres.connection import Wire, connect
+from ameles.store.postgres.driver import driver
+from ameles.store.postgres.problems import refusal
+from ameles.store.postgres.session import PostgresSession
 from ameles.store.store import Store
 from ameles.store.transaction import Transaction
 
@@ -44,8 +44,8 @@ class PostgresStore(Store):
         self._holds = Holds(address.schema, self._where, self._pool, patience)
         wire, _ = self._pool.take()
         try:
-            postgres_migration.migrate(wire, address.schema, self._where, create=create)
-            postgres_migration.check_private(wire, address.schema, self._where)
+            migration.migrate(wire, address.schema, self._where, create=create)
+            migration.check_private(wire, address.schema, self._where)
         except driver().Error as problem:
             wire.close()
             raise refusal(problem, self._where) from None
@@ -60,7 +60,7 @@ class PostgresStore(Store):
         address = address_of(url)
         wire = connect(address, patience)
         try:
-            return postgres_migration.version_of(wire, address.schema) != 0
+            return migration.version_of(wire, address.schema) != 0
         except driver().Error as problem:
             raise refusal(problem, address.where) from None
         finally:

@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ameles.core.exceptions import StoreRefused
-from ameles.store.place import OWNER_ONLY
+from ameles.store.sqlite.database_file import OWNER_ONLY
 
 # What kind of lock, from where, the first byte, how many, and whose.
 _RECORD = struct.Struct("@hhqqi0q")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ameles.core.exceptions import BadInput, MissingExtra
-from ameles.store.postgres_address import address_of
+from ameles.store.postgres.address import address_of
 
 
 @pytest.mark.parametrize(

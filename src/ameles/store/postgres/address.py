@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass, field
 
 from ameles.core.exceptions import BadInput
-from ameles.store.postgres_driver import driver
+from ameles.store.postgres.driver import driver
 
 SCHEMA = "ameles"
 EXAMPLE = 'url = "postgresql://me@localhost/flu"'

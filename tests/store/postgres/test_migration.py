@@ -10,16 +10,16 @@ import pytest
 from ameles.core.exceptions import StoreRefused
 from ameles.store import open_store
 from ameles.store.migration import scripts as sqlite_scripts
-from ameles.store.postgres_address import address_of
-from ameles.store.postgres_migration import SECRET, migrate, scripts, version_of
-from ameles.store.postgres_wire import connect
+from ameles.store.postgres.address import address_of
+from ameles.store.postgres.connection import connect
+from ameles.store.postgres.migration import SECRET, migrate, scripts, version_of
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import launch, new_store
 from tests.store.test_migration import FIXTURES, holds_what_was_written
 
 NEWER = "ALTER TABLE stream ADD COLUMN note TEXT NOT NULL DEFAULT 'none'; CREATE TABLE more (x INT)"
-PATCHED = "ameles.store.postgres_migration.scripts"
+PATCHED = "ameles.store.postgres.migration.scripts"
 
 
 def test_both_databases_have_the_same_versions_and_tables() -> None:
@@ -99,7 +99,7 @@ def test_a_crash_inside_the_first_migration_leaves_nothing(schema: PostgresPlace
     program = (
         "import os, sys\n"
         "from ameles.store import open_store\n"
-        "from ameles.store.postgres_wire import Wire\n"
+        "from ameles.store.postgres.connection import Wire\n"
         "real = Wire.execute\n"
         "def dying(self, sql, values=None):\n"
         "    if sql.startswith('INSERT INTO meta'):\n"

@@ -10,9 +10,9 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import open_store
-from ameles.store.postgres import PostgresStore
-from ameles.store.postgres_address import address_of
-from ameles.store.postgres_wire import MARK, SETTINGS, Wire, connect
+from ameles.store.postgres.address import address_of
+from ameles.store.postgres.connection import MARK, SETTINGS, Wire, connect
+from ameles.store.postgres.store import PostgresStore
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import new_store
@@ -91,7 +91,7 @@ def test_other_encodings_and_old_servers_are_refused(
         connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 OWNER owner")
     with pytest.raises(StoreRefused, match="server_encoding is not UTF8"):
         open_store(postgres.url("latin"))
-    monkeypatch.setattr("ameles.store.postgres_wire.OLDEST", 990000)
+    monkeypatch.setattr("ameles.store.postgres.connection.OLDEST", 990000)
     with pytest.raises(StoreRefused, match="older than Postgres 99"):
         new_store(schema)
 

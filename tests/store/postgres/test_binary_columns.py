@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.store.columns import Columns, rows
-from ameles.store.postgres_binary import array, copied
+from ameles.store.postgres.binary_columns import array, copied
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import new_store

@@ -11,7 +11,7 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import Store, StreamRecord, open_store
-from ameles.store.sqlite import SETTINGS, SqliteStore
+from ameles.store.sqlite.store import SETTINGS, SqliteStore
 from tests.store.stores import launch, minutes, new_store
 
 
@@ -33,7 +33,7 @@ def test_a_setting_that_does_not_take_is_refused(
 ) -> None:
     # as on a network file system, where there is no write-ahead log
     monkeypatch.setattr(
-        "ameles.store.sqlite.SETTINGS", (("journal_mode", "MEMORY", "wal"), *SETTINGS[1:])
+        "ameles.store.sqlite.store.SETTINGS", (("journal_mode", "MEMORY", "wal"), *SETTINGS[1:])
     )
     with pytest.raises(StoreRefused, match="cannot be used safely: journal_mode"):
         new_store(tmp_path)

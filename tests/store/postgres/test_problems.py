@@ -7,7 +7,7 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import Store, StreamRecord, open_store
-from ameles.store.postgres_problems import connection_refusal, is_double, refusal
+from ameles.store.postgres.problems import connection_refusal, is_double, refusal
 from tests.postgres import ADMIN, Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import launch, new_store

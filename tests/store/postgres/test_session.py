@@ -15,9 +15,9 @@ from ameles.core.exceptions import StoreRefused
 from ameles.core.loss import Pure
 from ameles.store import Store, StreamRecord, Transaction
 from ameles.store.columns import Columns
-from ameles.store.postgres import PostgresStore
-from ameles.store.postgres_binary import array
-from ameles.store.postgres_session import PUBLISHED, READ, WRITE, found
+from ameles.store.postgres.binary_columns import array
+from ameles.store.postgres.session import PUBLISHED, READ, WRITE, found
+from ameles.store.postgres.store import PostgresStore
 from tests.ledger.populations import costing
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
@@ -63,7 +63,7 @@ def test_looking_before_the_lock_would_refuse_one_of_them(
     # A moment that is older than the lock, or no lock: the second is refused after it has drawn
     # its noise.  Not even then is more spent than there is: the entries' numbers are unique.
     new_store(schema).close()
-    monkeypatch.setattr("ameles.store.postgres_session.WRITE", broken)
+    monkeypatch.setattr("ameles.store.postgres.session.WRITE", broken)
     assert len(race(schema)) == 1
 
 
@@ -235,7 +235,7 @@ def test_a_text_with_a_zero_byte_is_refused_as_a_sentence(schema: PostgresPlace)
 
 
 def test_more_rows_than_one_block(schema: PostgresPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ameles.store.postgres_session._BLOCK", 7)
+    monkeypatch.setattr("ameles.store.postgres.session._BLOCK", 7)
     with new_store(schema) as store, store.writing() as transaction:
         stream = fill(transaction, 30)
         asked = np.arange(60, dtype=">u8").view("V16")[::-1]

@@ -22,7 +22,7 @@ from ameles.store import Store, open_store
 from tests.engine.worlds import COUNT, EVENT, USER, WINDOW, World, day, row
 from tests.postgres import Server
 from tests.store.places import Place, PostgresPlace, SqlitePlace
-from tests.store.test_postgres_session import end_all
+from tests.store.postgres.test_session import end_all
 
 MEASURES = """
 [[release]]

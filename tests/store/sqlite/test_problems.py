@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.store.problems import is_double, refusal
+from ameles.store.sqlite.problems import is_double, refusal
 from tests.store.places import Place
 from tests.store.stores import launch, new_store
 

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store.pool import Pool
-from ameles.store.postgres_driver import driver
-from ameles.store.postgres_problems import LOCKED, refusal, sentence
-from ameles.store.postgres_wire import NAME, Wire
+from ameles.store.postgres.connection import NAME, Wire
+from ameles.store.postgres.driver import driver
+from ameles.store.postgres.problems import LOCKED, refusal, sentence
 
 _LOCK = (
     "locktype = 'advisory' AND granted AND objsubid = 1 "

@@ -13,7 +13,7 @@ from tests.store.test_kill import ROOT, WRITE
 
 # The broken version: commits as the careless server has them by default, and nobody asks.
 CARELESS = """
-from ameles.store import postgres_wire
+from ameles.store.postgres import connection as postgres_wire
 postgres_wire.SETTINGS["synchronous_commit"] = "off"
 postgres_wire.DEMANDS["synchronous_commit"] = ("off", "")
 """

@@ -21,11 +21,11 @@ from typing import TypeVar
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
-from ameles.store.hold import held, is_held
-from ameles.store.place import prepare
 from ameles.store.pool import Pool
-from ameles.store.problems import refusal
-from ameles.store.sqlite_session import SqliteSession
+from ameles.store.sqlite.database_file import prepare
+from ameles.store.sqlite.lock_files import held, is_held
+from ameles.store.sqlite.problems import refusal
+from ameles.store.sqlite.session import SqliteSession
 from ameles.store.store import Store
 from ameles.store.transaction import Transaction
 

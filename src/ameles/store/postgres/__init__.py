@@ -1,0 +1,1 @@
+"""A store in a Postgres database."""

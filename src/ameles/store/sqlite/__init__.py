@@ -1,0 +1,1 @@
+"""A store in an SQLite file."""
