@@ -1,10 +1,23 @@
-"""Settings of the docs: plain Markdown, one theme, nothing from the network."""
+"""Settings of the docs: plain Markdown, one theme, nothing from the network.
+
+Formulas are MathML, which browsers show by themselves: the usual scripts would be loaded from
+somebody's server, and drawing pictures of formulas would need LaTeX.
+"""
+
+from __future__ import annotations
+
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 project = "Ameles"
 author = "the Ameles authors"
 project_copyright = "2026, the Ameles authors"
 
 extensions = ["myst_parser"]
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_double_inline = True
 exclude_patterns = ["_build"]
 nitpicky = True
 
@@ -13,3 +26,18 @@ html_title = "Ameles"
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
+html_math_renderer = "mathml"
+
+
+def inline_formula(page: HTML5Translator, node: nodes.math) -> None:
+    page.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed_formula(page: HTML5Translator, node: nodes.math_block) -> None:
+    page.body.append(convert(node.astext(), display="block"))
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))

@@ -129,6 +129,20 @@ def test_every_page_is_built(built: Path) -> None:
         assert (built / page).with_suffix(".html").exists()
 
 
+def test_pages_are_in_four_groups() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    captions = re.findall(r"^:caption: (.+)$", index, re.MULTILINE)
+    assert captions == ["Tutorial", "How to", "Reference", "Explanation"]
+    table = re.findall(r"\]\(([\w/]+)\.md\)", index)
+    assert re.findall(r"^\S.* <([\w/]+)>$", index, re.MULTILINE) == table
+
+
+def test_formulas_are_set(built: Path) -> None:
+    page = (built / "counters.html").read_text(encoding="utf-8")
+    assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in page
+    assert "\\varepsilon" not in page
+
+
 def test_reading_needs_no_network(built: Path) -> None:
     for page in built.rglob("*.html"):
         loads = Loads()

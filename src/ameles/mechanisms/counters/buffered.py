@@ -1,8 +1,8 @@
 """Buffered counter: nearly the least error of any factorisation, from a few buffers.
 
-Theorem      McMahan-Pillutla-Steinke-Thakurta-Xu 2024: a Toeplitz encoder that is a sum of a few
-             decaying powers comes close to the square root of the prefix sums; ``encoded`` and
-             ``cascade`` make it exact, with binary fractions that the code certifies
+Theorem      Dvijotham-McMahan-Pillutla-Steinke-Thakurta 2024: a Toeplitz encoder that is a sum
+             of a few decaying powers comes close to the square root of the prefix sums; ``encoded``
+             and ``cascade`` make it exact, with binary fractions that the code certifies
 Neighbours   streams that differ in up to ``contributions`` steps, by at most ``bound`` each
 Noise        discrete Gaussian on a grid of 2^-s counts; its variance is the squared norm of the
              encoder's first columns, with what roundings can add, over 2 rho
