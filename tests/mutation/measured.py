@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
@@ -16,10 +17,11 @@ import pytest
 
 from tests.mutation.children import Task, in_parallel, tested
 from tests.mutation.hook import REACHED, first
-from tests.mutation.packages import TREE, mirrors
+from tests.mutation.packages import TREE, imports, mirrors
 
 LIMIT = 1200.0  # seconds for one file
 UNKNOWN = 5.0  # seconds that a file may take that was not measured
+_CASE = re.compile(r'<testcase classname="([^"]*)" name="([^"]*)" time="([^"]*)"')
 _OTHER_STORE = "postgres"  # tests of the engine and the commands are run with files alone
 
 
@@ -105,13 +107,30 @@ def reach(kept: Path, files: list[str], count: int, say: Callable[[str], None]) 
     return whole
 
 
-def by_name(files: list[str], modules: set[str], others: list[str]) -> Reach:
-    """Whole files in the place of tests: those with the name of the module, and others."""
+def by_name(
+    files: list[str], modules: set[str], others: list[str], known: dict[str, float]
+) -> Reach:
+    """Whole files in the place of tests: those with the name of the module or with an import of it,
+    and others; the seconds of some of them may be known."""
     found = Reach()
     for module in modules:
-        named = {file for file in files if mirrors(file, module)}
+        named = {file for file in files if mirrors(file, module) or imports(file, module)}
         found.by_module[module] = named | set(others)
-        found.seconds |= dict.fromkeys(named, UNKNOWN) | dict.fromkeys(others, 2 * UNKNOWN)
+        for file in found.by_module[module]:
+            found.seconds[file] = known.get(file, UNKNOWN)
+    return found
+
+
+def seconds_of(report: Path) -> dict[str, float]:
+    """How long each file of tests took, as ``./run test --junitxml report`` has noted it."""
+    found: dict[str, float] = {}
+    for place, name, seconds in _CASE.findall(report.read_text(encoding="utf-8")):
+        parts = place.split(".")
+        while parts and not (TREE / "/".join(parts)).with_suffix(".py").is_file():
+            parts.pop()  # classes of tests
+        file = "/".join(parts) + ".py"
+        if parts and not on_other_store(file + name):
+            found[file] = found.get(file, 0.0) + float(seconds)
     return found
 
 

@@ -17,12 +17,12 @@ import pytest
 from tests.mutation.changes import Change
 from tests.mutation.children import HUNG, Task, in_parallel, tested
 from tests.mutation.hook import MUTANT, first
-from tests.mutation.measured import Reach, digest, on_other_store
-from tests.mutation.packages import TREE, mirrors
+from tests.mutation.measured import Reach, digest
+from tests.mutation.packages import file_of, mirrors
+from tests.mutation.quick import FEW, placed, try_quickly
 from tests.mutation.reached import COMPILED, block_of
 
 FIRST = 4.0  # seconds of tests that are tried before the others are even loaded
-MANY = 20  # tests that must pass before anything is changed
 PATIENCE = 60.0  # seconds that anything may take, beside its tests
 SLOWER = 20.0  # times that tests may take longer than when they were measured
 
@@ -38,11 +38,16 @@ class Outcome:
     how: str
 
 
+class Unsound(Exception):
+    """Tests fail without any change, so they would notice everything."""
+
+
 class Chosen:
     """A plugin of pytest: some tests, in this order."""
 
-    def __init__(self, tests: list[str]) -> None:
+    def __init__(self, tests: list[str], module: str) -> None:
         self._order = {test: place for place, test in enumerate(tests)}
+        self._module = module
 
     def pytest_sessionstart(self) -> None:
         first()
@@ -51,27 +56,21 @@ class Chosen:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        places = {item: self._place(item) for item in items}
+        places = {item: placed(item.nodeid, self._order, self._module) for item in items}
         others = [item for item, place in places.items() if place is None]
         mine = [item for item, place in places.items() if place is not None]
         items[:] = sorted(mine, key=lambda item: places[item] or 0)
         config.hook.pytest_deselected(items=others)
 
-    def _place(self, item: pytest.Item) -> int | None:
-        """By its own name, or by that of its file."""
-        if on_other_store(item.nodeid):
-            return None
-        whole = self._order.get(item.nodeid.partition("::")[0])
-        return self._order.get(item.nodeid, whole)
-
 
 class Trials:
     """The tests of some packages, and what is known of changes that were tried before."""
 
-    def __init__(self, kept: Path, reach: Reach, *, seconds: float) -> None:
+    def __init__(self, kept: Path, reach: Reach, *, seconds: float, thorough: bool = False) -> None:
         self._kept = kept
         self._reach = reach
         self._seconds = seconds
+        self._all_thorough = thorough
         self._known = self._read()
 
     def known(self, change: Change) -> Outcome | None:
@@ -101,7 +100,7 @@ class Trials:
 
     def _reaching(self, change: Change) -> set[str]:
         reach, module = self._reach, change.module
-        text = _file_of(module).read_text(encoding="utf-8")
+        text = file_of(module).read_text(encoding="utf-8")
         block = block_of(module, text, change.line)
         if module in COMPILED:
             return {test for test in reach.seconds if mirrors(test, module)}
@@ -116,44 +115,82 @@ class Trials:
     def run(
         self, changes: list[Change], count: int, told: Callable[[Change, Outcome], None]
     ) -> None:
-        """Tries all of them, so many at a time: the first tests of each and, if they pass, the
-        others."""
-        tasks: deque[Task] = deque()
+        """Tries all of them, so many at a time: those for which the quick way will do in that."""
+        with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+            left = (
+                changes if self._all_thorough else self._quick(changes, count, told, Path(scratch))
+            )
+            reached = [change for change in left if self.tests(change)]
+            if reached and not self.sound(reached[0]):
+                raise Unsound(f"Tests of {reached[0].module} fail without any change.")
+            self._thorough(left, count, told, Path(scratch))
 
-        def settle(change: Change, how: str, *, killed: bool) -> None:
-            tests = self._digest(self.tests(change))
-            outcome = Outcome(change.key, change.code, tests, killed, how)
-            self._keep(outcome)
-            told(change, outcome)
+    def _quick(
+        self,
+        changes: list[Change],
+        count: int,
+        told: Callable[[Change, Outcome], None],
+        place: Path,
+    ) -> list[Change]:
+        """Tries what can be tried in this way; what is left."""
+        asked = [(change, self.tests(change)) for change in changes]
+
+        def settle(change: Change, code: int) -> None:
+            how = {0: f"passed {len(self.tests(change))} tests", HUNG: "hung"}
+            self._settle(change, how.get(code, "a test failed"), told, killed=code != 0)
+
+        if any(tests for _, tests in asked):
+            limits = [(change, tests, self._limit(tests)) for change, tests in asked if tests]
+            try_quickly(limits, count, settle, place)
+        before, self._known = self._known, self._read()
+        return [
+            change for change in changes if self._known.get(change.key) == before.get(change.key)
+        ]
+
+    def _thorough(
+        self,
+        changes: list[Change],
+        count: int,
+        told: Callable[[Change, Outcome], None],
+        place: Path,
+    ) -> None:
+        """The first tests of each change and, if they pass, the others."""
+        tasks: deque[Task] = deque()
 
         def done(change: Change, rest: list[str], many: int, code: int) -> None:
             if code == HUNG:
-                settle(change, "hung", killed=True)
+                self._settle(change, "hung", told, killed=True)
             elif code not in (0, 5):
                 how = "a test failed" if code == 1 else f"ended with {code}"
-                settle(change, how, killed=True)
+                self._settle(change, how, told, killed=True)
             elif rest:
                 then = partial(done, change, [], many)
                 tasks.appendleft(self._task(change, rest, place, then))
             else:
-                settle(change, f"passed {many} tests", killed=False)
+                self._settle(change, f"passed {many} tests", told, killed=False)
 
-        with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-            place = Path(scratch)
-            for change in changes:
-                first, rest = self._divided(self.tests(change))
-                if first:
-                    then = partial(done, change, rest, len(first) + len(rest))
-                    tasks.append(self._task(change, first, place, then))
-                else:
-                    settle(change, "no test reaches it", killed=False)
-            in_parallel(tasks, count)
+        for change in changes:
+            first, rest = self._divided(self.tests(change))
+            if first:
+                then = partial(done, change, rest, len(first) + len(rest))
+                tasks.append(self._task(change, first, place, then))
+            else:
+                self._settle(change, "no test reaches it", told, killed=False)
+        in_parallel(tasks, count)
+
+    def _settle(
+        self, change: Change, how: str, told: Callable[[Change, Outcome], None], *, killed: bool
+    ) -> None:
+        tests = self._digest(self.tests(change))
+        outcome = Outcome(change.key, change.code, tests, killed, how)
+        self._keep(outcome)
+        told(change, outcome)
 
     def sound(self, change: Change) -> bool:
         """Whether the first tests that reach a change pass without it, as they must."""
         same, codes = replace(change, after=change.before), list[int]()
         with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-            tests = self.tests(same)[:MANY]
+            tests = self.tests(same)[:FEW]
             in_parallel(deque([self._task(same, tests, Path(scratch), codes.append)]), 1)
         return codes == [0]
 
@@ -167,8 +204,10 @@ class Trials:
     def _task(
         self, change: Change, tests: list[str], scratch: Path, done: Callable[[int], Any]
     ) -> Task:
-        limit = PATIENCE + SLOWER * sum(self._reach.seconds[test] for test in tests)
-        return Task(partial(_try, change, tests, scratch), limit, done)
+        return Task(partial(_try, change, tests, scratch), self._limit(tests), done)
+
+    def _limit(self, tests: list[str]) -> float:
+        return PATIENCE + SLOWER * sum(self._reach.seconds[test] for test in tests)
 
     def _digest(self, tests: list[str]) -> str:
         files = sorted({test.partition("::")[0] for test in tests})
@@ -192,7 +231,7 @@ def _try(change: Change, tests: list[str], scratch: Path) -> int:
     mine.mkdir()
     changed = mine / "changed.py"
     changed.write_text(
-        change.apply(_file_of(change.module).read_text(encoding="utf-8")), encoding="utf-8"
+        change.apply(file_of(change.module).read_text(encoding="utf-8")), encoding="utf-8"
     )
     environment = {
         MUTANT: f"{change.module}={changed}",
@@ -202,9 +241,4 @@ def _try(change: Change, tests: list[str], scratch: Path) -> int:
         environment["NUMBA_CACHE_DIR"] = str(mine / "numba")
     files = sorted({test.partition("::")[0] for test in tests})
     arguments = ["-x", "--basetemp", str(mine / "tests"), *files]
-    return tested(arguments, Chosen(tests), mine / "words", environment)
-
-
-def _file_of(module: str) -> Path:
-    place = (TREE / "src").joinpath(*module.split("."))
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return tested(arguments, Chosen(tests, change.module), mine / "words", environment)
