@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from ameles.cli.explain import INTERVALS, noise_of
-from ameles.measures.catalogue import MEASURES
-from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
-from ameles.mechanisms.counters.siblings import SiblingsCounter
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from tests.cli.conftest import Program
 from tests.cli.test_run import change, published
 
@@ -107,17 +101,3 @@ def test_many_keys_are_cut(ameles: Program) -> None:
     change('["north", "south", "east", "west"]', f"[{keys}]")
     assert ameles("run", "--until", "2025-10-02").code == 0
     assert "... and 2 other keys" in ameles("explain", "visits", "1").out
-
-
-def test_every_measure_has_its_interval() -> None:
-    assert set(INTERVALS) == set(MEASURES)
-
-
-def test_noises_in_words() -> None:
-    laplace = SiblingsCounter(epsilon=Fraction(1, 2), horizon=8)
-    assert noise_of(laplace) == f"discrete Laplace of scale {float(laplace.scale):g}"
-    gaussian = GaussianBinaryCounter(rho=1, horizon=8)
-    assert noise_of(gaussian).startswith("discrete Gaussian of deviation")
-    assert (
-        noise_of(ToeplitzCounter(rho=1, horizon=8)) == "discrete Gaussian, filtered over the steps"
-    )

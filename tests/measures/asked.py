@@ -7,17 +7,16 @@ from typing import Any
 
 import duckdb
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from ameles.core.guarantee import EVENT, USER, Unit
 from ameles.core.loss import Loss, Pure
 from ameles.core.mechanism import Noise
-from ameles.measures.catalogue import Release
+from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure, Published, Terms
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 
-RELEASE: TypeAdapter[Any] = TypeAdapter(Release)
 COLUMNS = {
     "step": "BIGINT",
     "region": "VARCHAR",
@@ -44,7 +43,7 @@ STEPS = 3
 
 def measure(kind: str, **fields: Any) -> Any:
     """A release of a plan, as it is read from TOML."""
-    return RELEASE.validate_python({"name": "r", "measure": kind, **fields})
+    return MEASURES[kind].model_validate({"name": "r", "measure": kind, **fields})
 
 
 def problems(kind: str, **fields: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, get_args
 
 import numpy as np
@@ -9,9 +10,13 @@ import pytest
 from pydantic import ValidationError
 
 from ameles.core.loss import Approx, Pure
-from ameles.measures.catalogue import MEASURES, Release
+from ameles.measures.catalogue import MEASURES
+from ameles.measures.linear import draw_in_words
+from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.noise import Zero
-from tests.measures.asked import RELEASE, asked, measure, terms, user_terms
+from tests.measures.asked import asked, measure, terms, user_terms
 
 BOUNDS = {"column": "spent", "lower": 0, "upper": 10, "granularity": 1}
 FIELDS: dict[str, dict[str, Any]] = {
@@ -26,9 +31,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_the_list_and_the_union_are_the_same() -> None:
-    kinds = get_args(get_args(Release)[0])
-    assert set(MEASURES.values()) == set(kinds)
+def test_every_measure_is_listed_under_its_own_name() -> None:
     for name, kind in MEASURES.items():
         assert kind.model_fields["measure"].annotation is not None
         assert get_args(kind.model_fields["measure"].annotation) == (name,)
@@ -61,8 +64,45 @@ def test_unknown_keys_and_wrong_types_are_refused(name: str) -> None:
     for extra in ({"colour": "red"}, {"over": 3}, {"other": "yes"}, {"where": 1}):
         with pytest.raises(ValidationError):
             measure(name, **{**FIELDS[name], **extra})
-    with pytest.raises(ValidationError):
-        RELEASE.validate_python({"name": "r", "measure": "median"})
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_measure_explains_itself(name: str) -> None:
+    release = measure(name, **FIELDS[name])
+    on = user_terms(window=1 if release.over == "step" else None)
+    recipe = release.recipe(on, Pure(1))
+    assert recipe is not None
+    assert release.why(recipe, on)
+    noise = release.noise_in_words(recipe, on, 2)
+    assert noise.startswith("discrete Laplace")
+    told = "what adds up at this step has standard deviation"
+    assert (told in noise) == (name not in ("mean", "quantile", "alert"))
+    assert told not in release.noise_in_words(recipe, on, None)
+    interval = release.interval_in_words(recipe, on)
+    assert interval.startswith("none: ") == (name == "alert")
+
+
+def test_what_adds_up_is_in_units_of_the_value() -> None:
+    """A sum on a grid of tenths has a tenth of the noise of one on a grid of ones."""
+    on, words = user_terms(), []
+    for granularity in ("1", "0.1"):
+        fields = {**BOUNDS, "upper": 100 * Fraction(granularity), "granularity": granularity}
+        release = measure("sum", **fields)
+        words.append(release.noise_in_words(release.recipe(on, Pure(1)), on, 2).rsplit(" ", 1))
+    (law, coarse), (other, fine) = words
+    assert law == other
+    assert float(coarse.replace(",", "")) == pytest.approx(
+        10 * float(fine.replace(",", "")), rel=0.01
+    )
+
+
+def test_the_law_of_one_draw_in_words() -> None:
+    laplace = SiblingsCounter(epsilon=Fraction(1, 2), horizon=8)
+    assert draw_in_words(laplace) == f"discrete Laplace of scale {float(laplace.scale):g}"
+    gaussian = GaussianBinaryCounter(rho=1, horizon=8)
+    assert draw_in_words(gaussian).startswith("discrete Gaussian of deviation")
+    filtered = ToeplitzCounter(rho=1, horizon=8)
+    assert draw_in_words(filtered) == "discrete Gaussian, filtered over the steps"
 
 
 @pytest.mark.parametrize("name", ["count", "mean", "quantile", "top", "histogram"])

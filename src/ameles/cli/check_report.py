@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ameles.cli.plans import brief, moment
+from ameles.cli.plans import moment
 from ameles.cli.secret_output import HEADING, printable
+from ameles.core.words import brief
 from ameles.engine.owner_check.facts import ColumnFacts, Facts, Finding, ReleaseFacts, UserFacts
 from ameles.plan.plan import Plan
 

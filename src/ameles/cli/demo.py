@@ -21,10 +21,11 @@ import typer
 
 from ameles.cli.demo_truth import Point, Truth
 from ameles.cli.plan import show
-from ameles.cli.plans import brief, progress, store_path, table
+from ameles.cli.plans import progress, store_path, table
 from ameles.cli.sparks import chart
 from ameles.core.exceptions import BadInput
 from ameles.core.release import Release
+from ameles.core.words import brief
 from ameles.engine.engine import Engine
 from ameles.plan.clock import instant
 from ameles.plan.forecast import forecasts, in_words

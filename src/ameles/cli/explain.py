@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, known, launched, moment, stored
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, known, launched, moment, stored
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import loss_to_dict
-from ameles.core.recipe import Recipe
 from ameles.core.release import Release
+from ameles.core.words import brief
 from ameles.ledger.entry import Entry
-from ameles.measures.bounded import BoundedMeasure
-from ameles.measures.laws import law_of
 from ameles.measures.measure import Measure
-from ameles.measures.seized_distinct import inner_of, table_of
 from ameles.mechanisms.catalogue import recipe_from_json
-from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.monitors import WindowMonitors
-from ameles.mechanisms.continual.renewed import Renewed
-from ameles.mechanisms.continual.transformation import Continual
-from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.plan.clock import instant
 from ameles.plan.forecast import forecasts
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import EpochRecord, StreamRecord
 
 SHOWN = 10
-
-# How low and high come about; docs/releases.md has the long version.
-INTERVALS = {
-    "count": "the value, give or take what 95% of this noise stays within",
-    "sum": "the value, give or take what 95% of this noise stays within",
-    "histogram": "the value, give or take what 95% of this noise stays within",
-    "distinct": "the value, give or take what 95% of this noise stays within",
-    "top": "the value, give or take what the noise of all keys stays within, together with 95%",
-    "mean": "from the least to the greatest quotient of a sum and a count within their noise",
-    "quantile": "between the edges that the noise cannot have moved across, with 95%",
-    "alert": "none: what is said is wrong only if the count is near the threshold",
-}
-
-SEIZED = "the users that hit as many cells as this noise, and the chance of collisions, allow"
 
 
 def explain(
@@ -132,13 +107,13 @@ def _say(
         typer.echo(f"  {_line(release)}")
     if len(found) > SHOWN:
         typer.echo(f"  ... and {len(found) - SHOWN} other keys")
-    told = INTERVALS[measure.measure]
+    ended = tuple(epoch.released for epoch in anew)
+    terms = replace(checked.terms(measure), ended=ended)
+    step = None if seen else found[0].step  # which intrusions came before a step is not known
     lines = {
         "mechanism": f"{forecast.mechanism}, because {forecast.why}",
-        "noise": noise_of(recipe)
-        # which intrusions came before a step is not known
-        + ("" if seen else _deviation(recipe, measure, checked, found[0].step, anew)),
-        "interval": SEIZED if privacy.user and privacy.intrusions != "none" else told,
+        "noise": measure.noise_in_words(recipe, terms, step),
+        "interval": measure.interval_in_words(recipe, terms),
         "": "it holds the privacy noise alone: not what came late or beyond the bounds",
         "guarantee": str(_promise(checked, entry)),
         "ledger": f"entry {entry.number} of population '{privacy.population}': {entry}",
@@ -147,9 +122,6 @@ def _say(
         last = anew[-1]
         goes_on = "users are counted anew" if privacy.user else "its noise is added to that before"
         lines["restart"] = f"number {len(anew)}, after step {last.released} ({last.why}): {goes_on}"
-    if measure.measure == "alert":
-        near = f"within {brief(forecast.half_widths[1])} of it, with 95%"
-        lines["interval"] += f": {near}"
     for head, text in lines.items():
         typer.echo(f"{head:10} {text}")
 
@@ -169,44 +141,3 @@ def _line(release: Release) -> str:
     label = f"{release.label}, " if release.label else ""
     interval = f"{brief(release.low)} to {brief(release.high)}"
     return f"{key}{label}{brief(release.value)}, interval {interval}"
-
-
-def noise_of(recipe: Recipe) -> str:
-    """The law of a mechanism's noise, in a few words."""
-    if isinstance(recipe, WindowMonitors):
-        asked = recipe.comparison
-        return (
-            f"discrete Laplace, of scale {float(asked.threshold_scale):g} on the threshold, drawn "
-            f"once, and of scale {float(asked.query_scale):g} on each comparison"
-        )
-    if isinstance(recipe, Renewed | Afresh | Continual):
-        table = table_of(recipe)
-        inner = inner_of(recipe)
-        answers = inner.decision_scale if isinstance(inner, Continual) else inner.scale
-        law = f"discrete Laplace of scale {float(answers):.6g}"
-        if isinstance(inner, Afresh) and inner.variance is not None:
-            law = f"discrete Gaussian of deviation {math.sqrt(inner.variance):.6g}"
-        return (
-            f"each of {table.users:,} bits is 1 with probability 1/2, of cells that were hit "
-            f"{0.5 + table.gamma:.3g}; {law} on their sum"
-        )
-    match getattr(recipe, "scale", None), getattr(recipe, "variance", None):
-        case Fraction() | int() as scale, _:
-            return f"discrete Laplace of scale {float(scale):.6g}"
-        case _, Fraction() | int() as variance:
-            return f"discrete Gaussian of deviation {math.sqrt(variance):.6g}"
-    return "discrete Gaussian, filtered over the steps"
-
-
-def _deviation(
-    recipe: Recipe, measure: Measure, checked: Plan, step: int, anew: Sequence[EpochRecord]
-) -> str:
-    """How far all the noise in a number goes, where the number is a sum."""
-    if not isinstance(recipe, CounterRecipe) or measure.measure in ("mean", "quantile"):
-        return ""
-    if isinstance(recipe, SimpleTwoCounter) and checked.privacy.intrusions != "none":
-        return "; each batch of events adds one, and the interval is for as many as there were"
-    unit = float(measure.grid.granularity) if isinstance(measure, BoundedMeasure) else 1.0
-    ended = tuple(epoch.released for epoch in anew)
-    together = unit * law_of(recipe, checked.window(measure), step, ended=ended).std
-    return f"; what adds up at this step has standard deviation {brief(together)}"

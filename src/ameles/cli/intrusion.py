@@ -10,8 +10,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, launched, moment, stored, table
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored, table
 from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.words import brief
 from ameles.engine.engine import Engine
 from ameles.engine.sealed.session import SealedSession
 from ameles.measures.measure import Measure

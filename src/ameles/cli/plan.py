@@ -13,9 +13,10 @@ import typer
 
 from ameles.cli.launch_question import check_note
 from ameles.cli.launchable import refuse_launch, source_note
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, brief, store_path, table
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, store_path, table
 from ameles.core.exceptions import AmelesError
 from ameles.core.loss import Pure, loss_to_dict, shown
+from ameles.core.words import brief
 from ameles.engine.running.plan_checks import checked_at
 from ameles.ledger.budget import added
 from ameles.measures.measure import Measure

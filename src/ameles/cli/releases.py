@@ -14,7 +14,6 @@ from ameles.cli.plans import (
     DEFAULT,
     AsJson,
     PlanFile,
-    brief,
     known,
     launched,
     moment,
@@ -24,6 +23,7 @@ from ameles.cli.plans import (
 from ameles.connectors.records import FORMATS
 from ameles.core.exceptions import BadInput
 from ameles.core.release import Release
+from ameles.core.words import brief
 from ameles.plan.plan import read_plan
 
 SHOWN = 40  # lines of a table, at least one step

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.recipe import Recipe
+from ameles.core.words import brief
 from ameles.measures.measure import BETA, Measure, Published, Question, Terms
 from ameles.measures.refusal import Refusal
 from ameles.mechanisms import laplace_sum
@@ -30,6 +31,7 @@ class Alert(Measure):
     """Events, counted and compared."""
 
     forecast: ClassVar[str] = "the count, near the threshold"
+    interval: ClassVar[str] = "none: what is said is wrong only if the count is near the threshold"
 
     measure: Literal["alert"]
     threshold: int = Field(ge=-LARGEST, le=LARGEST)
@@ -87,10 +89,26 @@ class Alert(Measure):
         scales = compared.threshold_scale, compared.query_scale
         return sum(laplace_sum.std(1, scale) ** 2 for scale in scales)
 
+    def why(self, recipe: Recipe, terms: Terms) -> str:
+        """A sparse vector pays for what it says, and not for when it is quiet."""
+        alarms = "1 alarm" if self.times == 1 else f"{self.times:,} alarms"
+        return f"quiet steps then cost nothing: its noise is for {alarms}, however many steps"
+
+    def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
+        """That of the threshold and that of each comparison."""
+        compared = monitors_of(recipe).comparison
+        return (
+            f"discrete Laplace, of scale {float(compared.threshold_scale):g} on the threshold, "
+            f"drawn once, and of scale {float(compared.query_scale):g} on each comparison"
+        )
+
+    def interval_in_words(self, recipe: Recipe, terms: Terms) -> str:
+        """None, but how near is near."""
+        near = monitors_of(recipe).error.bound(1, BETA)
+        return f"{self.interval}: within {brief(near)} of it, with 95%"
+
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
-        if not isinstance(recipe, WindowMonitors):
-            raise TypeError(recipe)
-        return np.full(len(steps), recipe.error.bound(1, BETA))
+        return np.full(len(steps), monitors_of(recipe).error.bound(1, BETA))
 
     def publish(
         self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
@@ -102,3 +120,10 @@ class Alert(Measure):
             label[codes == code] = text
         nothing = np.full(codes.shape, np.nan)
         return Published(value=value, low=nothing, high=nothing, label=label)
+
+
+def monitors_of(recipe: Recipe) -> WindowMonitors:
+    """The recipe, which must be that of monitors."""
+    if not isinstance(recipe, WindowMonitors):
+        raise TypeError(recipe)
+    return recipe

@@ -16,7 +16,7 @@ from ameles.core.exceptions import BadInput
 from ameles.measures.bins import real, real_literal
 from ameles.measures.fields import Column, ExactNumber, problem
 from ameles.measures.linear import LinearMeasure
-from ameles.measures.measure import NUMERIC, Terms, wrong_kind
+from ameles.measures.measure import NUMERIC, Terms, Values, wrong_kind
 from ameles.measures.refusal import Refusal
 from ameles.mechanisms.counters.real import Grid
 from ameles.mechanisms.counters.recipe import EVENTS
@@ -69,6 +69,16 @@ class BoundedMeasure(LinearMeasure):
     def columns(self) -> tuple[str, ...]:
         """Those of the keys, and that of the values."""
         return tuple(dict.fromkeys((*self.by, self.column)))
+
+    @property
+    def read_values(self) -> Values:
+        """Those of its column, within the bounds."""
+        return Values(self.column, self.grid.lower, self.grid.upper, ends="bounds")
+
+    @property
+    def amount(self) -> float:
+        """A grid unit."""
+        return float(self.grid.granularity)
 
     @property
     def cell(self) -> str:

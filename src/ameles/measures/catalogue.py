@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
-
-from pydantic import Field
-
 from ameles.measures.alert import Alert
 from ameles.measures.count import Count
 from ameles.measures.distinct import Distinct
@@ -26,8 +22,3 @@ MEASURES: dict[str, type[Measure]] = {
     "top": Top,
     "alert": Alert,
 }
-
-Release: TypeAlias = Annotated[
-    Count | Sum | Mean | Histogram | Distinct | Quantile | Top | Alert,
-    Field(discriminator="measure"),
-]

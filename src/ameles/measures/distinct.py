@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,14 @@ from ameles.core.recipe import Recipe
 from ameles.measures.linear import LinearMeasure
 from ameles.measures.measure import Published, Question, Terms
 from ameles.measures.refusal import Refusal
-from ameles.measures.seized_distinct import counted, reach, seized_recipe
+from ameles.measures.seized_distinct import (
+    SEIZED_INTERVAL,
+    counted,
+    reach,
+    seized_noise,
+    seized_recipe,
+    seized_why,
+)
 from ameles.noise.arrays import IntArray
 
 # A byte each, sealed anew whenever events arrive.
@@ -33,8 +40,17 @@ MOST_CELLS = 1 << 24
 class Distinct(LinearMeasure):
     """Users, counted."""
 
+    seizable_users: ClassVar[bool] = True
+    # Users who come again after a restart would count twice.
+    goes_on: ClassVar[bool] = False
+
     measure: Literal["distinct"]
     table: int | None = Field(default=None, ge=2, le=MOST_CELLS)
+
+    @property
+    def hashed_cells(self) -> int | None:
+        """Those of its table."""
+        return self.table
 
     @property
     def reach(self) -> int:
@@ -73,6 +89,22 @@ class Distinct(LinearMeasure):
         if terms.intrusions is Intrusions.NONE:
             return super().forecast_of(terms)
         return "a number of users that is small beside the table"
+
+    def why(self, recipe: Recipe, terms: Terms) -> str:
+        """By computed error, too."""
+        if terms.intrusions is Intrusions.NONE:
+            return super().why(recipe, terms)
+        return seized_why(recipe)
+
+    def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
+        """That of a counter, or that of the bits and of their sum."""
+        if terms.intrusions is Intrusions.NONE:
+            return super().noise_in_words(recipe, terms, step)
+        return seized_noise(recipe)
+
+    def interval_in_words(self, recipe: Recipe, terms: Terms) -> str:
+        """Where users share cells, it also holds the chance of collisions."""
+        return self.interval if terms.intrusions is Intrusions.NONE else SEIZED_INTERVAL
 
     def publish(
         self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray

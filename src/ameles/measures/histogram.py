@@ -11,7 +11,7 @@ from ameles.measures.bins import Bins, Edges
 from ameles.measures.fields import Column, problem
 from ameles.measures.keys import Keys
 from ameles.measures.linear import LinearMeasure
-from ameles.measures.measure import KEYED, NUMERIC, Question, wrong_kind
+from ameles.measures.measure import KEYED, NUMERIC, Question, Values, wrong_kind
 from ameles.measures.refusal import Refusal
 
 _TIP = 'edges = [0, 18, 65, 120], or categories = ["a", "b"]'
@@ -53,6 +53,19 @@ class Histogram(LinearMeasure):
     def columns(self) -> tuple[str, ...]:
         """Those of the keys, and that of the values."""
         return tuple(dict.fromkeys((*self.by, self.column)))
+
+    @property
+    def keyed(self) -> Mapping[str, tuple[str, ...]]:
+        """Those of the keys, and the categories."""
+        return self.by if self.categories is None else {**self.by, self.column: self.categories}
+
+    @property
+    def read_values(self) -> Values | None:
+        """Those of its column, where it has bins; what is in none may count as other."""
+        if self.edges is None:
+            return None
+        low, high = self.edges[0], self.edges[-1]
+        return Values(self.column, low, high, ends="edges", missing_counts=self.other)
 
     @property
     def reach(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -9,13 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.recipe import Recipe
+from ameles.core.words import brief
 from ameles.measures.ahead import ahead
 from ameles.measures.chosen import Span, chosen, mean_variance
 from ameles.measures.laws import error_of, law_of
 from ameles.measures.measure import BETA, Measure, Published, Terms
 from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, quantiles
 from ameles.noise.arrays import IntArray
 
@@ -24,6 +28,8 @@ class LinearMeasure(Measure):
     """A running total of each cell; a window is the difference of two of them."""
 
     seizable: ClassVar[bool] = True
+    # Whether a published value is a total of its amounts, so that its noise adds up to theirs.
+    adds_up: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -78,6 +84,35 @@ class LinearMeasure(Measure):
             return _noise(steps, recipe, terms, beta)
         return ahead(_noise, steps, recipe, terms, beta, horizon=terms.horizon)
 
+    @property
+    def amount(self) -> float:
+        """What one unit of an amount is worth in a published value."""
+        return 1.0
+
+    def why(self, recipe: Recipe, terms: Terms) -> str:
+        """The choice is by computed error, from public parameters alone."""
+        if terms.window == 1:
+            about = "single steps"
+        elif terms.window is not None:
+            about = f"windows of {terms.window} steps"
+        elif terms.horizon is None:
+            about = "totals without end"
+        else:
+            about = f"totals over {terms.horizon} steps"
+        return f"it has the smallest mean error of all counters for {about}"
+
+    def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
+        """That of one draw, and the standard deviation of all that add up."""
+        counter = counter_of(recipe)
+        law = draw_in_words(counter)
+        if step is None or not self.adds_up:
+            return law
+        if isinstance(counter, SimpleTwoCounter) and terms.intrusions is not Intrusions.NONE:
+            counted = "each batch of events adds one, and the interval is for as many as there were"
+            return f"{law}; {counted}"
+        together = self.amount * law_of(counter, terms.window, step, ended=terms.ended).std
+        return f"{law}; what adds up at this step has standard deviation {brief(together)}"
+
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
         return self.noise(recipe, terms, steps)
 
@@ -111,6 +146,16 @@ def _noise(steps: IntArray, recipe: Recipe, terms: Terms, beta: float) -> NDArra
     if terms.window is None:
         return error.bounds(steps, beta)
     return error.between_bounds(np.maximum(steps - terms.window, 0), steps, beta)
+
+
+def draw_in_words(counter: CounterRecipe) -> str:
+    """The law of one draw of a counter."""
+    match getattr(counter, "scale", None), getattr(counter, "variance", None):
+        case Fraction() | int() as scale, _:
+            return f"discrete Laplace of scale {float(scale):.6g}"
+        case _, Fraction() | int() as variance:
+            return f"discrete Gaussian of deviation {math.sqrt(variance):.6g}"
+    return "discrete Gaussian, filtered over the steps"
 
 
 def whole(bounds: NDArray[np.float64]) -> IntArray:

@@ -27,6 +27,10 @@ class Mean(BoundedMeasure):
     """Values between bounds, averaged."""
 
     forecast: ClassVar[str] = "the value, times the number of events"
+    interval: ClassVar[str] = (
+        "from the least to the greatest quotient of a sum and a count within their noise"
+    )
+    adds_up: ClassVar[bool] = False
 
     measure: Literal["mean"]
 

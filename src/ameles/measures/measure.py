@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -64,6 +65,17 @@ class Question:
         return self.cells * len(self.amounts)
 
 
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A column that is read as numbers, and the ends beyond which they count as the ends do."""
+
+    column: str
+    low: Fraction
+    high: Fraction
+    ends: str  # what these are called in a plan
+    missing_counts: bool = False  # an event without a value counts, as other
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
     """Values of several steps, one row a step, one column a key."""
@@ -77,10 +89,15 @@ class Published:
 class Measure(Section, ABC):
     """One release of a plan."""
 
-    seizable: ClassVar[bool] = False  # whether its mechanism can have a state that may be seized
-
+    # Whether its mechanism can have a state that may be seized, of events and of users.
+    seizable: ClassVar[bool] = False
+    seizable_users: ClassVar[bool] = False
+    # Whether its totals go on where they were after a restart with an empty state.
+    goes_on: ClassVar[bool] = True
     # What the forecast's half widths are of.
     forecast: ClassVar[str] = "the value"
+    # How the ends of an interval come about.
+    interval: ClassVar[str] = "the value, give or take what 95% of this noise stays within"
 
     name: Name
     measure: str
@@ -163,12 +180,27 @@ class Measure(Section, ABC):
         """The columns that it reads, beside those of ``where``."""
         return tuple(self.by)
 
+    @property
+    def keyed(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns whose declared values decide the cell of an event."""
+        return self.by
+
+    @property
+    def read_values(self) -> Values | None:
+        """The column whose values it reads as numbers, if it does."""
+        return None
+
+    @property
+    def hashed_cells(self) -> int | None:
+        """The cells that users are hashed into, where their state may be seized."""
+        return None
+
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
         """Why it cannot be released on these terms; ``weighted``: rows stand for many events."""
         if terms.intrusions is Intrusions.NONE:
             return
         if terms.unit != EVENT:
-            if self.measure != "distinct":
+            if not self.seizable_users:
                 yield Refusal(
                     "measure",
                     "Of users whose state may be seized only distinct can be released.",
@@ -204,6 +236,21 @@ class Measure(Section, ABC):
     def forecast_of(self, terms: Terms) -> str:
         """What the forecast's half widths are of, on these terms."""
         return self.forecast
+
+    @abstractmethod
+    def why(self, recipe: Recipe, terms: Terms) -> str:
+        """Why this mechanism, in words."""
+
+    @abstractmethod
+    def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
+        """The law of the noise, and how far it goes at a step.
+
+        ``step`` is None where that is not known: which intrusions came before it is not.
+        """
+
+    def interval_in_words(self, recipe: Recipe, terms: Terms) -> str:
+        """How the ends of an interval come about, on these terms."""
+        return self.interval
 
     @abstractmethod
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:

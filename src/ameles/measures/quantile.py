@@ -27,7 +27,7 @@ from ameles.measures.bins import Bins, Edges
 from ameles.measures.fields import Column, exact_number, problem
 from ameles.measures.keys import Keys
 from ameles.measures.linear import LinearMeasure, counter_of
-from ameles.measures.measure import BETA, NUMERIC, Published, Question, Terms, wrong_kind
+from ameles.measures.measure import BETA, NUMERIC, Published, Question, Terms, Values, wrong_kind
 from ameles.measures.ranks import excess_bounds
 from ameles.measures.refusal import Refusal
 from ameles.mechanisms.counters.recipe import CounterRecipe
@@ -47,11 +47,18 @@ class Quantile(LinearMeasure):
     """A quantile of the values of a column, from counts between declared edges."""
 
     forecast: ClassVar[str] = "the number of events below the value"
+    interval: ClassVar[str] = "between the edges that the noise cannot have moved across, with 95%"
+    adds_up: ClassVar[bool] = False
 
     measure: Literal["quantile"]
     column: Column
     edges: Edges
     q: Annotated[Fraction, BeforeValidator(_share)]
+
+    @property
+    def read_values(self) -> Values:
+        """Those of its column, within the edges."""
+        return Values(self.column, self.edges[0], self.edges[-1], ends="edges")
 
     @model_validator(mode="after")
     def _not_divided(self) -> Quantile:

@@ -42,6 +42,9 @@ PARTS = 20
 HALTS = 0.01
 
 FULL, HALTED, RESTARTED = "full", "halted", "restarted"
+SEIZED_INTERVAL = (
+    "the users that hit as many cells as this noise, and the chance of collisions, allow"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,33 @@ def reach(recipe: Recipe, t: int, beta: float = BETA) -> float:
         return max(error.margins(beta)) + odd
     hashed = replace(inner.error, answers=HashedBits(table.users, table.gamma))
     return hashed.published((t - 1) % inner.horizon + 1, beta) / table.gamma
+
+
+def seized_why(recipe: Recipe) -> str:
+    """Why users are counted in this way."""
+    inner = inner_of(recipe)
+    if isinstance(inner, Afresh):
+        steps = "1 step" if inner.horizon == 1 else f"{inner.horizon} steps"
+        how = f"asking its table afresh at each of {steps} has the smallest error"
+    else:
+        how = (
+            f"over {inner.horizon} steps a number that changes at most {inner.changes} times has "
+            "the smallest error"
+        )
+    return f"{how}, and begins anew with every window" if inner is not recipe else how
+
+
+def seized_noise(recipe: Recipe) -> str:
+    """The noise of the bits, and of their sum."""
+    table, inner = table_of(recipe), inner_of(recipe)
+    answers = inner.decision_scale if isinstance(inner, Continual) else inner.scale
+    law = f"discrete Laplace of scale {float(answers):.6g}"
+    if isinstance(inner, Afresh) and inner.variance is not None:
+        law = f"discrete Gaussian of deviation {math.sqrt(inner.variance):.6g}"
+    return (
+        f"each of {table.users:,} bits is 1 with probability 1/2, of cells that were hit "
+        f"{0.5 + table.gamma:.3g}; {law} on their sum"
+    )
 
 
 def table_of(recipe: Recipe) -> NoisyDistinct:

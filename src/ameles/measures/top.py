@@ -6,7 +6,7 @@ for all keys at once, so that they also hold for those that win.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ from ameles.noise.arrays import IntArray
 
 class Top(LinearMeasure):
     """The ``k`` largest of the declared keys."""
+
+    interval: ClassVar[str] = (
+        "the value, give or take what the noise of all keys stays within, together with 95%"
+    )
 
     measure: Literal["top"]
     k: int = Field(ge=1)

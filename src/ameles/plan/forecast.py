@@ -9,12 +9,11 @@ import numpy as np
 
 from ameles.core.loss import Loss, Pure, shown
 from ameles.core.recipe import Recipe
-from ameles.measures.alert import Alert
 from ameles.measures.measure import Measure
 from ameles.plan.clock import instant
 from ameles.plan.durations import Duration
 from ameles.plan.plan import Plan
-from ameles.plan.shared_cells import seized_why, shared_cells
+from ameles.plan.shared_cells import shared_cells
 
 # Without a horizon, the forecast looks at these steps.
 LOOKED_AHEAD = 1000
@@ -58,25 +57,8 @@ def _forecast(plan: Plan, release: Measure, steps: tuple[int, int, int]) -> Fore
         steps=steps,
         half_widths=(half[0], half[1], half[2]),
         of=release.forecast_of(plan.terms(release)),
-        why=_why(plan, release),
+        why=release.why(recipe, plan.terms(release)),
     )
-
-
-def _why(plan: Plan, release: Measure) -> str:
-    """Why this mechanism: the choice is by computed error, from public parameters alone."""
-    if isinstance(release, Alert):
-        alarms = _counted(release.times, "alarm")
-        return f"quiet steps then cost nothing: its noise is for {alarms}, however many steps"
-    if plan.privacy.intrusions != "none" and plan.privacy.unit != "event":
-        return seized_why(plan.recipes[release.name])
-    window, horizon = plan.window(release), plan.stream.horizon
-    if window == 1:
-        about = "single steps"
-    elif window is not None:
-        about = f"windows of {window} steps"
-    else:
-        about = "totals without end" if horizon is None else f"totals over {horizon} steps"
-    return f"it has the smallest mean error of all counters for {about}"
 
 
 def in_words(plan: Plan) -> list[str]:

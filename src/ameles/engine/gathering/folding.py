@@ -16,7 +16,6 @@ import numpy as np
 from ameles.connectors.duck import quiet
 from ameles.connectors.source import Reading
 from ameles.engine.gathering.event_sql import Asking
-from ameles.measures.distinct import Distinct
 from ameles.noise.arrays import IntArray
 from ameles.plan.plan import Plan
 from ameles.store import StreamRecord
@@ -34,9 +33,9 @@ class Folding:
         """For each release the cell of each event that counts, to be wiped by who takes them."""
         asking, step = Asking(self.plan), self.stream.released + 1
         tables = {
-            release.name: release.table
+            release.name: release.hashed_cells
             for release in self.plan.releases
-            if isinstance(release, Distinct) and release.table is not None
+            if release.hashed_cells is not None
         }
         columns = ", ".join(
             f"CASE WHEN {asking.cells[name]} IS NOT NULL THEN hashed % {size} END AS table_{place}"

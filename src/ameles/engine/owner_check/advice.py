@@ -10,7 +10,6 @@ from ameles.engine.owner_check.counted_words import are, counted
 from ameles.engine.owner_check.facts import ColumnFacts, Facts, Finding, ReleaseFacts
 from ameles.engine.owner_check.held_values import OR, not_held
 from ameles.engine.owner_check.line_advice import FEW, line_findings
-from ameles.measures.histogram import Histogram
 from ameles.measures.measure import Measure
 from ameles.plan.clock import microseconds
 from ameles.plan.plan import Plan
@@ -163,8 +162,9 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
             f"{', ...' if len(empty) > 5 else ''}.",
             "by as the source writes its keys, if they should have some",
         )
-    if measure.other and isinstance(measure, Histogram):
-        return  # what is in no bin counts as other
+    values = measure.read_values
+    if values is None or values.missing_counts:
+        return
     if release.valueless > FEW * max(1, release.matched):
         yield Finding(
             f"{counted(release.valueless, 'event')} of release '{name}' have no value and count "
@@ -172,7 +172,7 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
         )
     beyond = release.below + release.above
     if beyond > 5 * FEW * max(1, release.matched):
-        edges = release.measure in ("histogram", "quantile")
+        edges = values.ends == "edges"
         yield Finding(
             f"{counted(beyond, 'value')} of release '{name}' ({beyond / release.matched:.1%}) are "
             f"beyond its {'edges' if edges else 'bounds'}.",

@@ -12,12 +12,9 @@ from ameles.connectors.duck import quiet
 from ameles.engine.gathering.event_sql import Asking
 from ameles.engine.owner_check.facts import ReleaseFacts
 from ameles.measures.bins import real, real_literal
-from ameles.measures.bounded import BoundedMeasure
 from ameles.measures.fields import identifier, literal
-from ameles.measures.histogram import Histogram
 from ameles.measures.keys import Keys
 from ameles.measures.measure import Measure
-from ameles.measures.quantile import Quantile
 from ameles.plan.plan import Plan
 
 OTHERS = 10  # undeclared values that are shown
@@ -84,18 +81,10 @@ class ReleaseLook:
         return [part.facts for part in self._parts]
 
     def _part(self, release: Measure) -> _Part:
-        keyed = dict(release.by)
+        keyed, read = dict(release.keyed), release.read_values
         values, ends = None, None
-        match release:
-            case Histogram(categories=tuple() as categories):
-                keyed[release.column] = categories
-            case Histogram() | Quantile():
-                edges = release.edges or (Fraction(0),)
-                values, ends = real(release.column), (edges[0], edges[-1])
-            case BoundedMeasure():
-                values, ends = real(release.column), (release.lower, release.upper)
-            case _:
-                pass
+        if read is not None:
+            values, ends = real(read.column), (read.low, read.high)
         facts = ReleaseFacts(release.name, release.measure)
         facts.undeclared, facts.nearly = dict.fromkeys(keyed, 0), dict.fromkeys(keyed, 0)
         others: dict[str, Counter[str]] = {column: Counter() for column in keyed}

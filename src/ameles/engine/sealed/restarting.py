@@ -24,7 +24,6 @@ from ameles.core.wiping import wipe_bytes
 from ameles.engine.running.launching import bought
 from ameles.engine.sealed.session import Sealing
 from ameles.engine.sealed.vault import EpochEnded, Vault, VaultMissing
-from ameles.measures.distinct import Distinct
 from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.mechanisms.pan_private.erase import erase
 from ameles.mechanisms.snapshot import adopted
@@ -125,7 +124,7 @@ class Restarting:
         with self.store.writing() as transaction:
             states = [self._state(transaction, release.name) for release in self.plan.releases]
             base = b"".join(
-                _last(state.history, release.question.width, goes_on=_goes_on(release))
+                _last(state.history, release.question.width, goes_on=release.goes_on)
                 for release, state in zip(self.plan.releases, states, strict=True)
             )
             transaction.add_epoch(self.stream, at=datetime.now(UTC), why=why, base=base)
@@ -184,11 +183,6 @@ def _used_up(reserved: int) -> str:
     return (
         "its one restart is used up." if reserved == 1 else f"its {reserved} restarts are used up."
     )
-
-
-def _goes_on(release: object) -> bool:
-    """Whether a total can go on from the last one: users may come again, and would count twice."""
-    return not isinstance(release, Distinct)
 
 
 def _last(history: bytes, width: int, *, goes_on: bool) -> bytes:

@@ -1,0 +1,17 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+
+def brief(number: float | None) -> str:
+    """A number for people: whole where it is large.
+
+    >>> brief(20.71), brief(92681.9), brief(1.0), brief(None)
+    ('20.7', '92,682', '1', '-')
+    """
+    if number is None or number != number:
+        return "-"
+    if number == int(number):
+        return f"{int(number):,}"
+    size = abs(number)
+    return f"{number:,.{0 if size >= 1000 else 1 if size >= 10 else 2}f}"
