@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import stat
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from ameles.cli.secret_output import HEADING
 from tests.cli.conftest import Ended, Program
 from tests.cli.test_run import change
+from tests.stand_in import bare_store
 
 SECRET = "--secret-to", "look.txt"
 
@@ -30,8 +30,21 @@ def on_terminal(ameles: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 
 def looked() -> list[tuple[str, int]]:
-    with sqlite3.connect("flu.db") as store:
-        return store.execute("SELECT plan, at FROM checked").fetchall()
+    with bare_store(Path("flu.db")) as store:
+        found: list[tuple[str, int]] = store.execute(
+            "SELECT plan, at FROM checked ORDER BY plan"
+        ).fetchall()
+    return found
+
+
+def held() -> dict[str, list[str]]:
+    """Every row of what a stream has in its store."""
+    tables = ("stream", "population", "entry", "position", "state", "release", "seen")
+    with bare_store(Path("flu.db")) as store:
+        return {
+            name: sorted(map(repr, store.execute(f"SELECT * FROM {name}").fetchall()))
+            for name in tables
+        }
 
 
 @pytest.mark.usefixtures("fresh")
@@ -111,11 +124,7 @@ def test_a_broken_source_is_found_and_changes_neither_exit_nor_store(
         assert "try: " in ended.out or "is empty" in ended.out
         assert looked() == outcome
     assert good.code == 0
-    with sqlite3.connect("flu.db") as store:
-        tables = [name for (name,) in store.execute("SELECT name FROM sqlite_master")]
-        for table in ("stream", "population", "entry", "position", "state", "release"):
-            assert table in tables
-            assert store.execute(f"SELECT count(*) FROM {table}").fetchall() == [(0,)]
+    assert not any(held().values()), "nothing was launched"
 
 
 def test_a_source_that_is_not_there_exits_with_1_and_was_not_looked_at(
@@ -216,13 +225,11 @@ def test_a_launched_stream_goes_on_as_if_nobody_had_looked(
 ) -> None:
     assert ameles("run", "--until", "2025-10-11").code == 0
     before = {file.name: file.read_bytes() for file in fresh.iterdir() if "db" not in file.name}
-    store = sqlite3.connect("flu.db")
-    tables = ("stream", "position", "state", "release", "entry", "seen")
-    held = {name: store.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+    rows = held()
+    assert all(rows.values())
     assert on_terminal("check").code == 0
     assert on_terminal("check", "--all").code == 0
-    assert {name: store.execute(f"SELECT * FROM {name}").fetchall() for name in tables} == held
-    store.close()
+    assert held() == rows
     now = {file.name: file.read_bytes() for file in fresh.iterdir() if "db" not in file.name}
     assert now == before
     assert ameles("run", "--until", "2025-10-12").code == 0

@@ -7,6 +7,9 @@ would begin with the fingerprint of its recipe.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -27,10 +30,16 @@ CANARIES = (b"canary-canary", b"8675309", b"canary-key")
 class Searched:
     """What a stream of so many updates left on its disk."""
 
-    def __init__(self, folder: Path, steps: int, events: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        steps: int,
+        events: int,
+        fault: AbstractContextManager[None] | None = None,  # while it runs
+    ) -> None:
         self.secrets: Secrets
         with recorded() as self.secrets:
-            with mounted(folder) as image:
+            with mounted(folder) as image, fault or nullcontext():
                 world = Sealed(image.mounted / "stream")
                 line = row(1, who="canary-canary", amount=8_675_309)
                 other = row(1, region="canary-key")
@@ -58,9 +67,30 @@ def test_after_500_updates_only_the_last_state_can_be_read(tmp_path: Path) -> No
     assert not any(canary in found.raw for canary in CANARIES)
 
 
+@contextmanager
+def deleted_keys() -> Iterator[None]:
+    """Each key is in a new file that takes the place of the one before.
+
+    The old files have no names any more, but stay open until the stream has ended.  Otherwise the
+    file system would write new keys over some of the old ones, and which is its own affair.
+    """
+    deleted: list[int] = []
+
+    def write(slot: KeySlot, sector: bytearray) -> None:
+        deleted.append(os.dup(slot._handle))
+        new_file_for_each_key(slot, sector)
+
+    try:
+        with patch.object(KeySlot, "write", write):
+            yield
+    finally:
+        for handle in deleted:
+            os.close(handle)
+
+
 def test_keys_that_are_deleted_are_found(tmp_path: Path) -> None:
-    with patch.object(KeySlot, "write", new_file_for_each_key):
-        assert Searched(tmp_path, steps=4, events=10).old_keys > 10
+    found = Searched(tmp_path, steps=4, events=10, fault=deleted_keys())
+    assert found.old_keys == len(found.secrets.keys) - 1 > 40, "every one of them"
 
 
 def test_states_in_the_store_are_found(tmp_path: Path) -> None:
