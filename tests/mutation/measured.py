@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -110,28 +111,34 @@ def reach(kept: Path, files: list[str], count: int, say: Callable[[str], None]) 
 def by_name(
     files: list[str], modules: set[str], others: list[str], known: dict[str, float]
 ) -> Reach:
-    """Whole files in the place of tests: those with the name of the module or with an import of it,
-    and others; the seconds of some of them may be known."""
+    """The tests of whole files: of those with the name of the module or with an import of it, and
+    of others.  Those whose seconds are known are named; the name of the file stands for the rest.
+    """
     found = Reach()
+    listed: dict[str, set[str]] = {}
+    for test in known:
+        listed.setdefault(test.partition("::")[0], set()).add(test)
     for module in modules:
         named = {file for file in files if mirrors(file, module) or imports(file, module)}
-        found.by_module[module] = named | set(others)
-        for file in found.by_module[module]:
-            found.seconds[file] = known.get(file, UNKNOWN)
+        found.by_module[module] = set()
+        for file in named | set(others):
+            found.by_module[module] |= {file, *listed.get(file, ())}
+            found.seconds[file] = 0.0 if file in listed else UNKNOWN
+    for tests in found.by_module.values():
+        found.seconds |= {test: known[test] for test in tests & known.keys()}
     return found
 
 
 def seconds_of(report: Path) -> dict[str, float]:
-    """How long each file of tests took, as ``./run test --junitxml report`` has noted it."""
+    """How long each test took, as ``./run test --junitxml report`` has noted it."""
     found: dict[str, float] = {}
     for place, name, seconds in _CASE.findall(report.read_text(encoding="utf-8")):
-        parts = place.split(".")
+        parts, classes = place.split("."), list[str]()
         while parts and not (TREE / "/".join(parts)).with_suffix(".py").is_file():
-            parts.pop()  # classes of tests
-        file = "/".join(parts) + ".py"
-        if parts and not on_other_store(file + name):
-            found[file] = found.get(file, 0.0) + float(seconds)
-    return found
+            classes.insert(0, parts.pop())
+        if parts:
+            found["::".join(["/".join(parts) + ".py", *classes, unescape(name)])] = float(seconds)
+    return {test: seconds for test, seconds in found.items() if not on_other_store(test)}
 
 
 def _measure(kept: Path, file: str) -> int:

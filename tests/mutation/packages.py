@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -78,6 +79,23 @@ def imports(test: str, module: str) -> bool:
         or re.search(rf"^from {re.escape(package)} import[^\n(]*\b{name}\b", text, re.MULTILINE)
         or re.search(rf"^from {re.escape(package)} import \([^)]*\b{name}\b", text, re.MULTILINE)
     )
+
+
+def mentions(test: str, place: str) -> bool:
+    """Whether the text of a test has the name of a function, or of a class around it."""
+    names = {name.strip("_") for name in place.split(".")} - {"init", "post_init", ""}
+    words = _words(test.partition("::")[0]).get(test.rpartition("::")[2].partition("[")[0], set())
+    return any(name in word for name in names for word in words)
+
+
+@cache
+def _words(file: str) -> dict[str, set[str]]:
+    """The words of each test of a file, those of its name among them."""
+    return {
+        node.name: {node.name, *re.findall(r"\w+", ast.unparse(node))}
+        for node in ast.walk(ast.parse(_text(file)))
+        if isinstance(node, ast.FunctionDef)
+    }
 
 
 @cache

@@ -9,8 +9,8 @@ from pathlib import Path
 from ameles.accounting import arguments
 from ameles.core.exceptions import BadInput
 from tests.mutation.changes import Change, changes
-from tests.mutation.measured import by_name, seconds_of
-from tests.mutation.packages import imports, modules
+from tests.mutation.measured import UNKNOWN, by_name, seconds_of
+from tests.mutation.packages import imports, mentions, modules
 from tests.mutation.quick import changed_codes, placed, swap
 
 MODULE = "ameles.accounting.arguments"
@@ -94,13 +94,22 @@ def test_tests_that_import_a_module_are_chosen_for_it() -> None:
     assert imports(here, MODULE)
     assert imports(here, "ameles.core.exceptions")
     assert not imports(here, "ameles.accounting.search")
-    found = by_name([here], {MODULE}, ["tests/mutation/test_changes.py"], {here: 2.5})
-    assert found.by_module[MODULE] == {here, "tests/mutation/test_changes.py"}
-    assert found.seconds[here] == 2.5
+    known, other = f"{here}::test_a_swap_is_real", "tests/mutation/test_changes.py"
+    found = by_name([here], {MODULE}, [other], {known: 2.5})
+    assert found.by_module[MODULE] == {here, known, other}
+    assert found.seconds == {here: 0, known: 2.5, other: UNKNOWN}
+
+
+def test_tests_that_name_a_function_go_first() -> None:
+    here = "tests/mutation/test_quick.py"
+    assert mentions(f"{here}::test_a_swap_is_real", "probability")
+    assert mentions(f"{here}::test_a_swap_is_real[a-b]", "Some.__init__.swap")
+    assert not mentions(f"{here}::test_a_swap_is_real", "Some.__init__")
 
 
 def test_seconds_are_taken_from_a_report(tmp_path: Path) -> None:
     case = '<testcase classname="tests.mutation.test_quick{}" name="test_a" time="{}" />'
     report = tmp_path / "report.xml"
     report.write_text(case.format("", "0.5") + case.format(".TestClass", "1.25"), encoding="utf-8")
-    assert seconds_of(report) == {"tests/mutation/test_quick.py": 1.75}
+    here = "tests/mutation/test_quick.py"
+    assert seconds_of(report) == {f"{here}::test_a": 0.5, f"{here}::TestClass::test_a": 1.25}

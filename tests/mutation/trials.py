@@ -18,12 +18,13 @@ from tests.mutation.changes import Change
 from tests.mutation.children import HUNG, Task, in_parallel, tested
 from tests.mutation.hook import MUTANT, first
 from tests.mutation.measured import Reach, digest
-from tests.mutation.packages import file_of, mirrors
+from tests.mutation.packages import file_of, mentions, mirrors
 from tests.mutation.quick import FEW, placed, try_quickly
 from tests.mutation.reached import COMPILED, block_of
 
 FIRST = 4.0  # seconds of tests that are tried before the others are even loaded
 PATIENCE = 60.0  # seconds that anything may take, beside its tests
+DOUBT = 3.0  # a test that is not about a change must be so much quicker, to be tried before
 SLOWER = 20.0  # times that tests may take longer than when they were measured
 
 
@@ -84,10 +85,9 @@ class Trials:
 
     def tests(self, change: Change) -> list[str]:
         """The tests that reach a change, the most promising first, as many as there is time for."""
-        found = self._reaching(change)
         seconds = self._reach.seconds
         order = sorted(
-            found, key=lambda test: seconds[test] * (1 if mirrors(test, change.module) else 3)
+            self._reaching(change), key=lambda test: (seconds[test] * _doubt(test, change), test)
         )
         chosen: list[str] = []
         sum_of_seconds = 0.0
@@ -224,6 +224,15 @@ class Trials:
         self._known[outcome.key] = outcome
         with self._kept.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(outcome)) + "\n")
+
+
+def _doubt(test: str, change: Change) -> float:
+    """Less for tests that are about the changed module, and for those that name the function."""
+    if "::" not in test:
+        return DOUBT  # the rest of a file
+    return (1 if mirrors(test, change.module) else DOUBT) * (
+        1 if mentions(test, change.place) else DOUBT
+    )
 
 
 def _try(change: Change, tests: list[str], scratch: Path) -> int:
