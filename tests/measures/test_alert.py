@@ -11,6 +11,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Neighbours
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.mechanisms.continual.monitor import WindowMonitor
+from ameles.mechanisms.continual.watching import LONGEST
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.noise import System
 from tests.measures.asked import EVENTS, asked, largest_change, measure, problems, published, terms
@@ -63,7 +64,10 @@ def test_refusals() -> None:
     release = measure("alert", **ALERT)
     assert not list(release.refusals(terms(window=2), weighted=False))
     assert [r.key for r in release.refusals(terms(window=None), weighted=False)] == ["over"]
-    assert [r.key for r in release.refusals(terms(window=2**25), weighted=False)] == ["over"]
+    two = measure("alert", by={"region": ["north", "south"]}, **ALERT)
+    most = LONGEST // 2  # windows of two cells are held in as many places as one of twice the steps
+    assert not list(two.refusals(terms(window=most), weighted=False))
+    assert [r.key for r in two.refusals(terms(window=most + 1), weighted=False)] == ["over"]
     assert [r.key for r in release.refusals(terms(window=2), weighted=True)] == ["measure"]
     with pytest.raises(TypeError):
         release.recipe(terms(window=2), Concentrated(1))

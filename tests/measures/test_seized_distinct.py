@@ -177,6 +177,33 @@ def test_labels() -> None:
     assert few.value.dtype == np.int64
 
 
+def test_full_is_where_the_interval_ends_beyond_all_cells_but_one() -> None:
+    narrowly = 0
+    for cells in range(4000, 4040, 2):
+        kind = recipe(5, cells)
+        gamma, half = table_of(kind).gamma, reach(kind, 1)
+        most = int((cells - 1 - half) * gamma)  # the largest answer whose interval ends before that
+        told = counted(kind, np.array([[most]]), 1), counted(kind, np.array([[most + 1]]), 1)
+        assert [str(one.label[0, 0]) for one in told if one.label is not None] == ["", "full"]
+        narrowly += most / gamma + half > cells - 2
+    assert narrowly, "no answer comes so near that one cell more or less matters"
+
+
+def test_a_count_is_of_those_who_came_after_a_restart_if_it_began_before() -> None:
+    windows: Any = MEASURE.recipe(terms(None, 7), Pure(1))
+
+    def labels(*ended: int) -> list[str]:
+        told = counted(windows, np.zeros((3, 1), dtype=np.int64), 8, ended)
+        assert told.label is not None
+        return [str(label) for label in told.label[:, 0]]
+
+    # steps 8 to 10 are in the window that began with step 8
+    assert labels() == ["", "", ""]
+    assert labels(7) == ["", "", ""], "what ended before it began"
+    assert labels(8) == ["restarted"] * 3, "its first step was lost"
+    assert labels(3, 9) == ["restarted"] * 3
+
+
 def test_the_hash_is_in_the_error() -> None:
     plain, hashed = HashedBits(1000, 0.0), HashedBits(1000, 0.4)
     assert hashed.bound(1, 0.1) == pytest.approx(plain.bound(1, 0.1) * math.sqrt(1.16))

@@ -78,7 +78,7 @@ def in_parallel(tasks: deque[Task], count: int) -> None:
                 if code is not None:
                     running.remove(child)
                     child.done(code)
-            time.sleep(0.02)
+            time.sleep(0.1)  # looking more often costs more than it saves
     finally:
         for child in running:
             _kill(child.process)
