@@ -15,7 +15,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.core.loss import Pure
 from ameles.store import Store, StreamRecord, Transaction
 from ameles.store.columns import Columns
-from ameles.store.postgres.binary_columns import array
+from ameles.store.postgres.binary_arrays import array
 from ameles.store.postgres.session import PUBLISHED, READ, WRITE, found
 from ameles.store.postgres.store import PostgresStore
 from tests.ledger.populations import costing

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store.postgres.address import Address
-from ameles.store.postgres.binary_columns import BigInts, Blobs
+from ameles.store.postgres.binary_arrays import BigInts, Blobs
 from ameles.store.postgres.driver import driver
 from ameles.store.postgres.problems import (
     READ_ONLY,

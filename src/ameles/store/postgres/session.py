@@ -13,9 +13,9 @@ from typing import Any
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
-from ameles.store.columns import Columns, block, height, is_real
+from ameles.store.columns import Column, Columns, block, height, is_real, rows
 from ameles.store.postgres import migration as postgres_migration
-from ameles.store.postgres.binary_columns import array, copied
+from ameles.store.postgres.binary_arrays import array
 from ameles.store.postgres.connection import DEMANDS, MARK, Wire, unsafe
 from ameles.store.postgres.driver import driver
 from ameles.store.postgres.problems import READ_ONLY, is_double, refusal, sentence
@@ -176,7 +176,7 @@ class PostgresSession(Connected[Wire]):
         try:
             for _, part in _blocks(columns):
                 with wire.connection.cursor().copy(statement) as copy:
-                    copy.write(copied(part))
+                    copy_rows(copy, part)
         except BaseException as problem:
             raise self._broken(problem, double) from None
 
@@ -233,6 +233,23 @@ def found(table: str, keys: Columns, wanted: Sequence[str]) -> tuple[str, list[i
         f"place) CROSS JOIN LATERAL (SELECT {columns} FROM {table} WHERE {equal} OFFSET 0) AS found"
     )
     return question, [column for column in keys.values() if isinstance(column, int | str)]
+
+
+def copy_rows(copy: Any, columns: Columns) -> None:
+    """Writes rows into a binary COPY that is open."""
+    copy.set_types([_type_of(column) for column in columns.values()])
+    for row in rows(columns):
+        copy.write_row(row)
+
+
+def _type_of(column: Column) -> str:
+    """The type of a column in Postgres."""
+    if is_real(column):
+        return "float8"
+    first = column if isinstance(column, int | str) else column[0]
+    if isinstance(first, str):
+        return "text"
+    return "bytea" if isinstance(first, bytes) else "int8"
 
 
 def _blocks(columns: Columns) -> Iterator[tuple[int, Columns]]:
