@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.store import open_store
+from ameles.store import Store, open_store
 from ameles.store.migration import scripts as sqlite_scripts
 from ameles.store.postgres.address import address_of
 from ameles.store.postgres.connection import connect
@@ -19,6 +19,7 @@ from tests.store.stores import launch, new_store
 from tests.store.test_migration import FIXTURES, holds_what_was_written
 
 NEWER = "ALTER TABLE stream ADD COLUMN note TEXT NOT NULL DEFAULT 'none'; CREATE TABLE more (x INT)"
+CHECKED = "0e2333dd1339e8dbe9d2a035504fe0591b31d18cd2c590ab2c35066f9e1dbbf3"  # the plan of "clinic"
 PATCHED = "ameles.store.postgres.migration.scripts"
 
 
@@ -42,8 +43,24 @@ def test_a_store_of_every_version_is_read(postgres: Server, version: int) -> Non
             (FIXTURES / "postgres" / f"version_{version}.sql").read_text(encoding="utf-8").encode()
         )
     with open_store(postgres.url(database), create=False) as store:
+        if version == 3:
+            holds_what_ran(store)
         assert repr(store) == f"<PostgresStore 'postgresql://owner@{postgres.folder}/{database}'>"
         holds_what_was_written(store)
+
+
+def holds_what_ran(store: Store) -> None:
+    """The fixture of version 3 also has a stream that was checked, launched and run for two days,
+    beside the one that was migrated from version 2."""
+    with store.reading() as transaction:
+        stream = transaction.stream("clinic")
+        assert stream is not None
+        assert (stream.released, stream.rules) == (2, 2)
+        assert [row[6] for row in transaction.release_rows(stream)] == [-4, -2]
+        found = transaction.population("patients")
+        assert found is not None
+        assert found.phase == "604800s from 1970-01-04T00:00:00 UTC"
+        assert transaction.checked(CHECKED) is not None
 
 
 def schema_of(place: PostgresPlace) -> list[tuple[str, ...]]:
