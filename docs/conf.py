@@ -17,7 +17,7 @@ project_copyright = "2026, the Ameles authors"
 
 extensions = ["myst_parser"]
 myst_enable_extensions = ["dollarmath"]
-myst_dmath_double_inline = True
+myst_heading_anchors = 2
 exclude_patterns = ["_build"]
 nitpicky = True
 

@@ -11,27 +11,26 @@ name is described; these pages show it and are committed, so that a change to th
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
-import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+import api
 import typer.main
+from api import table
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-import ameles
 from ameles.cli.commands import app
 from ameles.cli.extras import extras
 from ameles.core.exceptions import AmelesError
-from ameles.mechanisms.catalogue import MECHANISMS
 from ameles.mechanisms.counters.choose import Row, compare
 from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
 from ameles.mechanisms.counters.lower_bounds import packing_bound
 
 REFERENCE = Path(__file__).parent / "reference"
-SECTIONS = ("Theorem", "Neighbours", "Noise", "Error", "Memory")
 
 
 def main() -> int:
@@ -60,11 +59,16 @@ def current(file: Path) -> str | None:
 def pages() -> dict[str, str]:
     """Every page of the reference by file name."""
     made = {
-        "names.md": names(),
-        "mechanisms.md": mechanisms(),
+        "names.md": page("Public names", *api.names()),
+        "ledger.md": page(
+            "Ledger, recipes, runs, errors", *api.entries("ledger.md"), *api.shared()
+        ),
+        "promises.md": page("Promises and losses", *api.entries("promises.md")),
+        "mechanisms.md": page("Mechanisms", *api.entries("mechanisms.md")),
+        "exceptions.md": exceptions(),
+        **{api.page_of(name, ""): module_page(name) for name in api.PUBLIC if name != "ameles"},
         "errors.md": errors(),
         "commands.md": commands(),
-        "exceptions.md": exceptions(),
         "extras.md": optional_parts(),
     }
     listed = "\n".join(name.removesuffix(".md") for name in made)
@@ -76,45 +80,18 @@ def pages() -> dict[str, str]:
     return made
 
 
+def module_page(name: str) -> str:
+    module = importlib.import_module(name)
+    about = api.markdown(module.__doc__ or "")
+    return page(f"{name}", *about, *api.entries(api.page_of(name, "")))
+
+
 def page(title: str, *parts: str) -> str:
     return "\n\n".join([f"# {title}", *parts]) + "\n"
 
 
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [tuple(heads)]
-    lines.append(("---",) * len(lines[0]))
-    lines.extend(tuple(cell.replace("|", "\\|") for cell in row) for row in rows)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def first_line(thing: object) -> str:
     return (inspect.getdoc(thing) or "").partition("\n")[0].replace("``", "`")
-
-
-def names() -> str:
-    def summary(name: str) -> str:
-        value = getattr(ameles, name)
-        described = inspect.isclass(value) or inspect.isroutine(value)
-        return first_line(value) if described else f"a `{type(value).__name__}`: {value}"
-
-    rows = [(f"`{name}`", summary(name)) for name in ameles.__all__]
-    return page("Public names", "`from ameles import ...`", table(("Name", "What it is"), rows))
-
-
-def mechanisms() -> str:
-    parts = []
-    for recipe in MECHANISMS:
-        module = sys.modules[recipe.__module__]
-        said = sections(module.__doc__ or "")
-        missing = [name for name in SECTIONS if name not in said]
-        if missing:
-            sys.exit(f"The docstring of {module.__name__} lacks: {', '.join(missing)}.")
-        rows = [(name, said[name]) for name in SECTIONS]
-        parts.append(f"## {recipe.__name__}")
-        parts.append(first_line(module))
-        parts.append(f"`{recipe.__name__}{signature(recipe)}`")
-        parts.append(table(("", ""), rows))
-    return page("Mechanisms", *parts)
 
 
 def errors() -> str:
@@ -176,32 +153,6 @@ def errors() -> str:
     )
 
 
-def signature(recipe: type) -> str:
-    """The parameters, all of them by keyword: first the required ones, then the defaults."""
-    parameters = inspect.signature(recipe).parameters.values()
-    needed = [each.name for each in parameters if each.default is each.empty]
-    others = [
-        f"{each.name}={each.default}" for each in parameters if each.default is not each.empty
-    ]
-    return f"(*, {', '.join(needed + others)})"
-
-
-def sections(docstring: str) -> dict[str, str]:
-    """The named lines of a mechanism's docstring; a line that is indented goes on."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in inspect.cleandoc(docstring).splitlines():
-        start = re.match(r"([A-Z][a-z]+)\s{2,}(\S.*)", line)
-        if start:
-            name = start[1]
-            found[name] = start[2]
-        elif name and line.startswith(" "):
-            found[name] += " " + line.strip()
-        else:
-            name = ""
-    return found
-
-
 def commands() -> str:
     parts = []
     for path, help_text in help_texts():
@@ -239,6 +190,7 @@ def exceptions() -> str:
         "Each says what happened, why, and what to try. Parameters are echoed, because they are "
         "public; event values and exact counts never are.",
         table(heads, rows(AmelesError, 0)),
+        *api.entries("exceptions.md"),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -10,7 +9,6 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -27,16 +25,6 @@ def generate(*options: str, **environment: str) -> subprocess.CompletedProcess[s
 
 def pages_in(folder: Path) -> dict[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.md")}
-
-
-@pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_reference_is_fresh() -> None:
@@ -73,31 +61,6 @@ def test_the_reference_is_the_same_everywhere(tmp_path: Path) -> None:
         assert str(ROOT) not in text
         assert str(Path.home()) not in text
         assert " object at 0x" not in text
-
-
-def test_sections_of_a_docstring(generator: ModuleType) -> None:
-    docstring = """A counter.
-
-    Theorem      Somebody 2010, Thm 1
-    Noise        discrete Laplace,
-                 scale 1 / epsilon
-
-    >>> 1 + 1
-    2
-    """
-    assert generator.sections(docstring) == {
-        "Theorem": "Somebody 2010, Thm 1",
-        "Noise": "discrete Laplace, scale 1 / epsilon",
-    }
-
-
-def test_a_mechanism_without_a_section_is_refused(
-    generator: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undocumented = type("Undocumented", (), {"__module__": __name__})
-    monkeypatch.setattr(generator, "MECHANISMS", (undocumented,))
-    with pytest.raises(SystemExit, match="lacks: Theorem, Neighbours, Noise, Error, Memory"):
-        generator.mechanisms()
 
 
 class Loads(HTMLParser):

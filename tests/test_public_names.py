@@ -22,7 +22,7 @@ def test_names_are_sorted_and_unique() -> None:
 @pytest.mark.parametrize("name", ameles.__all__)
 def test_every_name_is_there_and_in_the_reference(name: str) -> None:
     assert hasattr(ameles, name)
-    assert f"| `{name}` |" in NAMES_PAGE.read_text(encoding="utf-8")
+    assert f"| [`{name}`](" in NAMES_PAGE.read_text(encoding="utf-8")
 
 
 def test_nothing_public_is_left_out() -> None:

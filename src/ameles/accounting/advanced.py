@@ -56,6 +56,10 @@ def even_share(*, epsilon: Exact, delta: Exact, count: SupportsIndex) -> Pure:
     The corollary epsilon / sqrt(8 k ln(1/delta)), rounded down.  It rests on
     k share (exp(share) - 1) <= epsilon/2, which is false where epsilon is large for
     delta; that is checked here, and refused with the composed value.
+
+    >>> share = even_share(epsilon=1, delta="1e-6", count=100)
+    >>> round(float(share.epsilon), 4)
+    0.0095
     """
     total, k = positive(epsilon, "epsilon"), repetitions(count, "count")
     slack = probability(delta, "delta")

@@ -56,6 +56,9 @@ def zcdp_delta(*, rho: Exact, epsilon: Exact, tight: bool = True) -> Fraction:
 
     It is one because any alpha gives a valid delta and the interval's upper end is at
     least the value of the formula at the alpha used.
+
+    >>> round(float(zcdp_delta(rho="0.5", epsilon=5)) * 1e6, 2)
+    2.9
     """
     rho, epsilon = amount(rho, "rho"), amount(epsilon, "epsilon")
     if rho == 0:
@@ -78,6 +81,9 @@ def zcdp_rho(*, epsilon: Exact, delta: Exact, tight: bool = True) -> Fraction:
 
     Nearly the largest such rho.  It is allowed because, at the alpha used, the formula
     for epsilon increases with rho, and the lower end is at most where it meets epsilon.
+
+    >>> round(float(zcdp_rho(epsilon=1, delta="1e-6")), 5)
+    0.02436
     """
     epsilon, delta = positive(epsilon, "epsilon"), probability(delta, "delta")
     surprise = -Interval.of(delta).ln()

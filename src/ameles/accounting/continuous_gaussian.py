@@ -27,7 +27,11 @@ ASYMPTOTIC = 20.0  # from here on, exp(x²) erfc(x) by its asymptotic series, to
 
 
 def analytic_gaussian_delta(*, epsilon: Exact, sigma: Exact, sensitivity: Exact = 1) -> float:
-    """The exact delta of continuous Gaussian noise, as a float; not for discrete noise."""
+    """The exact delta of continuous Gaussian noise, as a float; not for discrete noise.
+
+    >>> round(analytic_gaussian_delta(epsilon=1, sigma=4) * 1e6, 2)
+    2.92
+    """
     loss = float(amount(epsilon, "epsilon"))
     width = float(positive(sigma, "sigma") / positive(sensitivity, "sensitivity"))
     return _delta(loss, width)

@@ -28,7 +28,11 @@ from ameles.core.parameters import Exact, refuse
 
 
 def zcdp_of_pure(*, epsilon: Exact) -> Concentrated:
-    """The zCDP of any mechanism with this pure epsilon: epsilon²/2, exactly."""
+    """The zCDP of any mechanism with this pure epsilon: epsilon²/2, exactly.
+
+    >>> print(zcdp_of_pure(epsilon=1))
+    rho 0.5
+    """
     return Concentrated(amount(epsilon, "epsilon") ** 2 / 2)
 
 
@@ -37,12 +41,19 @@ def zcdp_of_bounded_range(*, epsilon: Exact) -> Concentrated:
 
     Bounded range asks more than pure privacy: between any two outcomes the log-ratio may
     differ by epsilon, not by 2 epsilon as between the answers of randomized response.
+
+    >>> print(zcdp_of_bounded_range(epsilon=1))
+    rho 0.125
     """
     return Concentrated(amount(epsilon, "epsilon") ** 2 / 8)
 
 
 def zcdp_of_gaussian(*, sensitivity: Exact, variance: Exact) -> Concentrated:
-    """The zCDP of (discrete) Gaussian noise: L2 sensitivity² / (2 variance), exactly."""
+    """The zCDP of (discrete) Gaussian noise: L2 sensitivity² / (2 variance), exactly.
+
+    >>> print(zcdp_of_gaussian(sensitivity=1, variance=4))
+    rho 0.125
+    """
     shift, spread = amount(sensitivity, "sensitivity"), positive(variance, "variance")
     return Concentrated(shift**2 / (2 * spread))
 

@@ -65,7 +65,11 @@ class Filter:
 
 
 def admit(loss: Loss, *, cap: Loss, spent: Loss) -> Loss:
-    """The new sum after this loss, if it fits under the cap; a ledger keeps the sums itself."""
+    """The new sum after this loss, if it fits under the cap; a ledger keeps the sums itself.
+
+    >>> admit(Pure("0.25"), cap=Pure(1), spent=Pure("0.5"))
+    Pure(epsilon=Fraction(3, 4))
+    """
     asked, before, left = in_currency(loss, cap), in_currency(spent, cap), left_of(cap, spent=spent)
     after = {name: value + vars(asked)[name] for name, value in vars(before).items()}
     for name, limit in vars(cap).items():
@@ -83,18 +87,30 @@ def admit(loss: Loss, *, cap: Loss, spent: Loss) -> Loss:
 
 
 def left_of(cap: Loss, *, spent: Loss) -> Loss:
-    """The cap less what was spent, in each of its amounts; nothing where a cap was lowered."""
+    """The cap less what was spent, in each of its amounts; nothing where a cap was lowered.
+
+    >>> left_of(Pure(1), spent=Pure("0.75"))
+    Pure(epsilon=Fraction(1, 4))
+    """
     before = vars(in_currency(spent, cap))
     return type(cap)(**{name: max(limit - before[name], 0) for name, limit in vars(cap).items()})
 
 
 def nothing_of(cap: Loss) -> Loss:
-    """No loss at all, in the currency of the cap."""
+    """No loss at all, in the currency of the cap.
+
+    >>> nothing_of(Concentrated(2))
+    Concentrated(rho=Fraction(0, 1))
+    """
     return type(cap)(**dict.fromkeys(vars(cap), 0))
 
 
 def in_currency(loss: Loss, cap: Loss) -> Loss:
-    """This loss as an amount of the cap's currency, or a refusal that says what to do."""
+    """This loss as an amount of the cap's currency, or a refusal that says what to do.
+
+    >>> in_currency(Pure(1), Concentrated(2))
+    Concentrated(rho=Fraction(1, 2))
+    """
     match cap:
         case Concentrated():
             return to_concentrated(loss)

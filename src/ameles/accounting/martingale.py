@@ -40,6 +40,9 @@ def azuma_deviation(
     """How far up ``steps`` moves stay, but for a probability of beta; rounded up.
 
     steps * drift + bound * sqrt(2 steps ln(1/beta)).
+
+    >>> round(float(azuma_deviation(steps=100, beta="0.05")), 2)
+    24.48
     """
     n, reach = repetitions(steps, "steps"), _bound(bound)
     mean = amount(drift, "drift")
@@ -54,6 +57,9 @@ def mcdiarmid_tail(*, effects: Sequence[Exact], deviation: Exact) -> Fraction:
 
     At most exp(-2 deviation² / sum of effects²), rounded up, where ``effects`` are the
     most that each input can move it.
+
+    >>> round(float(mcdiarmid_tail(effects=[1] * 100, deviation=15)), 4)
+    0.0111
     """
     far = amount(deviation, "deviation")
     squares = sum((amount(effect, "effects") ** 2 for effect in effects), Fraction(0))

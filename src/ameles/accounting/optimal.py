@@ -73,6 +73,9 @@ def optimal_each(*, count: SupportsIndex, epsilon: Exact, delta: Exact) -> Fract
 
     Found by bisection to 9 digits; the returned loss was itself seen to compose to at
     most (epsilon, delta), by ``optimal_delta``.
+
+    >>> round(float(optimal_each(count=100, epsilon=1, delta="1e-6")), 4)
+    0.024
     """
     k, total, allowed = _mechanisms(count), positive(epsilon, "epsilon"), _allowed(delta)
     if allowed == 0:

@@ -76,7 +76,13 @@ def parallel(parts: Sequence[Guarantee], *, partition_of: Unit) -> Guarantee:
 
 
 def parts_touched(neighbours: Neighbours, contribution: Contribution) -> int:
-    """How many parts of a partition of units two neighbouring inputs can differ in."""
+    """How many parts of a partition of units two neighbouring inputs can differ in.
+
+    >>> from ameles.core.guarantee import Norm
+    >>> one = Contribution(steps=1, bound=1, norm=Norm.L1)
+    >>> parts_touched(Neighbours.ADD_REMOVE, one), parts_touched(Neighbours.REPLACE, one)
+    (1, 2)
+    """
     match neighbours:
         case Neighbours.ADD_REMOVE | Neighbours.USER_PRESENCE:
             return 1

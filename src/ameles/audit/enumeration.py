@@ -32,7 +32,12 @@ from ameles.noise.enumeration import law_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enumerated:
-    """The largest ratio between the laws of two programs, and where it is."""
+    """The largest ratio between the laws of two programs, and where it is.
+
+    >>> same = enumerated_loss(lambda z: 0, lambda z: 0, epsilon=1, modulus=5)
+    >>> isinstance(same, Enumerated), same.ratio, same.verdict.value
+    (True, Fraction(1, 1), 'certified')
+    """
 
     epsilon: Fraction
     ratio: Amount
@@ -89,7 +94,14 @@ def enumerated_loss(
 def wrapped_run(
     recipe: Auditable, inputs: Sequence[int], *, modulus: int
 ) -> Callable[[Noise], tuple[int, ...]]:
-    """The real code of a counter as a program whose releases are wrapped like the noise."""
+    """The real code of a counter as a program whose releases are wrapped like the noise.
+
+    >>> from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+    >>> recipe = SimpleTwoCounter(epsilon=1)
+    >>> first, second = (wrapped_run(recipe, [x], modulus=5) for x in (0, 1))
+    >>> enumerated_loss(first, second, epsilon=1, modulus=5).verdict.value
+    'certified'
+    """
 
     def program(noise: Noise) -> tuple[int, ...]:
         releases = np.asarray(recipe.start(noise).feed(list(inputs)))

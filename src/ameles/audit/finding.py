@@ -27,7 +27,11 @@ Amount: TypeAlias = Fraction | float
 
 
 class Verdict(Enum):
-    """What an audit concludes about a claim."""
+    """What an audit concludes about a claim.
+
+    >>> [verdict.value for verdict in Verdict]
+    ['certified', 'refuted', 'not certified', 'not linear']
+    """
 
     CERTIFIED = "certified"  # a proof that the loss is within the claim was found and checked
     REFUTED = "refuted"  # a proof that it is not

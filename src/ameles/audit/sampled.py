@@ -40,7 +40,14 @@ CONFIDENCE = 1 - 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """A bound from below on the loss between two programs."""
+    """A bound from below on the loss between two programs.
+
+    >>> import numpy as np
+    >>> nobody, somebody = (lambda n: np.zeros(n, dtype=int)), (lambda n: np.ones(n, dtype=int))
+    >>> found = sampled_loss(nobody, somebody, epsilon=1, samples=2_000)
+    >>> isinstance(found, Sampled), found.event, found.hits
+    (True, (0,), (1000, 0))
+    """
 
     epsilon: Fraction
     lower: float

@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 
 
 class AmelesError(Exception):
-    """The root: what happened, why it is so, and what to do next."""
+    """The root: what happened, why it is so, and what to do next.
+
+    >>> from ameles import BinaryCounter
+    >>> try:
+    ...     BinaryCounter(epsilon=0, horizon=365)
+    ... except AmelesError as refused:
+    ...     print(refused.what, refused.code, refused.exit_code)
+    The 'epsilon' parameter must be from 1e-09 to 1000. Got 0 instead. input 2
+    """
 
     code: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 1
@@ -50,27 +58,64 @@ class AmelesError(Exception):
 
 
 class BadInput(AmelesError, ValueError):
-    """A parameter or an input that cannot be used; nothing has changed."""
+    """A parameter or an input that cannot be used; nothing has changed.
+
+    >>> from ameles import BinaryCounter
+    >>> try:
+    ...     BinaryCounter(epsilon=1, horizon=0)
+    ... except BadInput as refused:
+    ...     print(refused.what)
+    The 'horizon' parameter must be a whole number from 1 to 1099511627776. Got 0 instead.
+    """
 
     code = "input"
     exit_code = 2
 
 
 class HorizonReached(BadInput):
-    """A step past the horizon that the noise was calibrated for."""
+    """A step past the horizon that the noise was calibrated for.
+
+    >>> from ameles import BinaryCounter
+    >>> from ameles.noise import Zero
+    >>> run = BinaryCounter(epsilon=1, horizon=2).start(Zero())
+    >>> try:
+    ...     run.feed([1, 1, 1])
+    ... except HorizonReached as refused:
+    ...     print(refused)
+    error[horizon]: This run has 2 steps and has taken 0; 3 more do not fit.
+      why: its noise was calibrated for its horizon
+      try: a new run, with its own budget
+    """
 
     code = "horizon"
 
 
 class PlanError(AmelesError):
-    """A plan that cannot be run as written."""
+    """A plan that cannot be run as written.
+
+    >>> from ameles.plan.plan import read_plan_text
+    >>> try:
+    ...     read_plan_text("[stream]")
+    ... except PlanError as refused:
+    ...     print(refused.code, refused.exit_code)
+    plan 2
+    """
 
     code = "plan"
     exit_code = 2
 
 
 class BudgetExceeded(AmelesError):
-    """A spend that does not fit under a cap; nothing has been spent."""
+    """A spend that does not fit under a cap; nothing has been spent.
+
+    >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+    >>> ledger = Ledger("visitors", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+    >>> try:
+    ...     ledger.start(SimpleTwoCounter(epsilon=2), on="flu", why="weekly report")
+    ... except BudgetExceeded as refused:
+    ...     print(refused.asked, "|", refused.left, "|", refused.blocked_by)
+    epsilon 2 | epsilon 1 | population 'visitors', by its epsilon
+    """
 
     code = "budget"
     exit_code = 3
@@ -105,32 +150,74 @@ class BudgetExceeded(AmelesError):
 
 
 class SourceUnreadable(AmelesError):
-    """A file of a source that cannot be read now; it is taken when it can be."""
+    """A file of a source that cannot be read now; it is taken when it can be.
+
+    >>> print(SourceUnreadable("The file 'visits.csv' cannot be read.", why="permission denied"))
+    error[source]: The file 'visits.csv' cannot be read.
+      why: permission denied
+    """
 
     code = "source"
 
 
 class StoreRefused(AmelesError):
-    """Stored state that must not be used: foreign, newer, damaged, or resumed before."""
+    """Stored state that must not be used: foreign, newer, damaged, or resumed before.
+
+    >>> from ameles import BinaryCounter
+    >>> from ameles.noise import Zero
+    >>> try:
+    ...     BinaryCounter(epsilon=1, horizon=8).resume(b"something else", Zero())
+    ... except StoreRefused as refused:
+    ...     print(refused.code, refused.exit_code)
+    store 4
+    """
 
     code = "store"
     exit_code = 4
 
 
 class RunSpent(StoreRefused):
-    """A run that was resumed from a snapshot, or that belongs to another process."""
+    """A run that was resumed from a snapshot, or that belongs to another process.
+
+    >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+    >>> recipe = SimpleTwoCounter(epsilon=1)
+    >>> ledger = Ledger("visitors", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+    >>> run = ledger.start(recipe, on="flu", why="weekly report")
+    >>> again = ledger.resume(recipe, run.snapshot())  # from here on, only this one goes on
+    >>> try:
+    ...     run.step(1)
+    ... except RunSpent as refused:
+    ...     print(refused.what)
+    This run was resumed from a snapshot and is spent.
+    """
 
     code = "spent"
 
 
 class NoCopy(AmelesError, TypeError):
-    """A copy or a pickle of what there may be only one of: a run, a ledger, a source of noise."""
+    """A copy or a pickle of what there may be only one of: a run, a ledger, a source of noise.
+
+    >>> import copy
+    >>> from ameles import BinaryCounter
+    >>> from ameles.noise import Zero
+    >>> try:
+    ...     copy.copy(BinaryCounter(epsilon=1, horizon=8).start(Zero()))
+    ... except NoCopy as refused:
+    ...     print(refused.what)
+    This run cannot be copied or pickled.
+    """
 
     code = "copy"
     exit_code = 2
 
 
 class MissingExtra(AmelesError, ImportError):
-    """An optional dependency that is not installed."""
+    """An optional dependency that is not installed.
+
+    >>> tip = "pip install 'ameles[plot]'"
+    >>> print(MissingExtra("Pictures need matplotlib, which is not installed.", tip=tip))
+    error[extra]: Pictures need matplotlib, which is not installed.
+      try: pip install 'ameles[plot]'
+    """
 
     code = "extra"

@@ -43,7 +43,11 @@ def _steps(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Whose data is protected: one event, one user, or one user within a window of steps."""
+    """Whose data is protected: one event, one user, or one user within a window of steps.
+
+    >>> str(EVENT), str(USER), str(user_window(30))
+    ('one event', 'one user', 'one user within 30 steps')
+    """
 
     kind: str
     window: int | None = None
@@ -96,7 +100,11 @@ USER = Unit("user")
 
 
 def user_window(length: int) -> Unit:
-    """One user's events within a window of ``length`` steps."""
+    """One user's events within a window of ``length`` steps.
+
+    >>> str(user_window(30)), user_window(30).tag
+    ('one user within 30 steps', 'user-window:30')
+    """
     return Unit("user-window", length)
 
 

@@ -82,7 +82,11 @@ class Approx:
 
 @dataclass(frozen=True)
 class Concentrated:
-    """Rényi divergence of every order alpha above 1 at most rho * alpha (zCDP)."""
+    """Rényi divergence of every order alpha above 1 at most rho * alpha (zCDP).
+
+    >>> print(Concentrated("0.5"))
+    rho 0.5
+    """
 
     rho: Amount = Amount()
 

@@ -29,7 +29,11 @@ from ameles.noise.system import candidates, penalty, positive, probability
 
 
 class Zero:
-    """Every draw is the likeliest value of its law: no noise, so mechanisms tell the truth."""
+    """Every draw is the likeliest value of its law: no noise, so mechanisms tell the truth.
+
+    >>> Zero().laplace(Fraction(2), 3)
+    array([0, 0, 0])
+    """
 
     genuine: ClassVar[bool] = False
     forgetful: ClassVar[bool] = True

@@ -14,12 +14,30 @@ from ameles.plot.table import Table
 
 
 def error_against_horizon(table: Table, file: Path) -> None:
-    """How the error grows with the length of the stream."""
+    """How the error grows with the length of the stream.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = [("std", "Binary", "theory", 16, 9.0), ("std", "Binary", "theory", 64, 12.0)]
+    >>> table = Table(("panel", "mechanism", "kind", "x", "y"), rows)
+    >>> with TemporaryDirectory() as folder:
+    ...     error_against_horizon(table, Path(folder, "picture.svg"))
+    ...     Path(folder, "picture.svg").exists()
+    True
+    """
     _draw(table, file, "steps of the stream, T", powers=True)
 
 
 def error_against_epsilon(table: Table, file: Path) -> None:
-    """How the error falls as the privacy loss grows."""
+    """How the error falls as the privacy loss grows.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = [("std", "Binary", "theory", 0.1, 90.0), ("std", "Binary", "theory", 1, 9.0)]
+    >>> table = Table(("panel", "mechanism", "kind", "x", "y"), rows)
+    >>> with TemporaryDirectory() as folder:
+    ...     error_against_epsilon(table, Path(folder, "picture.svg"))
+    ...     Path(folder, "picture.svg").exists()
+    True
+    """
     _draw(table, file, "privacy loss, epsilon", powers=False)
 
 

@@ -75,7 +75,10 @@ def pens(names: list[str]) -> dict[str, Pen]:
 
 
 def check_picture(file: Path) -> None:
-    """Refuses, before any work, a file that cannot become a picture."""
+    """Refuses, before any work, a file that cannot become a picture.
+
+    >>> check_picture(Path("errors.svg"))
+    """
     if file.suffix.lower() not in ENDINGS:
         raise BadInput(
             f"A picture's file must end in {' or '.join(ENDINGS)}. Got '{file.name}' instead.",

@@ -15,7 +15,16 @@ from ameles.plot.table import Table
 
 
 def noise_matrices(table: Table, file: Path) -> None:
-    """One heat map a mechanism, on one scale: blue is added, red subtracted."""
+    """One heat map a mechanism, on one scale: blue is added, red subtracted.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = [("Binary", 1, 1, 1), ("Binary", 2, 2, 1)]
+    >>> table = Table(("mechanism", "t", "draw", "weight"), rows)
+    >>> with TemporaryDirectory() as folder:
+    ...     noise_matrices(table, Path(folder, "picture.svg"))
+    ...     Path(folder, "picture.svg").exists()
+    True
+    """
     table.check("mechanism", "t", "draw", "weight")
     names = table.values("mechanism")
     parts = [table.where(mechanism=name) for name in names]

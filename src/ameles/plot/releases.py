@@ -14,7 +14,16 @@ from ameles.plot.table import Table
 
 
 def releases(table: Table, file: Path, *, across: int = 2, step: str = "step") -> None:
-    """One panel for each value of ``panel``, all on the same steps; ``step`` names them."""
+    """One panel for each value of ``panel``, all on the same steps; ``step`` names them.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = [("fever", 1, 3, -2, 8), ("fever", 2, 9, 4, 14)]
+    >>> table = Table(("panel", "step", "value", "low", "high"), rows)
+    >>> with TemporaryDirectory() as folder:
+    ...     releases(table, Path(folder, "picture.svg"))
+    ...     Path(folder, "picture.svg").exists()
+    True
+    """
     table.check("panel", "step", "value", "low", "high")
     panels = table.values("panel")
     rows = -(-len(panels) // across)

@@ -12,7 +12,16 @@ from ameles.plot.table import Table
 
 
 def side_by_side(table: Table, file: Path) -> None:
-    """A line of two points for each mechanism."""
+    """A line of two points for each mechanism.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = [("Siblings", 12.0, 14.0, 1.0), ("Binary", 35.0, 49.0, 2.9)]
+    >>> table = Table(("mechanism", "mean", "worst", "to_best"), rows)
+    >>> with TemporaryDirectory() as folder:
+    ...     side_by_side(table, Path(folder, "picture.svg"))
+    ...     Path(folder, "picture.svg").exists()
+    True
+    """
     table.check("mechanism", "mean", "worst", "to_best")
     names = table.column("mechanism")
     mean, worst, ratio = (table.column(head) for head in ("mean", "worst", "to_best"))

@@ -12,7 +12,16 @@ from ameles.plot.table import Table
 
 
 def error_within_stream(table: Table, file: Path) -> None:
-    """One line a mechanism, over the steps of a stream."""
+    """One line a mechanism, over the steps of a stream.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = [("Binary", "theory", 1, 7.0), ("Binary", "theory", 2, 9.9)]
+    >>> table = Table(("mechanism", "kind", "t", "std"), rows)
+    >>> with TemporaryDirectory() as folder:
+    ...     error_within_stream(table, Path(folder, "picture.svg"))
+    ...     Path(folder, "picture.svg").exists()
+    True
+    """
     table.check("mechanism", "kind", "t", "std")
     with canvas(file, 7.4, 3.6) as figure:
         ax = figure.subplots()

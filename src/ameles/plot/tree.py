@@ -21,7 +21,20 @@ LOOKS = {
 
 
 def covering_nodes(table: Table, file: Path) -> None:
-    """Each level a row of boxes, as wide as the steps that they sum."""
+    """Each level a row of boxes, as wide as the steps that they sum.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = [
+    ...     ("t = 1", 0, 1, 1, "added"),
+    ...     ("t = 1", 0, 2, 2, "unused"),
+    ...     ("t = 1", 1, 1, 2, "unused"),
+    ... ]
+    >>> table = Table(("panel", "level", "first", "last", "role"), rows)
+    >>> with TemporaryDirectory() as folder:
+    ...     covering_nodes(table, Path(folder, "picture.svg"))
+    ...     Path(folder, "picture.svg").exists()
+    True
+    """
     table.check("panel", "level", "first", "last", "role")
     panels = table.values("panel")
     with canvas(file, 7.4, sum(_height(table.where(panel=panel)) for panel in panels) + 0.3) as fig:

@@ -63,7 +63,14 @@ def _promise(epsilon: Fraction, neighbours: Neighbours, intrusions: Intrusions) 
 
 @dataclass(frozen=True, kw_only=True)
 class ExactDistinct(Recipe):
-    """How many of ``users`` have occurred, exactly; the state is secret."""
+    """How many of ``users`` have occurred, exactly; the state is secret.
+
+    >>> from ameles.noise import Zero
+    >>> run = ExactDistinct(users=100).start(Zero())
+    >>> run.add([3, 4, 3])
+    >>> run.answer()
+    2
+    """
 
     users: Whole = Whole(1, 2**32)
     neighbours: Relation = Relation(Neighbours.USER_PRESENCE)

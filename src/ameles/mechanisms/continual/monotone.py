@@ -44,6 +44,12 @@ def continual_monotone(
     """The estimator of a quantity that rises from 0 to at most ``highest``, made continual.
 
     Changes and jump are those with the smallest error bound at ``beta`` for the whole horizon.
+
+    >>> from ameles.mechanisms.continual.distinct import ExactDistinct
+    >>> recipe = continual_monotone(ExactDistinct(users=10**6), highest=10**6, horizon=365,
+    ...                             epsilon=1, sensitivity=1)
+    >>> recipe.changes, round(recipe.error.bound(365, 0.05))
+    (126, 16261)
     """
     unit = exact(grid, "grid")
     if unit <= 0:

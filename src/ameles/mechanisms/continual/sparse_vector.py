@@ -80,6 +80,14 @@ class SparseVector(Recipe):
     A query with a threshold of its own is asked as the difference, at threshold 0.
     ``monotone``: between any two neighbours all queries move the same way, as counts do when a
     row is added or removed.
+
+    >>> from ameles.core.guarantee import Neighbours
+    >>> from ameles.noise import Zero
+    >>> recipe = SparseVector(threshold_epsilon="0.25", query_epsilon="0.75", aboves=1,
+    ...                       threshold=10, neighbours=Neighbours.ADD_REMOVE)
+    >>> run = recipe.start(Zero())
+    >>> [str(run.step(query)) for query in [3, 12, 50]]
+    ['below', 'above', 'halted']
     """
 
     threshold_epsilon: Epsilon = Epsilon()

@@ -73,6 +73,12 @@ class Continual(Recipe):
 
     ``jump``, ``sensitivity`` and ``threshold`` are in units of the algorithm's grid.  ``epsilon``
     is that of the theorem: the loss is 2.5 times it and what the algorithm's state reveals.
+
+    >>> from ameles.mechanisms.continual.distinct import ExactDistinct
+    >>> recipe = continual(ExactDistinct(users=9), horizon=8, epsilon=100, changes=2, jump=1,
+    ...                    sensitivity=1)
+    >>> isinstance(recipe, Continual), recipe.threshold, str(recipe.guarantee.loss)
+    (True, 1, 'epsilon 250')
     """
 
     algorithm: Algorithm = Algorithm()

@@ -90,7 +90,16 @@ class SampledDensity(_Reduced):
 
 @dataclass(frozen=True, kw_only=True)
 class BucketDensity(_Reduced):
-    """The fraction of users who have appeared, estimated from the ``buckets`` that they hit."""
+    """The fraction of users who have appeared, estimated from the ``buckets`` that they hit.
+
+    >>> from ameles.noise import System
+    >>> recipe = BucketDensity(users=10**12, buckets=20_000, neighbours="user-presence",
+    ...                        epsilon_state=1, epsilon_output=1)
+    >>> run = recipe.start(System.direct())
+    >>> run.add([3, 10**12 - 1])
+    >>> run.release(beta=1e-9).low
+    0.0
+    """
 
     buckets: Whole = Whole(2, 1 << 30)
 

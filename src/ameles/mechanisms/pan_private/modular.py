@@ -121,6 +121,14 @@ class ResidueFraction(ModularRecipe[Estimate]):
     One number is released, not a histogram, so a user moves it by 1.  If counts are promised
     to stay below the modulus, residues (0,) are the users with net count zero, range(1, modulus)
     the others, range(k, modulus) those with at least k.
+
+    >>> from ameles.noise import System
+    >>> recipe = ResidueFraction(users=50_000, modulus=4, residues=(1, 2, 3),
+    ...                          neighbours="user-presence", epsilon_state=1, epsilon_output=1)
+    >>> run = recipe.start(System.direct())
+    >>> run.add(range(20_000))
+    >>> abs(run.release(beta=1e-9).value - 0.4) < recipe.error.bound(1, 1e-9)
+    True
     """
 
     residues: Residues = Residues()
