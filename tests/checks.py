@@ -110,7 +110,7 @@ def resuming_equals_going_on(recipe: CounterRecipe) -> None:
         tape = Tape(script)
         run = recipe.start(tape)
         before = steps_one_by_one(run, xs[:cut])
-        resumed = recipe.resume(run.snapshot(), Tape(script[len(tape.draws) :]))
+        resumed = recipe.resume(run.snapshot(), Tape(script[tape.count :]))
         require((resumed.id, resumed.t) == (run.id, cut), "another run or step was resumed")
         after = steps_one_by_one(resumed, xs[cut:])
         require(before + after == expected, f"resumed after {cut} steps, other releases")

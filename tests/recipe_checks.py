@@ -150,10 +150,10 @@ def resuming_equals_going_on(sample: Sample) -> None:
         run = recipe.start(tape)
         before = [played(run, x) for x in sample.inputs[:cut]]
         snapshot = run.snapshot()
-        rest = Tape(recorded.values[len(tape.draws) :])
+        rest = Tape(recorded.values[tape.count :])
         resumed = recipe.resume(snapshot, rest)
         require(resumed.snapshot() == snapshot, "a snapshot of a snapshot differs")
-        require(not rest.draws, "resuming drew noise")
+        require(not rest.count, "resuming drew noise")
         after = [played(resumed, x) for x in sample.inputs[cut:]]
         require(before + after == expected, f"resumed after {cut} steps, other releases")
 
@@ -224,13 +224,13 @@ def bad_inputs_change_nothing(sample: Sample) -> None:
     tape = Tape(beyond=System.direct())
     run = sample.recipe.start(tape)
     played(run, sample.inputs[0])
-    before, drawn = run.snapshot(), len(tape.draws)
+    before, drawn = run.snapshot(), tape.count
     for bad in sample.refused():
         try:
             played(run, bad)
         except BadInput:
             require(run.snapshot() == before, "a refused input changed the state")
-            require(len(tape.draws) == drawn, "a refused input drew noise")
+            require(tape.count == drawn, "a refused input drew noise")
         else:
             require(False, f"a {type(bad).__name__} was accepted")
 

@@ -28,7 +28,8 @@ from tests.checks import CheckFailed
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {"epsilon": 1, "horizon": 64},
     "a vector": {"epsilon": "1/3", "horizon": 50, "width": 5},
-    "wide": {"epsilon": 2, "horizon": 64, "width": 3000},
+    # wider than noise is taken ahead (1,024 numbers), and all of it more than a sampler's chunk
+    "wide": {"epsilon": 2, "horizon": 64, "width": 1100},
     "a user": {
         "epsilon": 0.1,
         "horizon": 64,

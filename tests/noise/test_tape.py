@@ -74,6 +74,11 @@ def test_every_draw_is_recorded_with_its_law_and_its_parameter() -> None:
         Draw("choose", (Fraction(0), Fraction(1), Fraction(2)), 2),
     ]
     assert tape.values == [5, -1, 1, 0, 42, 2]
+    assert tape.laws == [(draw.law, draw.scale) for draw in tape.draws]
+    tape.laplace(Fraction(7), (2, 1))  # what is drawn after somebody asked is there, too
+    assert tape.draws[6:] == [Draw("laplace", Fraction(7), 0)] * 2
+    assert tape.laws[6:] == [("laplace", Fraction(7))] * 2
+    assert tape.count == len(tape.draws) == len(tape.values) == 8
 
 
 def test_coins_are_booleans_in_the_program_and_ones_on_the_tape() -> None:

@@ -41,6 +41,9 @@ def clear_denominators(rows: Sequence[Sequence[Fraction | int]]) -> list[list[in
     """Every row times the least common multiple of its denominators."""
     cleared = []
     for row in rows:
+        if all(type(value) is int for value in row):
+            cleared.append([int(value) for value in row])
+            continue
         factor = math.lcm(*(value.denominator for value in row))
         cleared.append([int(value * factor) for value in row])
     return cleared

@@ -27,7 +27,8 @@ from typing import TypeGuard
 import numpy as np
 
 from ameles.audit.finding import Amount
-from ameles.audit.observation import PATTERNS, NotLinear
+from ameles.audit.observation import NotLinear
+from ameles.audit.patterns import PATTERNS
 from ameles.core.mechanism import Shape
 from ameles.mechanisms.counters.encoded import EncodedCounter, root_up
 from ameles.noise import Tape
@@ -141,7 +142,7 @@ def _variance(recipe: EncodedCounter, steps: int) -> Fraction:
     """That of the draws, as the tape has it."""
     tape = Tape()
     recipe.start(tape).feed([0] * steps)
-    laws = {(draw.law, draw.scale) for draw in tape.draws}
+    laws = set(tape.laws)
     if len(laws) != 1 or next(iter(laws))[0] != "gaussian":
         raise NotLinear("an encoded counter draws from another law")
     _, variance = laws.pop()

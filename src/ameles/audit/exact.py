@@ -26,13 +26,15 @@ from ameles.audit.hiding import Hiding
 from ameles.audit.instant import View, views_of
 from ameles.audit.neighbours import Worst, worst_neighbours
 from ameles.audit.observation import (
-    PATTERNS,
     Auditable,
+    Effects,
     Matrices,
     NotLinear,
     Observer,
     matrices_of,
 )
+from ameles.audit.patterns import PATTERNS
+from ameles.audit.shared_reading import SharedReading
 from ameles.audit.shift import ConcentratedPrice, Price, PurePrice
 from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.loss import Approx, Concentrated, Loss
@@ -41,7 +43,8 @@ from ameles.mechanisms.counters.encoded import EncodedCounter
 from ameles.noise import Zero
 
 MOST_STEPS = 1 << 12
-# The proof is played for the worst steps and for about so many others, evenly apart.
+# The proof is played for the worst steps of every view and for about so many others, evenly
+# apart over the views and their steps.
 MOST_PLAYED = 16
 
 
@@ -64,8 +67,18 @@ def exact_loss(
     if encodes(recipe) and views is None and not note:
         return _encoded_finding(recipe, count)
     wanted = list(views) if views is not None else views_of(promise, recipe.start(Zero()), count)
+    apart = -(-count * len(wanted) // MOST_PLAYED)
     try:
-        found = [_look(Observer(recipe, count, v, stepping=stepping), tick) for v in wanted]
+        shared = SharedReading(recipe, count, [] if stepping else wanted)
+        found = [
+            _look(
+                Observer(recipe, count, view, stepping=stepping),
+                shared.of(view),
+                range(number % apart, count, apart),
+                tick,
+            )
+            for number, view in enumerate(wanted)
+        ]
     except NotLinear as seen:
         return _unknown(recipe, count, str(seen))
     lower = max(one.lower for one in found)
@@ -180,15 +193,17 @@ class _Seen:
     upper: Amount
 
 
-def _look(observer: Observer, tick: Callable[[], None]) -> _Seen:
-    matrices = matrices_of(observer)
+def _look(
+    observer: Observer, likely: Effects | None, played: range, tick: Callable[[], None]
+) -> _Seen:
+    matrices = matrices_of(observer, likely)
     guarantee = observer.recipe.guarantee
     hiding = Hiding(matrices, _price(guarantee.loss, matrices))
     contribution = guarantee.contribution
     worst = worst_neighbours(
         hiding, contributions=contribution.steps, bound=contribution.bound, tick=tick
     )
-    _play(observer, hiding, worst)
+    _play(observer, hiding, worst, played)
     concentrated = isinstance(hiding.price, ConcentratedPrice)
     lower, upper = _in_currency(guarantee.loss, worst.lower, worst.upper, concentrated=concentrated)
     return _Seen(observer.view, worst, lower, upper)
@@ -214,14 +229,13 @@ def _in_currency(
     return (math.inf if lower == math.inf else Fraction(0)), upper
 
 
-def _play(observer: Observer, hiding: Hiding, worst: Worst) -> None:
+def _play(observer: Observer, hiding: Hiding, worst: Worst, played: range) -> None:
     """The proof on the real code: shifted noise shows what the neighbour would show."""
-    apart = -(-observer.steps // MOST_PLAYED)
     watchers = [observer]
     if observer.encoded:  # then what is decoded must agree too
         watchers.append(Observer(observer.recipe, observer.steps, decoded=True))
     for step, single in enumerate(worst.singles):
-        if single.shift is None or (step % apart and not worst.changes[step]):
+        if single.shift is None or (step not in played and not worst.changes[step]):
             continue
         pattern = PATTERNS[step % 3]
         noise = pattern.draws(observer.laws or [])

@@ -8,7 +8,7 @@ proposes a shift and a dual vector, and both are rounded and checked exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain
 
@@ -26,6 +26,7 @@ from ameles.audit.dual import bound_from_below, rounded_duals, vertex_dual
 from ameles.audit.finding import Amount
 from ameles.audit.observation import Matrices
 from ameles.audit.shift import Hidden, Price
+from ameles.audit.solver import Proposal
 
 UNIQUE = "the only shift of the noise that hides it"
 SOLVED = "a shift of the noise that hides it and a dual vector that bounds it"
@@ -59,15 +60,33 @@ class Hiding:
         """A change of one step by 1, steps from 0."""
         return self.change([int(s == step) for s in range(self.steps)])
 
+    def singles(self) -> Iterator[Hidden]:
+        """A change of each step by 1, in turn."""
+        steps = range(self.steps)
+        if self._eliminates:
+            yield from map(self.single, steps)
+            return
+        targets = [self.data[:, step] for step in steps]
+        floats = [target.astype(np.float64) for target in targets]
+        proposals = self.price.propose_each(self._floats, floats, self._float_rates)
+        for target, proposal in zip(targets, proposals, strict=True):
+            yield self._by_solver(target, proposal, sharp=False)
+
     def change(self, amounts: Sequence[int], *, sharp: bool = False) -> Hidden:
         """A change of every step by these amounts.
 
         ``sharp`` takes the time to find an exact dual vector where rounding misses it.
         """
         target = product(self.data, whole_array(amounts))
-        if self.unique or not self.rates:
+        if self._eliminates:
             return self._by_elimination(target)
-        return self._by_solver(target, sharp=sharp)
+        floats = target.astype(np.float64)
+        proposal = self.price.propose(self._floats, floats, self._float_rates)
+        return self._by_solver(target, proposal, sharp=sharp)
+
+    @property
+    def _eliminates(self) -> bool:
+        return self.unique or not self.rates
 
     def _by_elimination(self, target: Whole) -> Hidden:
         if self._inverse is not None:
@@ -104,9 +123,7 @@ class Hiding:
         cost = self.price.cost(shift, self.rates)
         return Hidden(cost if self.tight else Fraction(0), cost, shift, UNIQUE)
 
-    def _by_solver(self, target: Whole, *, sharp: bool) -> Hidden:
-        floats = target.astype(np.float64)
-        proposal = self.price.propose(self._floats, floats, self._float_rates)
+    def _by_solver(self, target: Whole, proposal: Proposal | None, *, sharp: bool) -> Hidden:
         if proposal is None:
             return self._by_fractions(target)
         shift = self._whole_shift(proposal.shift, target)

@@ -43,8 +43,8 @@ def worst_neighbours(
 ) -> Worst:
     """Bounds on the loss over all neighbours, and the pair that is worst."""
     singles = []
-    for step in range(hiding.steps):
-        singles.append(hiding.single(step))
+    for single in hiding.singles():
+        singles.append(single)
         tick()
     # the largest bound, of those the largest loss that is proved, of those the earliest
     place = max(range(len(singles)), key=lambda s: (singles[s].upper, singles[s].lower, -s))

@@ -15,7 +15,7 @@ one that can be told of an intrusion ``announce``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
@@ -24,6 +24,7 @@ import numpy as np
 
 from ameles.audit.algebra import Whole, clear_denominators, product, whole_array
 from ameles.audit.instant import Act, Phase, Place, View, acts_of, refuse_unseen
+from ameles.audit.patterns import MIXED, PATTERNS, Pattern
 from ameles.core.guarantee import Guarantee
 from ameles.core.mechanism import Noise
 from ameles.mechanisms.snapshot import unpack
@@ -58,6 +59,21 @@ class Matrices:
     whole: bool  # whether inputs move it by whole numbers, which commutes with rounding
 
 
+@dataclass(frozen=True)
+class Effects:
+    """What a draw or an input of 1 adds to each number that is seen."""
+
+    noise: list[list[Seen]]  # one list for each draw
+    data: list[list[Seen]]  # one list for each step
+
+    def at(self, numbers: Sequence[int]) -> Effects:
+        """The effects on some of the numbers."""
+        return Effects(
+            [[one[i] for i in numbers] for one in self.noise],
+            [[one[i] for i in numbers] for one in self.data],
+        )
+
+
 class Observer:
     """Runs the real code on a tape and on inputs, and lists all that was seen."""
 
@@ -87,6 +103,8 @@ class Observer:
         self._acts = acts_of(view)
         self._fingerprint = recipe.fingerprint
         self._size: int | None = None
+        # For each number seen: where its state was looked at, or None for an output.
+        self.places: list[Place | None] = []
 
     def see(self, draws: Sequence[int], inputs: Sequence[int]) -> list[Seen]:
         """All numbers seen in one run, in a fixed order."""
@@ -98,7 +116,7 @@ class Observer:
             look = run.encodings if self.encoded else run.feed
             shown = np.asarray(look(list(inputs))).ravel().tolist()
         seen = [_exact(value) for value in shown]
-        laws = [(draw.law, draw.scale) for draw in tape.draws]
+        laws = tape.laws
         if self.laws is None:
             self.laws, self._size = laws, len(seen)
         if laws != self.laws:
@@ -109,6 +127,7 @@ class Observer:
 
     def _step_by_step(self, run: Any, inputs: Sequence[int]) -> list[Any]:
         seen: list[Any] = []
+        self.places = []
         self._act(run, (0, Phase.CLOSED), seen)
         for t, x in enumerate(inputs):
             if (t, Phase.BETWEEN) in self._acts:
@@ -121,6 +140,7 @@ class Observer:
             else:
                 release = run.step(x)
             seen += np.asarray(release).ravel().tolist()
+            self.places += [None] * (len(seen) - len(self.places))
             self._act(run, (t + 1, Phase.CLOSED), seen)
         return seen
 
@@ -131,36 +151,64 @@ class Observer:
             else:
                 for part in unpack(run.snapshot(), self._fingerprint).parts:
                     seen += part.tolist()
+                self.places += [place] * (len(seen) - len(self.places))
 
 
-def matrices_of(observer: Observer) -> Matrices:
-    """The matrices of a mechanism; raises NotLinear where there are none."""
-    unit = observer.resolution
-    steps = observer.steps
-    still = observer.see((), [0] * steps)
+def matrices_of(observer: Observer, likely: Effects | None = None) -> Matrices:
+    """The matrices of a mechanism; raises NotLinear where there are none.
+
+    ``likely`` are effects that another way to run the mechanism has shown.  They are believed if
+    this way shows them too, on mixtures of all draws and inputs; otherwise the effects are read
+    again.  A mixture of random weights below 2^20 hides a wrong effect with chance 2^-20 at most.
+    """
+    still = observer.see((), [0] * observer.steps)
     draws = observer.laws or []
     for law, _ in draws:
         if law not in ("laplace", "gaussian"):
             raise NotLinear(f"a draw from {law} cannot be shifted; small cases can be enumerated")
-    raised = [observer.see([0] * i + [unit], [0] * steps) for i in range(len(draws))]
-    moved = [observer.see((), _impulse(steps, s, unit)) for s in range(steps)]
-
-    def column(seen: list[Seen]) -> list[Seen]:
-        changes = [now - then for now, then in zip(seen, still, strict=True)]
-        return changes if unit == 1 else [Fraction(change, unit) for change in changes]
-
-    noise, data = [column(seen) for seen in raised], [column(seen) for seen in moved]
-    _probe(observer, still, noise, data)
-    whole = all(value.denominator == 1 for one in data for value in one)
-    reduced = _reduce(list(zip(*noise, *data, strict=True)), len(draws))
+    effects = likely if likely is not None and _agree(observer, still, likely) else None
+    if effects is None:
+        effects = effects_of(observer, still)
+        _probe(observer, still, effects)
+    whole = all(value.denominator == 1 for one in effects.data for value in one)
+    reduced = _reduce(list(zip(*effects.noise, *effects.data, strict=True)), len(draws))
     return Matrices(
         noise=reduced[0],
         data=reduced[1],
         draws=reduced[2],
         laws=tuple((draws[i][0], draws[i][1]) for i in reduced[2]),
-        rounded=unit != 1,
+        rounded=observer.resolution != 1,
         whole=whole,
     )
+
+
+def effects_of(observer: Observer, still: list[Seen]) -> Effects:
+    """The effects of all draws and inputs, each read from a run with one impulse.
+
+    ``still`` is what is seen without any.
+    """
+    unit, steps = observer.resolution, observer.steps
+    count = len(observer.laws or [])
+    raised = [observer.see([0] * i + [unit], [0] * steps) for i in range(count)]
+    moved = [observer.see((), _impulse(steps, s, unit)) for s in range(steps)]
+
+    def effect(seen: list[Seen]) -> list[Seen]:
+        changes = [now - then for now, then in zip(seen, still, strict=True)]
+        return changes if unit == 1 else [Fraction(change, unit) for change in changes]
+
+    return Effects([effect(seen) for seen in raised], [effect(seen) for seen in moved])
+
+
+def _agree(observer: Observer, still: list[Seen], likely: Effects) -> bool:
+    """Whether runs show these effects; only then are there as many draws and numbers."""
+    sizes = {len(one) for one in (*likely.noise, *likely.data)}
+    if len(likely.noise) != len(observer.laws or []) or sizes != {len(still)}:
+        return False
+    try:
+        _probe(observer, still, likely, (*PATTERNS, *MIXED))
+    except NotLinear:
+        return False
+    return True
 
 
 def _impulse(steps: int, place: int, size: int) -> list[int]:
@@ -175,45 +223,19 @@ def _exact(value: Any) -> Seen:
     raise NotLinear("what is seen is not a finite number")
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """Draws and inputs to probe with, made of their places and of the size of the noise."""
-
-    draw: Callable[[int, int], int]  # the place on the tape, a standard deviation or so
-    change: Callable[[int], int]  # the step, counted from 0
-
-    def draws(self, laws: Sequence[tuple[str, Fraction]]) -> list[int]:
-        """What is on the tape."""
-        sizes = (math.isqrt(int(s)) if law == "gaussian" else int(s) for law, s in laws)
-        return [self.draw(i, 1 + size) for i, size in enumerate(sizes)]
-
-    def inputs(self, steps: int) -> list[int]:
-        """What is in the data."""
-        return [self.change(s) for s in range(steps)]
-
-
-# Small and large, of both signs, with zeros, and as noise is: what code could depend on.
-PATTERNS = (
-    Pattern(lambda i, size: (7 * i + 3) % 11 - 5, lambda s: (5 * s + 2) % 7 - 3),
-    Pattern(lambda i, size: (i % 7 - 3) * size + i, lambda s: s % 2),
-    Pattern(lambda i, size: (1 - 2 * (i % 2)) * 997 * (i % 5), lambda s: 1009 * (s * s % 13)),
-    Pattern(lambda i, size: 0, lambda s: 1),
-    Pattern(lambda i, size: -(1 << 20) - i - 5 * size, lambda s: -s),
-)
-
-
 def _probe(
     observer: Observer,
     still: list[Seen],
-    noise: list[list[Seen]],
-    data: list[list[Seen]],
+    effects: Effects,
+    patterns: Sequence[Pattern] = PATTERNS,
 ) -> None:
     """Sums of impulses must give sums of columns, through ``feed`` and through ``step``."""
     unit = observer.resolution
-    cleared = clear_denominators([[*row, 1] for row in zip(*noise, *data, strict=True)])
+    rows = zip(*effects.noise, *effects.data, strict=True)
+    cleared = clear_denominators([[*row, 1] for row in rows])
     matrix = whole_array([row[:-1] for row in cleared])
     factors = [row[-1] for row in cleared]
-    for number, pattern in enumerate(PATTERNS):
+    for number, pattern in enumerate(patterns):
         draws = [unit * z for z in pattern.draws(observer.laws or [])]
         inputs = [unit * x for x in pattern.inputs(observer.steps)]
         expected = product(matrix, whole_array([*draws, *inputs])).tolist()

@@ -26,6 +26,9 @@ from ameles.audit import solver
 from ameles.audit.algebra import Floats
 from ameles.audit.finding import Amount
 
+# So many small linear programs are put into one: most of the time of a small one is its set-up.
+TOGETHER = 16
+
 
 class Price(ABC):
     """What shifting each draw costs."""
@@ -54,6 +57,12 @@ class Price(ABC):
     @abstractmethod
     def propose(self, matrix: Floats, target: Floats, rates: Floats) -> solver.Proposal | None:
         """A cheapest real shift and a dual vector, in floats; None if there seems to be none."""
+
+    def propose_each(
+        self, matrix: Floats, targets: Sequence[Floats], rates: Floats
+    ) -> list[solver.Proposal | None]:
+        """``propose`` for each target; a price may know how to do many at once."""
+        return [self.propose(matrix, target, rates) for target in targets]
 
     def times(self, bound: int) -> int:
         """By what a price grows if the shift is this many times as long."""
@@ -100,6 +109,16 @@ class PurePrice(Price):
 
     def propose(self, matrix: Floats, target: Floats, rates: Floats) -> solver.Proposal | None:
         return solver.cheapest(matrix, target, self.lengths(rates))
+
+    def propose_each(
+        self, matrix: Floats, targets: Sequence[Floats], rates: Floats
+    ) -> list[solver.Proposal | None]:
+        found: list[solver.Proposal | None] = []
+        for start in range(0, len(targets), TOGETHER):
+            some = targets[start : start + TOGETHER]
+            together = solver.cheapest_of_each(matrix, some, self.lengths(rates))
+            found += together or super().propose_each(matrix, some, rates)
+        return found
 
 
 class ConcentratedPrice(Price):

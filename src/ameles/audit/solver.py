@@ -6,6 +6,7 @@ They work in floats and only propose; nothing that they say is believed unchecke
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -50,20 +51,29 @@ def cheapest(
 
     ``longest`` is the most that any |e_i| may be.
     """
+    found = cheapest_of_each(matrix, [target], costs, longest=longest)
+    return found[0] if found is not None else None
+
+
+def cheapest_of_each(
+    matrix: Floats, targets: Sequence[Floats], costs: Floats, *, longest: float | None = None
+) -> list[Proposal] | None:
+    """``cheapest`` for each target, all in one program; None if one of them has no solution."""
     optimize, sparse = _load("optimize"), _load("sparse")
+    times, count = len(targets), len(costs)
     both = sparse.csr_array(np.hstack([matrix, -matrix]))
     found = optimize.linprog(
-        np.concatenate([costs, costs]),
-        A_eq=both,
-        b_eq=target,
+        np.tile(costs, 2 * times),
+        A_eq=sparse.block_diag([both] * times, format="csr"),
+        b_eq=np.concatenate(targets),
         bounds=(0, longest),
         method="highs-ds",
     )
     if found.status != 0:
         return None
-    parts = np.asarray(found.x, dtype=np.float64)
-    count = len(costs)
-    return Proposal(parts[:count] - parts[count:], np.asarray(found.eqlin.marginals))
+    parts = np.asarray(found.x, dtype=np.float64).reshape(times, 2, count)
+    duals = np.asarray(found.eqlin.marginals, dtype=np.float64).reshape(times, len(matrix))
+    return [Proposal(e[0] - e[1], dual) for e, dual in zip(parts, duals, strict=True)]
 
 
 def cheapest_whole(matrix: Floats, target: Floats, costs: Floats) -> Floats | None:

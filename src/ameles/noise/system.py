@@ -26,6 +26,7 @@ from ameles.noise.sampler import Looks, NumpyLooks, Sampler
 # Below this many numbers, loading and calling compiled code costs more than it saves.
 WORTH_COMPILING = 1 << 14
 LARGEST_SCALE = Fraction(1 << 100)
+SMALLEST_SCALE = 1 / LARGEST_SCALE
 
 
 class System:
@@ -99,7 +100,7 @@ def positive(number: object, name: str) -> Fraction:
     """A scale or a variance: exact, above zero, and not so large that all noise wraps."""
     if not is_exact(number):
         raise refuse(name, "an exact number: an int or a Fraction", number)
-    if not 1 / LARGEST_SCALE <= number <= LARGEST_SCALE:
+    if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
         raise refuse(name, "above 0, from 2**-100 to 2**100", number)
     return Fraction(number)
 

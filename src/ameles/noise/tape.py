@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -64,12 +64,15 @@ def _zeros(size: Shape) -> IntArray:
     return np.zeros(count_of(size), dtype=np.int64).reshape(size)
 
 
+Scale: TypeAlias = Fraction | int | tuple[Fraction, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Draw:
     """One draw on a tape: the law that it was asked from, its parameter, and what it gave."""
 
     law: str
-    scale: Fraction | int | tuple[Fraction, ...]
+    scale: Scale
     value: int
 
 
@@ -88,7 +91,11 @@ class Tape:
     def __init__(self, script: Sequence[int] = (), *, beyond: Noise | None = None) -> None:
         self._script = script
         self._beyond = Zero() if beyond is None else beyond
-        self.draws: list[Draw] = []
+        # What was drawn, call by call; single draws are listed when somebody asks for them.
+        self._calls: list[tuple[str, Scale, IntArray]] = []
+        self._count = 0
+        self._listed: list[Draw] = []
+        self._calls_listed = 0
 
     @classmethod
     def impulse(cls, place: int) -> Tape:
@@ -96,9 +103,27 @@ class Tape:
         return cls([0] * place + [1])
 
     @property
+    def draws(self) -> list[Draw]:
+        """All draws so far, one by one."""
+        for law, scale, values in self._calls[self._calls_listed :]:
+            self._listed += [Draw(law, scale, value) for value in values.tolist()]
+        self._calls_listed = len(self._calls)
+        return self._listed
+
+    @property
+    def count(self) -> int:
+        """How many draws there were so far."""
+        return self._count
+
+    @property
+    def laws(self) -> list[tuple[str, Scale]]:
+        """The law and the scale, or other parameter, of each draw so far."""
+        return [(law, scale) for law, scale, values in self._calls for _ in range(values.size)]
+
+    @property
     def values(self) -> list[int]:
         """What was drawn so far: the script with which another tape draws the same."""
-        return [draw.value for draw in self.draws]
+        return [value for _, _, values in self._calls for value in values.tolist()]
 
     def laplace(self, scale: Fraction, size: Shape) -> IntArray:
         beyond = self._beyond.laplace(scale, size)
@@ -123,12 +148,10 @@ class Tape:
         beyond = np.array([self._beyond.choose(gammas)])
         return int(self._record("choose", tuple(gammas), beyond)[0])
 
-    def _record(
-        self, law: str, scale: Fraction | int | tuple[Fraction, ...], values: IntArray
-    ) -> IntArray:
+    def _record(self, law: str, scale: Scale, values: IntArray) -> IntArray:
         """Writes what is scripted over ``values`` and all of it onto the tape."""
-        place = len(self.draws)
-        scripted = self._script[place : place + values.size]
+        scripted = self._script[self._count : self._count + values.size]
         values.reshape(-1)[: len(scripted)] = scripted
-        self.draws.extend(Draw(law, scale, int(value)) for value in values.flat)
+        self._calls.append((law, scale, values.flatten()))  # a copy: a run may wipe its own
+        self._count += values.size
         return values

@@ -144,6 +144,8 @@ class CounterRecipe(Recipe, ABC):
 
     def number(self, x: object) -> int:
         """One step's input of a plain counter."""
+        if type(x) is int:  # most are, and asking for a protocol takes longer than the step
+            return x
         if isinstance(x, SupportsIndex) and not isinstance(x, bool | np.bool_):
             try:
                 return operator.index(x)
