@@ -66,6 +66,15 @@ class Following:
         self.position = json.dumps(document)
         self.restart()
 
+    def rename_inode(self, before: int, now: int) -> None:
+        """As if what was read had been known by another inode, or by none that is still there."""
+        document = json.loads(self.position or "")
+        for mark in document["files"]:
+            if mark["inode"] == before:
+                mark["inode"] = now
+        self.position = json.dumps(document)
+        self.restart()
+
 
 def write(folder: Path, name: str, *lines: bytes) -> Path:
     file = folder / name

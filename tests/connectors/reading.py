@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import duckdb
 
 from ameles.connectors.duck import connect
 from ameles.connectors.source import Reading, Source, open_source
@@ -28,10 +32,26 @@ def rows_of(
         for name, kind in columns.items()
     )
     found: list[tuple[Any, ...]] = []
-    with closing(connect(zone=zone, memory=MEMORY, readable=source.paths())) as duck:
+    with connected(zone, source.paths()) as duck:
         for relation in reading.scans(duck):
             found += duck.execute(f"SELECT {asked} FROM {relation}").fetchall()
     return sorted(found, key=repr)
+
+
+@contextmanager
+def connected(zone: str, readable: tuple[str, ...]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """One that may open some files, or a shared one that may open none, as a session's is."""
+    if not readable:
+        yield shared(zone)
+        return
+    with closing(connect(zone=zone, memory=MEMORY, readable=readable)) as duck:
+        yield duck
+
+
+@cache
+def shared(zone: str = "UTC") -> duckdb.DuckDBPyConnection:
+    """For all readings that hand over what they read: to connect takes longer than most of them."""
+    return connect(zone=zone, memory=MEMORY)
 
 
 def rows_in(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ameles.connectors import duck as duck_module
-from ameles.connectors.duck import OutOfMemory, connect, quiet
+from ameles.connectors.duck import OutOfMemory, check_zone, connect, quiet
 from ameles.core.exceptions import AmelesError, PlanError
 
 CANARY = "canary-4711"
@@ -76,6 +76,10 @@ def test_texts_without_an_offset_are_times_in_the_zone() -> None:
 def test_an_unknown_zone_is_refused() -> None:
     with pytest.raises(PlanError, match="no time zone 'Mars/Olympus'"):
         connect(zone="Mars/Olympus", memory=MEMORY)
+    for _ in range(2):
+        with pytest.raises(PlanError, match="no time zone 'Mars/Olympus'"):
+            check_zone("Mars/Olympus")
+        check_zone("Europe/Berlin")
 
 
 @pytest.mark.parametrize(
@@ -93,11 +97,9 @@ def test_an_unknown_zone_is_refused() -> None:
 def test_a_setting_that_did_not_hold_is_refused(
     name: str, held: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true = duck_module._setting
+    true = duck_module._settings
     monkeypatch.setattr(
-        duck_module,
-        "_setting",
-        lambda duck, asked: held if asked == name else true(duck, asked),
+        duck_module, "_settings", lambda duck, asked: true(duck, asked) | {name: held}
     )
     with pytest.raises(AmelesError, match=f"did not keep the settings {name}"):
         connect(zone="UTC", memory=MEMORY)

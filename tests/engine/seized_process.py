@@ -1,7 +1,8 @@
 """A pan-private stream from standard input that stops itself after some steps, to be looked at.
 
 Its noise is made of numbers that are like no others.  With ``careless`` it holds on to its
-connection and does not have freed memory overwritten.
+connection and does not have freed memory overwritten; with ``keeping`` it wipes nothing and keeps
+all that it had: events, noise and states.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import closing
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
 from fractions import Fraction
 from pathlib import Path
 from unittest.mock import patch
@@ -20,7 +22,7 @@ from ameles.connectors.standard_input import StandardInput
 from ameles.core.mechanism import Shape
 from ameles.engine.engine import Engine
 from ameles.engine.sealed import session as sealed
-from ameles.engine.sealed.session import SealedSession
+from ameles.engine.sealed.session import SealedSession, packed
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 from ameles.noise.coin import count_of
@@ -28,6 +30,7 @@ from ameles.plan.plan import read_plan_text
 from ameles.store import open_store
 
 MARK = 0x4E4F4953 << 32
+KEPT: list[object] = []  # what a keeping program has: it is there for certain
 
 
 class Marks(Zero):
@@ -40,6 +43,8 @@ class Marks(Zero):
         first = self.drawn + 1
         self.drawn += count
         marks = MARK + np.arange(first, first + count, dtype=np.int64)
+        if "keeping" in sys.argv:
+            KEPT.append(marks.copy())
         return marks.reshape(size)
 
 
@@ -51,19 +56,35 @@ def main(folder: Path, steps: int) -> None:
         with Engine(plan, store, noise=noise).session() as session:
             pieces = source.pieces()
             for _ in range(steps):
-                session.take(source.reading([next(pieces)]), 0)
+                piece = next(pieces)
+                if "keeping" in sys.argv:
+                    KEPT.append(piece)
+                session.take(source.reading([piece]), 0)
+                del piece
                 session.take(source.reading([]), session.stream.released + 1)
                 sys.stdout.write(f"{noise.drawn}\n")
                 sys.stdout.flush()
             os.kill(os.getpid(), signal.SIGSTOP)
 
 
+def kept(snapshots: Iterable[bytes]) -> bytes:
+    state = packed(snapshots)
+    KEPT.append(bytearray(state))  # a copy, which nobody wipes
+    return state
+
+
+PATCHED = {
+    "careless": [
+        patch.object(sealed, "overwrite_freed_memory"),
+        patch.object(SealedSession, "_disconnect"),
+    ],
+    "keeping": [patch.object(sealed, "packed", kept)],
+}
+
+
 if __name__ == "__main__":
-    if "careless" in sys.argv:
-        with (
-            patch.object(sealed, "overwrite_freed_memory"),
-            patch.object(SealedSession, "_disconnect"),
-        ):
-            main(Path(sys.argv[1]), int(sys.argv[2]))
-    else:
+    with ExitStack() as patches:
+        for how in sys.argv[3:]:
+            for one in PATCHED[how]:
+                patches.enter_context(one)
         main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from types import TracebackType
 from typing import Any
 
@@ -47,13 +48,19 @@ def connect(*, zone: str, memory: int, readable: Sequence[str] = ()) -> duckdb.D
         "allowed_paths": list(readable),
         "enable_external_access": False,
     }
+    limits = [f"SET memory_limit = '{memory}B'"]
+    limits += [f"SET {name} = {_written(value)}" for name, value in wanted.items()]
     with quiet("setting DuckDB's limits"):
-        duck.execute(f"SET memory_limit = '{memory}B'").fetchall()
-        for name, value in wanted.items():
-            duck.execute(f"SET {name} = {_written(value)}").fetchall()
-        duck.execute("SET lock_configuration = true").fetchall()
+        duck.execute("; ".join([*limits, "SET lock_configuration = true"])).fetchall()
     _assert_held(duck, {**wanted, "lock_configuration": True}, zone, memory)
     return duck
+
+
+@cache
+def check_zone(zone: str) -> None:
+    """Refuse a zone that DuckDB does not know; a known one is looked up once."""
+    with duckdb.connect(":memory:") as duck:
+        _set_zone(duck, zone)
 
 
 def _set_zone(duck: duckdb.DuckDBPyConnection, zone: str) -> None:
@@ -84,7 +91,7 @@ def _assert_held(
     duck: duckdb.DuckDBPyConnection, wanted: dict[str, Any], zone: str, memory: int
 ) -> None:
     with quiet("reading DuckDB's limits back"):
-        held = {name: _setting(duck, name) for name in [*wanted, "TimeZone", "memory_limit"]}
+        held = _settings(duck, [*wanted, "TimeZone", "memory_limit"])
     failed = [name for name, value in wanted.items() if not _same(held[name], value)]
     if str(held["TimeZone"]).casefold() != zone.casefold():
         failed.append("TimeZone")
@@ -99,8 +106,9 @@ def _assert_held(
         )
 
 
-def _setting(duck: duckdb.DuckDBPyConnection, name: str) -> Any:
-    return duck.execute("SELECT current_setting(?)", [name]).fetchall()[0][0]
+def _settings(duck: duckdb.DuckDBPyConnection, names: Sequence[str]) -> dict[str, Any]:
+    asked = ", ".join(f"current_setting({literal(name)})" for name in names)
+    return dict(zip(names, duck.execute(f"SELECT {asked}").fetchall()[0], strict=True))
 
 
 def _same(held: Any, wanted: Any) -> bool:

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from ameles.connectors.duck import connect
+from ameles.connectors.duck import check_zone
 from ameles.connectors.named_files import names_file, same_file
 from ameles.connectors.typed import IDS, check_kinds
 from ameles.core.exceptions import PlanError
 from ameles.core.loss import shown
 from ameles.engine.running.apart import check_apart
-from ameles.plan.condition_sql import MEMORY
 from ameles.plan.plan import Plan
 from ameles.plan.problems import BadPlan, Problem
 from ameles.plan.weight_column import weight_inside
@@ -68,7 +67,7 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
             tip=f'columns = {{ {user} = "text", ... }}, or "integer"',
         )
     try:
-        connect(zone=stream.zone, memory=MEMORY).close()
+        check_zone(stream.zone)
     except PlanError as refusal:  # one that Python has and DuckDB, which reads times, does not
         yield Problem("stream.zone", refusal.what, "it reads the times of events", refusal.tip)
     if stream.last_line == "take" and (user is not None or stream.weight is not None):
