@@ -37,7 +37,7 @@ SETTINGS = {
     "autovacuum": "off",
     "log_statement": "none",
 }
-IN_MEMORY = Path("/dev/shm")  # a file system of Linux
+IN_MEMORY = Path("/dev", "shm")  # a file system of Linux
 ROOM = 2 << 30  # bytes, more than any test's server needs
 _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 _PATIENCE = 600.0  # seconds after which a server has died, on any machine

@@ -67,11 +67,11 @@ LINES = st.lists(
             max_size=4,
         ).map(",".join),
     ),
-    max_size=12,
+    max_size=40,
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(lines=LINES)
 @example(lines=['"a,b",c,d', 'x"y,1,2', '"a"b,1,2', '"a""",b,c', 'a,"b', 'c",d,e', '"",",",""'])
 def test_each_line_is_read_as_python_reads_it_alone(lines: list[str]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -51,6 +53,7 @@ FIELDS = st.sampled_from(
         *('"', '""', '"a,b"', "'", "'a|b'", '"a', 'b"', "\\", "{", '{"at":', "\ufeff", "é", "\r"),
     ]
 )
+TIMES = ("2020-01-22", "22.01.2020", "22.01.2020 10:15", "1579688100")
 OBJECTS = st.builds(
     lambda at, who, n: f'{{"at":{at},"user":{{"id":{who}}},"user.id":"w","n":{n}}}',
     st.sampled_from(['"2020-01-22"', "1579688100", '"22.01.2020"', "null", '"2020-022"']),
@@ -67,6 +70,15 @@ LINES = st.one_of(
 )
 
 
+def neighbours(form: Format, kind: str) -> list[bytes]:
+    """Lines that are read, full ones and one with nothing, between which the others are put."""
+    if kind == "csv":
+        fields = [(time, "a", "3", "1.5".replace(".", form.decimal), "true") for time in TIMES]
+        return [form.delimiter.join(each).encode() for each in [*fields, ("",) * 5]]
+    values = {"user": {"id": "a"}, "n": 3, "x": 1.5, "ok": True}
+    return [*(json.dumps({"at": time} | values).encode() for time in TIMES), b"{}"]
+
+
 def rows_of(dialect: Dialect, lines: list[bytes]) -> Counter[Any]:
     block = b"".join(line + b"\n" for line in lines)
     found: Counter[Any] = Counter()
@@ -76,25 +88,38 @@ def rows_of(dialect: Dialect, lines: list[bytes]) -> Counter[Any]:
     return found
 
 
-def check(dialect: Dialect, lines: list[bytes]) -> None:
+def check(dialect: Dialect, lines: list[bytes], around: Sequence[bytes] = ()) -> None:
+    """``around`` are put between the lines, one after the other."""
     alone: Counter[Any] = Counter()
-    for line in lines:
+    together = list(around)
+    for place, line in enumerate(lines):
         own = rows_of(dialect, [line])
         assert own.total() <= 1, "a line is one event or none"
         alone += own
-    assert rows_of(dialect, lines) == alone
+        together.insert(place * 2 + 1, line)
+    for line in around:
+        alone += read_alone(dialect, line)
+    assert rows_of(dialect, together) == alone
+
+
+@cache
+def read_alone(dialect: Dialect, line: bytes) -> Counter[Any]:
+    return rows_of(dialect, [line])
 
 
 @pytest.mark.parametrize("kind", DIALECTS)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_many_lines_give_what_each_gives_alone(kind: str, form: Format) -> None:
-    dialect = DIALECTS[kind](form)
+    search(DIALECTS[kind](form), neighbours(form, kind))
 
-    @settings(max_examples=25, deadline=None)
-    @given(lines=st.lists(LINES, max_size=5))
+
+def search(dialect: Dialect, around: list[bytes]) -> None:
+    @settings(max_examples=6, deadline=None)
+    @given(lines=st.lists(LINES, max_size=6))
     def holds(lines: list[bytes]) -> None:
-        check(dialect, lines)
+        check(dialect, lines, around)
 
+    assert read_alone(dialect, around[-1]).total() == 1
     holds()
 
 
@@ -136,3 +161,10 @@ def test_a_reader_that_looks_at_its_neighbours_is_caught(broken: type[CsvLines])
     with pytest.raises((AssertionError, duckdb.Error)):
         check(broken(COLUMNS), lines)
     check(CsvLines(COLUMNS), lines)
+
+
+@pytest.mark.parametrize("broken", [Remembering, Guessing])
+def test_it_is_caught_by_any_lines_at_all(broken: type[CsvLines]) -> None:
+    around = neighbours(Format(), "csv")
+    with pytest.raises(AssertionError):
+        check(broken(COLUMNS), [], around)
