@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -73,7 +74,7 @@ def kept(snapshots: Iterable[bytes]) -> bytes:
     return state
 
 
-PATCHED = {
+PATCHED: dict[str, list[Any]] = {
     "careless": [
         patch.object(sealed, "overwrite_freed_memory"),
         patch.object(SealedSession, "_disconnect"),
