@@ -18,9 +18,10 @@ import pytest
 
 from tests.mutation.children import Task, in_parallel, tested
 from tests.mutation.hook import REACHED, first
-from tests.mutation.packages import TREE, imports, mirrors
+from tests.mutation.packages import TREE, imports, mirrors, words_of
 
 LIMIT = 1200.0  # seconds for one file
+QUICK = 0.1  # seconds that a test may take that was not measured
 UNKNOWN = 5.0  # seconds that a file may take that was not measured
 _CASE = re.compile(r'<testcase classname="([^"]*)" name="([^"]*)" time="([^"]*)"')
 _OTHER_STORE = "postgres"  # tests of the engine and the commands are run with files alone
@@ -122,11 +123,20 @@ def by_name(
         named = {file for file in files if mirrors(file, module) or imports(file, module)}
         found.by_module[module] = set()
         for file in named | set(others):
-            found.by_module[module] |= {file, *listed.get(file, ())}
-            found.seconds[file] = 0.0 if file in listed else UNKNOWN
-    for tests in found.by_module.values():
-        found.seconds |= {test: known[test] for test in tests & known.keys()}
+            found.by_module[module] |= {*listed.get(file, ()), *_unlisted(file, listed)}
+    for test in set().union(*found.by_module.values()):
+        found.seconds[test] = known.get(test, QUICK if "::" in test else UNKNOWN)
     return found
+
+
+def _unlisted(file: str, listed: dict[str, set[str]]) -> set[str]:
+    """The file itself if nothing is known of it, or else its tests that are new."""
+    if file not in listed:
+        return {file}
+    old = {test.rpartition("::")[2].partition("[")[0] for test in listed[file]}
+    return {
+        f"{file}::{name}" for name in words_of(file) if name.startswith("test") and name not in old
+    }
 
 
 def seconds_of(report: Path) -> dict[str, float]:

@@ -82,14 +82,15 @@ def imports(test: str, module: str) -> bool:
 
 
 def mentions(test: str, place: str) -> bool:
-    """Whether the text of a test has the name of a function, or of a class around it."""
+    """Whether a test has the name of a function, or of a class around it, in its text or its own
+    name, where parameters are."""
     names = {name.strip("_") for name in place.split(".")} - {"init", "post_init", ""}
-    words = _words(test.partition("::")[0]).get(test.rpartition("::")[2].partition("[")[0], set())
-    return any(name in word for name in names for word in words)
+    words = words_of(test.partition("::")[0]).get(test.rpartition("::")[2].partition("[")[0], set())
+    return any(name in word for name in names for word in {test.partition("::")[2], *words})
 
 
 @cache
-def _words(file: str) -> dict[str, set[str]]:
+def words_of(file: str) -> dict[str, set[str]]:
     """The words of each test of a file, those of its name among them."""
     return {
         node.name: {node.name, *re.findall(r"\w+", ast.unparse(node))}

@@ -89,13 +89,14 @@ class _Trying:
 
 
 def placed(test: str, order: dict[str, int], module: str) -> int | None:
-    """The place of a test in an order, by its own name or by that of its file.
+    """The place of a test in an order, by its own name, without parameters, or by that of its file.
 
     None for a test that is run again on Postgres, where the changed module is not about that.
     """
     if on_other_store(test) or ("[postgres" in test and "postgres" not in module):
         return None
-    return order.get(test, order.get(test.partition("::")[0]))
+    names = (test, test.partition("[")[0], test.partition("::")[0])
+    return next((order[name] for name in names if name in order), None)
 
 
 def swap(change: Change, *, sure: bool = True) -> bool:

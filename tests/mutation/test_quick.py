@@ -87,6 +87,12 @@ def test_tests_on_postgres_are_for_its_modules() -> None:
     assert placed(test, order, "ameles.store.sqlite") is None
     assert placed(test.replace("postgres", "sqlite"), order, "ameles.store.sqlite") == 4
     assert placed("tests/engine/test_engine.py::test_a", order, "ameles.store.sqlite") is None
+    one = {"tests/noise/test_law.py::test_a": 0, "tests/noise/test_law.py::test_b[2]": 1}
+    places = [
+        placed(f"tests/noise/test_law.py::test_{name}", one, "m") for name in ("a[1]", "b[2]")
+    ]
+    assert places == [0, 1]
+    assert placed("tests/noise/test_law.py::test_b[3]", one, "m") is None
 
 
 def test_tests_that_import_a_module_are_chosen_for_it() -> None:
@@ -96,8 +102,10 @@ def test_tests_that_import_a_module_are_chosen_for_it() -> None:
     assert not imports(here, "ameles.accounting.search")
     known, other = f"{here}::test_a_swap_is_real", "tests/mutation/test_changes.py"
     found = by_name([here], {MODULE}, [other], {known: 2.5})
-    assert found.by_module[MODULE] == {here, known, other}
-    assert found.seconds == {here: 0, known: 2.5, other: UNKNOWN}
+    assert {known, other} < found.by_module[MODULE]
+    assert here not in found.by_module[MODULE], "its tests are named one by one, also new ones"
+    assert f"{here}::test_functions_get_their_code" in found.by_module[MODULE]
+    assert (found.seconds[known], found.seconds[other]) == (2.5, UNKNOWN)
 
 
 def test_tests_that_name_a_function_go_first() -> None:
@@ -105,6 +113,7 @@ def test_tests_that_name_a_function_go_first() -> None:
     assert mentions(f"{here}::test_a_swap_is_real", "probability")
     assert mentions(f"{here}::test_a_swap_is_real[a-b]", "Some.__init__.swap")
     assert not mentions(f"{here}::test_a_swap_is_real", "Some.__init__")
+    assert mentions(f"{here}::test_a_swap_is_real[Some]", "Some.__init__")
 
 
 def test_seconds_are_taken_from_a_report(tmp_path: Path) -> None:

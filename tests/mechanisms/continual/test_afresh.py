@@ -50,8 +50,10 @@ def test_without_noise_it_is_the_truth() -> None:
     assert run.release() == 2
     assert run.feed([2, 5]) == [2, 3]
     run.step(None)
-    with pytest.raises(HorizonReached):
-        run.step(None)
+    for late in (run.step, run.add, lambda _: run.release()):
+        with pytest.raises(HorizonReached):
+            late(None)
+    assert run.t == 4
 
 
 def test_all_releases_and_the_state_at_every_instant_are_within_the_claim() -> None:

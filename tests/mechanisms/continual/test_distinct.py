@@ -19,6 +19,7 @@ from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.estimator import Estimator, grid_units, on_grid
 from ameles.mechanisms.continual.halted import HALTED
 from ameles.mechanisms.continual.monotone import continual_monotone
+from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Zero
 from ameles.noise.enumeration import law_of
 
@@ -175,3 +176,11 @@ def test_rounding_moves_with_its_argument() -> None:
     # Python's round would break it: 0.5 and 1.5 are one apart, and become 0 and 2
     assert round(1.5) - round(0.5) == 2
     assert on_grid(Fraction(3, 2), Fraction(1)) - on_grid(Fraction(1, 2), Fraction(1)) == 1
+
+
+def test_the_state_is_a_bit_for_each_user() -> None:
+    recipe = ExactDistinct(users=9)
+    run = recipe.start(Zero())
+    run.add(np.array([2, 7, 2]))
+    (words,) = unpack(run.snapshot(), recipe.fingerprint).parts
+    assert words.view(np.uint8).tolist() == [0, 0, 1, 0, 0, 0, 0, 1, *[0] * 8]

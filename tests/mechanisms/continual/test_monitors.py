@@ -122,6 +122,7 @@ def test_steps_and_resuming_equal_going_on_and_the_size_is_fixed() -> None:
         sizes.add(len(run.snapshot()))
     assert len(sizes) == 1
     assert sizes.pop() <= 8 * recipe.memory + 200
+    assert sum(part.size for part in run._parts()) == recipe.memory
 
 
 def test_a_halted_key_is_forgotten_and_draws_on() -> None:

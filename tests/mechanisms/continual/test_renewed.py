@@ -14,7 +14,7 @@ from ameles.core.mechanism import Noise
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.halted import HALTED
-from ameles.mechanisms.continual.renewed import Renewed, RenewedRun
+from ameles.mechanisms.continual.renewed import Renewed, RenewedError, RenewedRun
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
@@ -60,6 +60,24 @@ def test_the_promise_is_per_window() -> None:
     assert exact(3).guarantee.horizon is None
     assert exact(3).error.bound(4, 0.1) == exact(3).inner.error.bound(1, 0.1)
     assert exact(3).error.bound_all(7, 0.3) == exact(3).inner.error.bound_all(3, 0.1)
+
+
+class Growing:
+    """An error that grows by one a step."""
+
+    def bound(self, t: int, beta: float) -> float:
+        return t + beta
+
+    def bound_all(self, steps: int, beta: float) -> float:
+        return 100 * steps + beta
+
+
+def test_the_error_is_that_of_the_step_within_its_window() -> None:
+    error = RenewedError(Growing(), window=3)
+    assert [error.bound(t, 0.5) for t in range(1, 8)] == [1.5, 2.5, 3.5, 1.5, 2.5, 3.5, 1.5]
+    # two windows, each with half of what may be missed; one that has not ended has fewer steps
+    assert error.bound_all(6, 0.5) == 300.25
+    assert error.bound_all(2, 0.5) == 200.5
 
 
 def test_what_is_not_for_users_is_refused() -> None:

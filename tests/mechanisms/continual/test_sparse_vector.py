@@ -165,8 +165,6 @@ def test_bad_inputs_change_nothing_and_are_not_told() -> None:
         {"aboves": 0},
         {"epsilon": 0},
         {"sensitivity": 0},
-        {"answering": 1},
-        {"answering": -1},
         {"neighbours": "sometimes"},
         {"epsilon": "1e-6", "sensitivity": 2**40, "aboves": 2**20},
     ],
@@ -174,6 +172,13 @@ def test_bad_inputs_change_nothing_and_are_not_told() -> None:
 def test_what_cannot_be_is_refused(parameters: dict[str, Any]) -> None:
     with pytest.raises(BadInput):
         vector(**parameters)
+
+
+@pytest.mark.parametrize("share", [1, -1, "-0.001"])
+def test_answers_take_a_share_and_not_all(share: Any) -> None:
+    with pytest.raises(BadInput, match="a share of epsilon, from 0 to below 1"):
+        vector(answering=share)
+    assert vector(answering="0.999").answer_scale == 2 / Fraction("0.999")
 
 
 def test_an_answer_that_is_not_paid_for_has_no_bound() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ameles.core.exceptions import BadInput, HorizonReached
+from ameles.core.exceptions import BadInput, HorizonReached, RunSpent
 from ameles.core.parameters import OptionalHorizon
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
@@ -67,6 +67,14 @@ def test_steps_past_the_horizon_are_refused() -> None:
     assert run.t == 4
     endless = SumRun(Sum(), State(bytes(16), 0, ()))
     assert endless.feed([1] * 100)[-1] == 100
+
+
+def test_a_spent_run_looks_at_no_input() -> None:
+    run = SumRun(Sum(horizon=4), State(bytes(16), 0, ()))
+    run.spend()
+    for asked in (run.check, run.step, lambda x: run.feed([x])):
+        with pytest.raises(RunSpent):
+            asked("no number")
 
 
 def recipes() -> list[Any]:

@@ -168,6 +168,18 @@ def test_what_cannot_be_is_refused() -> None:
         continual(_Short(answers=(0,)), **good)
 
 
+def test_noise_is_refused_from_where_it_would_not_fit() -> None:
+    # the scale of a decision is 2 * sensitivity * (changes + 1) / epsilon
+    assert scripted((0,) * 4, sensitivity=2**40, changes=2**14 - 2).decision_scale < 2**55
+    with pytest.raises(BadInput, match="64 bits"):
+        scripted((0,) * 4, sensitivity=2**40, changes=2**14 - 1)
+    # that of the threshold, which is summed over the levels, is sensitivity * levels / epsilon
+    few = {"sensitivity": 2**40, "changes": 0, "horizon": 2**16}
+    assert scripted((0,), epsilon="0.0079", **few).levels == 16
+    with pytest.raises(BadInput, match="64 bits"):
+        scripted((0,), epsilon="0.0078125", **few)
+
+
 class _Gaussian(Scripted):
     @property
     def state_guarantee(self) -> Any:
