@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import MISSING, Server, programs, serving
+from tests.quick import pytest_addoption, pytest_collection_modifyitems, pytest_configure
 from tests.stand_in import PLACE, SERVER, StandIn, disconnect
 
 # A busy machine makes single examples slow, and drawing them, too: none is judged by the clock.
@@ -27,6 +28,8 @@ settings.load_profile("anywhere")
 # The same without ./run: what tests start would compile every module that it loads.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
 
 TESTS = Path(__file__).parent
 ASKED = os.environ.get("AMELES_TEST_STORE", "")

@@ -115,9 +115,17 @@ def test_set_up_happens_once_and_from_the_hashes(copy: Copy, uv: bool) -> None:
     assert done[1].endswith("--require-hashes -r requirements.lock")
     assert done[2].endswith("--no-deps --no-build-isolation -e .")
     second = copy.run("test")
-    assert second.stdout == "ran -m pytest -n auto -q\n"
+    assert second.stdout == "ran -m pytest -n auto --dist worksteal -q\n"
     assert second.stderr == ""
     assert not copy.log()
+
+
+@pytest.mark.parametrize("option", ["--quick", "--measure"])
+def test_options_for_all_tests_use_all_cores_too(copy: Copy, option: str) -> None:
+    copy.install("python3")
+    ran = copy.run("test", option).stdout
+    assert ran == f"ran -m pytest -n auto --dist worksteal -q {option}\n"
+    assert copy.run("test", option, "-x").stdout == f"ran -m pytest {option} -x\n"
 
 
 def test_modules_are_compiled_once_whatever_the_machine_says(copy: Copy) -> None:

@@ -1,0 +1,105 @@
+"""What a quick run leaves out, and that it says when its list is stale."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import quick
+
+pytest_plugins = ["pytester"]
+
+OTHERS = """
+import pytest
+
+@pytest.fixture
+def postgres():
+    pass
+
+@pytest.mark.parametrize("case", [1, 2])
+def test_listed(case):
+    pass
+
+def test_quick():
+    pass
+
+def test_on_a_server(postgres):
+    pass
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"])
+def test_on_both(place):
+    pass
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A few tests with a list of slow ones, and nothing else."""
+    slow = pytester.path / "slow.txt"
+    slow.write_text("    9.5 test_some.py::test_listed\n", encoding="utf-8")
+    monkeypatch.setattr(quick, "SLOW_TESTS", slow)
+    monkeypatch.setattr(quick.read, "__defaults__", (slow,))
+    pytester.makeconftest(
+        "from tests.quick import pytest_addoption, pytest_collection_modifyitems, pytest_configure"
+    )
+    pytester.makepyfile(test_some=OTHERS)
+    return pytester
+
+
+def ran(project: pytest.Pytester, *options: str) -> pytest.RunResult:
+    return project.runpytest_inprocess("-p", "no:cacheprovider", *options)
+
+
+def test_all_run_without_it(project: pytest.Pytester) -> None:
+    ran(project).assert_outcomes(passed=6)
+
+
+def test_the_listed_and_those_of_a_server_are_left_out(project: pytest.Pytester) -> None:
+    found = ran(project, "--quick", "-v")
+    found.assert_outcomes(passed=2, deselected=4)
+    found.stdout.fnmatch_lines(["*test_quick PASSED*", "*test_on_both?sqlite? PASSED*"])
+    assert "slow.txt" not in found.stdout.str()
+
+
+def test_a_list_that_is_stale_says_so(project: pytest.Pytester) -> None:
+    quick.SLOW_TESTS.write_text(
+        "1.0 test_some.py::test_gone\n1.0 test_moved.py::test_quick\n", encoding="utf-8"
+    )
+    ran(project, "--quick").stdout.fnmatch_lines(
+        [
+            "in slow.txt, and not there: test_some.py::test_gone",
+            "in slow.txt, and not there: test_moved.py::test_quick",
+            "./run test --measure makes slow.txt anew, from all tests",
+        ]
+    )
+
+
+def test_a_quick_test_that_takes_long_is_told() -> None:
+    seconds = {"test_a.py::test_long": 3.0, "test_a.py::test_short": 0.1}
+    told = quick.advice(seconds, {}, Path())
+    assert told[0] == "slow, and not in slow.txt: test_a.py::test_long"
+    assert len(told) == 2
+    assert not quick.advice({}, {}, Path())
+
+
+def test_what_is_measured_is_what_is_read(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick, "SLOW", 0.0)
+    ran(project, "--measure").assert_outcomes(passed=6)
+    names = {"listed", "quick", "on_a_server", "on_both"}
+    assert set(quick.read()) == {f"test_some.py::test_{name}" for name in names}
+
+
+def test_a_run_that_fails_measures_nothing(project: pytest.Pytester) -> None:
+    before = quick.read()
+    project.makepyfile(test_other="def test_wrong():\n    assert False\n")
+    ran(project, "--measure").assert_outcomes(passed=6, failed=1)
+    assert quick.read() == before
+
+
+def test_cases_of_a_function_are_added_up() -> None:
+    seconds = {"test_a.py::test_long": 0.6, "test_a.py::test_short": 0.4}
+    assert quick.written(seconds) == "    0.6 test_a.py::test_long\n"
+    assert quick.function_of("test_a.py::test_long[a::b[0]]") == "test_a.py::test_long"
