@@ -14,17 +14,22 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import duckdb
 import numpy as np
 
 from ameles.core.guarantee import Intrusions
+from ameles.engine.engine import Engine
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.halted import HALTED, Halted
 from ameles.mechanisms.continual.monotone import continual_monotone
@@ -52,6 +57,8 @@ from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.modular import ResidueFraction
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.noise import System, Tape, Zero
+from ameles.plan.clock import instant
+from ameles.plan.plan import read_plan
 from ameles.plot import (
     Table,
     covering_nodes,
@@ -59,10 +66,15 @@ from ameles.plot import (
     error_against_horizon,
     error_within_stream,
     noise_matrices,
+    releases,
 )
 from ameles.plot.canvas import BLUE, GREEN, INK, PALE, RED, Pen, canvas, log_axis, pens
+from ameles.simulate import season as simulated
+from ameles.simulate import write_csv
+from ameles.store import open_store
 
 FOLDER = Path(__file__).parent / "pictures"
+README = Path(__file__).parents[1] / "README.md"
 WIDTH = 20_000
 CHUNK = 1 << 22  # numbers held at a time
 BETA = 0.05
@@ -136,6 +148,40 @@ def measured(recipe: CounterRecipe, steps: int) -> tuple[float, float, list[floa
         quantile(largest),
         [math.sqrt(square) for square in squares],
     )
+
+
+def season(width: int, longest: int) -> Table:
+    """The plan of the README, run on a simulated season; with the truth, since nobody is real."""
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", README.read_text("utf-8"), re.M | re.S)
+    with TemporaryDirectory() as folder:
+        events = 15_000 if longest > 1 << 10 else 2_000
+        write_csv(Path(folder, "visits.csv"), simulated(events=events, visitors=5 * events))
+        Path(folder, "ameles.toml").write_text(text, encoding="utf-8")
+        plan = read_plan(Path(folder, "ameles.toml"))
+        with closing(open_store(str(Path(folder, plan.store.url)))) as store:
+            Engine(plan, store).run(instant(plan.clock.end_of(plan.stream.horizon or 1)))
+            with store.reading() as transaction:
+                stream = transaction.stream(plan.stream.name)
+                found = [] if stream is None else list(transaction.releases(stream))
+        day = f"(epoch_us(reported_at) - {plan.clock.first}) // 86400000000 + 1"
+        rows = duckdb.sql(
+            f"SELECT {day}, count(*) FROM read_csv('{folder}/visits.csv') WHERE fever GROUP BY 1"
+        ).fetchall()
+    daily: dict[int, int] = dict(rows)
+    title = "visits with a fever in the last 7 days, epsilon 1 for each visitor"
+    return Table(
+        ("panel", "kind", "step", "value", "low", "high", "true"),
+        [
+            (title, "measured", each.step, each.value, each.low, each.high, true)
+            for each in found
+            for true in [sum(daily.get(each.step - back, 0) for back in range(7))]
+        ],
+    )
+
+
+def band(table: Table, file: Path) -> None:
+    """The released line with its band, wide enough for the head of a page."""
+    releases(table, file, across=1, step="day of the season", width=8.2, height=3.0)
 
 
 def horizon(width: int, longest: int) -> Table:
@@ -460,6 +506,7 @@ def limit(table: Table, file: Path, counted: str) -> None:
 
 
 PICTURES: dict[str, tuple[Callable[[int, int], Table], Callable[[Table, Path], None]]] = {
+    "season": (season, band),
     "horizon": (horizon, error_against_horizon),
     "epsilon": (epsilon, error_against_epsilon),
     "gaussian": (gaussian, error_against_horizon),

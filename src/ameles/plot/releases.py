@@ -13,8 +13,18 @@ from ameles.plot.canvas import BLUE, INK, RED, canvas, number
 from ameles.plot.table import Table
 
 
-def releases(table: Table, file: Path, *, across: int = 2, step: str = "step") -> None:
-    """One panel for each value of ``panel``, all on the same steps; ``step`` names them.
+def releases(
+    table: Table,
+    file: Path,
+    *,
+    across: int = 2,
+    step: str = "step",
+    width: float = 4.2,
+    height: float = 2.3,
+) -> None:
+    """Draws one panel for each value of ``panel``, all on the same steps.
+
+    ``across`` panels stand in a row, each ``width`` by ``height`` inches; ``step`` names the steps.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("fever", 1, 3, -2, 8), ("fever", 2, 9, 4, 14)]
@@ -27,7 +37,7 @@ def releases(table: Table, file: Path, *, across: int = 2, step: str = "step") -
     table.check("panel", "step", "value", "low", "high")
     panels = table.values("panel")
     rows = -(-len(panels) // across)
-    with canvas(file, 4.2 * min(across, len(panels)), 2.3 * rows + 0.5) as figure:
+    with canvas(file, width * min(across, len(panels)), height * rows + 0.5) as figure:
         axes = figure.subplots(rows, min(across, len(panels)), sharex=True, squeeze=False)
         for place, ax in enumerate(axes.flat):
             if place >= len(panels):
