@@ -164,15 +164,18 @@ def season(width: int, longest: int) -> Table:
                 stream = transaction.stream(plan.stream.name)
                 found = [] if stream is None else list(transaction.releases(stream))
         day = f"(epoch_us(reported_at) - {plan.clock.first}) // 86400000000 + 1"
-        rows = duckdb.sql(
-            f"SELECT {day}, count(*) FROM read_csv('{folder}/visits.csv') WHERE fever GROUP BY 1"
-        ).fetchall()
-    daily: dict[int, int] = dict(rows)
+        with duckdb.connect() as duck:
+            daily: dict[int, int] = dict(
+                duck.execute(
+                    f"SELECT {day}, count(*) FROM read_csv('{folder}/visits.csv') "
+                    "WHERE fever GROUP BY 1"
+                ).fetchall()
+            )
     title = "visits with a fever in the last 7 days, epsilon 1 for each visitor"
     return Table(
         ("panel", "kind", "step", "value", "low", "high", "true"),
         [
-            (title, "measured", each.step, each.value, each.low, each.high, true)
+            (title, "measured", each.step, each.value or 0, each.low or 0, each.high or 0, true)
             for each in found
             for true in [sum(daily.get(each.step - back, 0) for back in range(7))]
         ],
