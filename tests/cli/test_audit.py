@@ -140,7 +140,7 @@ def test_progress_is_told_on_a_terminal_after_a_while(
 ) -> None:
     monkeypatch.setattr(audit, "QUIET_SECONDS", patience)
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with audit.Progress() as progress:
+    with audit.AuditProgress() as progress:
         progress.says("SimpleOneCounter, 8 steps")
         assert progress.shown is (patience < 0)
 

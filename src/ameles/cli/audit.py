@@ -87,7 +87,7 @@ def audit(
 def _look(names: list[str], horizons: list[int], epsilon: str) -> Groups:
     """Every finding, by what is claimed, with a word on standard error if it takes long."""
     groups: Groups = {}
-    with Progress() as progress:
+    with AuditProgress() as progress:
         for place, steps in enumerate(horizons, start=1):
             for recipe in subjects(names, epsilon=epsilon, horizon=steps):
                 name = type(recipe).__name__
@@ -99,7 +99,7 @@ def _look(names: list[str], horizons: list[int], epsilon: str) -> Groups:
     return groups
 
 
-class Progress:
+class AuditProgress:
     """What is being audited, on a terminal, once it has taken more than a second."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Progress:
         self._since = time.monotonic()
         self.shown = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> AuditProgress:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from ameles.cli.check_report import Page
-from ameles.cli.launchable import refuse_launch
+from ameles.cli.launch_refusals import refuse_launch
 from ameles.cli.plans import (
     DEFAULT,
     PIPED_WIDTH,

@@ -21,7 +21,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from ameles.cli.comparison import Comparison, Line, comparison
+from ameles.cli.comparison import CounterRow, CounterTable, comparison
 from ameles.cli.numbers import whole_number
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import refuse
@@ -92,7 +92,7 @@ def compare(
             side_by_side(values(found), plot)
 
 
-def values(found: Comparison) -> Values:
+def values(found: CounterTable) -> Values:
     """The table for files: what the picture is drawn from."""
     heads = ("mechanism", "mean", "worst", "last_95", "memory", "to_best", "to_bound", "why")
     rows = [
@@ -125,7 +125,7 @@ def _objective(text: str) -> Objective:
         raise refuse("optimise", "'mean', 'worst' or the number of a step", text) from None
 
 
-def _report(found: Comparison) -> dict[str, object]:
+def _report(found: CounterTable) -> dict[str, object]:
     lines = [{**asdict(line), "recipe": json.loads(line.recipe)} for line in found.lines]
     return {
         "steps": found.steps,
@@ -137,7 +137,7 @@ def _report(found: Comparison) -> dict[str, object]:
     }
 
 
-def _show(found: Comparison) -> None:
+def _show(found: CounterTable) -> None:
     console = Console()  # without colour where NO_COLOR is set or nobody is watching
     if not console.is_terminal:
         console = Console(width=PIPED_WIDTH)  # a file has no right edge to wrap at
@@ -149,7 +149,7 @@ def _show(found: Comparison) -> None:
         typer.echo(line, err=True)
 
 
-def _table(found: Comparison, heads: tuple[str, ...]) -> Table:
+def _table(found: CounterTable, heads: tuple[str, ...]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for head in heads:
         side: JustifyMethod = "left" if head in ("mechanism", "why") else "right"
@@ -159,7 +159,7 @@ def _table(found: Comparison, heads: tuple[str, ...]) -> Table:
     return table
 
 
-def _cells(line: Line) -> list[Text]:
+def _cells(line: CounterRow) -> list[Text]:
     numbers = (line.mean, line.worst, line.last)
     over = "-" if line.to_bound is None else _brief(line.to_bound)
     ratios = (str(line.memory), _brief(line.to_best), over)

@@ -35,7 +35,7 @@ MOST_INTRUSIONS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CounterRow:
     """One counter; errors are of one key, in counts."""
 
     mechanism: str
@@ -50,13 +50,13 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CounterTable:
     """All counters for one guarantee, the best first."""
 
     steps: int
     gaussian: bool
     bound: float
-    lines: tuple[Line, ...]
+    lines: tuple[CounterRow, ...]
     intrusions: Intrusions = Intrusions.NONE
 
     @property
@@ -105,7 +105,7 @@ def comparison(
     contributions: int = 1,
     intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
-) -> Comparison:
+) -> CounterTable:
     """Every counter that can give this guarantee, beside the bound."""
     rows = compare(
         epsilon=epsilon,
@@ -129,7 +129,7 @@ def comparison(
         seen = min(steps, MOST_INTRUSIONS)
         bound = max(bound, intrusion_bound(intrusions=seen, epsilon=loss, beta=BETA))
     lines = tuple(_line(row, steps, bound, gaussian=gaussian) for row in rows)
-    return Comparison(steps, gaussian, bound, lines, asked)
+    return CounterTable(steps, gaussian, bound, lines, asked)
 
 
 def _pure_bound(epsilon: Fraction, steps: int, contributions: int) -> float:
@@ -147,9 +147,9 @@ def _gaussian_bound(epsilon: Fraction, delta: Fraction, steps: int) -> float:
     return gaussian_lower_bound(steps) / math.sqrt(2 * zcdp_rho(epsilon=epsilon, delta=delta))
 
 
-def _line(row: Row, steps: int, bound: float, *, gaussian: bool) -> Line:
+def _line(row: Row, steps: int, bound: float, *, gaussian: bool) -> CounterRow:
     held = row.mean if gaussian else row.recipe.error.bound_all(steps, BETA)
-    return Line(
+    return CounterRow(
         mechanism=row.name,
         mean=row.mean,
         worst=row.worst,

@@ -22,7 +22,7 @@ import typer
 from ameles.cli.demo_truth import Point, Truth
 from ameles.cli.plan import show
 from ameles.cli.plans import progress, store_path, table
-from ameles.cli.sparks import chart
+from ameles.cli.terminal_plot import chart
 from ameles.core.exceptions import BadInput
 from ameles.core.release import Release
 from ameles.core.words import brief

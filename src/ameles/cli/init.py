@@ -13,7 +13,6 @@ from typing import Annotated, get_args
 
 import typer
 
-from ameles.cli.asking import Asking
 from ameles.cli.first_line import (
     check_beginning,
     check_commas,
@@ -22,6 +21,7 @@ from ameles.cli.first_line import (
     without_names,
 )
 from ameles.cli.plans import DEFAULT
+from ameles.cli.questions import Questions
 from ameles.connectors.format import DEFAULT as PLAIN
 from ameles.connectors.format import Encoding, Format, kind_of
 from ameles.connectors.source import open_source
@@ -105,7 +105,7 @@ def init(
     names, shown = _columns(source, files, form)
     if shown:
         typer.echo(f"Columns: {', '.join(names)}", err=True)
-    ask = Asking(names, hidden=None if shown or not names else without_names(source))
+    ask = Questions(names, hidden=None if shown or not names else without_names(source))
     answers: dict[str, str] = {"time": ask.column("Which column is the time of an event?", time)}
     answers["user"] = ask.column(
         "Which column tells users apart? (empty: only single events are protected)", user, ""

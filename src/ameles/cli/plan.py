@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from ameles.cli.launch_question import check_note
-from ameles.cli.launchable import refuse_launch, source_note
+from ameles.cli.launch_refusals import refuse_launch, source_note
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, store_path, table
 from ameles.core.exceptions import AmelesError
 from ameles.core.loss import Pure, loss_to_dict, shown

@@ -31,7 +31,7 @@ AT_ONCE = 4096
 T = TypeVar("T")
 
 
-class Format(Enum):
+class Rendering(Enum):
     """How releases are printed."""
 
     TABLE = "table"
@@ -50,8 +50,8 @@ def releases(
         int | None, typer.Option(help="Up to this step.", min=1, metavar="STEP")
     ] = None,
     form: Annotated[
-        Format, typer.Option("--format", help="A table of the last ones, or all of them.")
-    ] = Format.TABLE,
+        Rendering, typer.Option("--format", help="A table of the last ones, or all of them.")
+    ] = Rendering.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Show what has been published.
@@ -59,7 +59,7 @@ def releases(
     The table shows the last releases; csv and jsonl print all of them, as the sinks have them.
     """
     checked = read_plan(file)
-    form = Format.JSONL if as_json else form
+    form = Rendering.JSONL if as_json else form
     if last is not None and last < first:
         raise BadInput(
             f"--first {first} is after --last {last}: there are no steps between them.",
@@ -73,7 +73,7 @@ def releases(
         wanted = [line for line in lines if name in (None, line.release)]
         if key is not None:
             known("key", key, [line.key for line in wanted])
-        if form is not Format.TABLE:
+        if form is not Rendering.TABLE:
             rows = transaction.release_rows(stream, release=name, key=key, first=first, last=last)
             _print(rows, form)
             return
@@ -92,7 +92,7 @@ def releases(
         typer.echo(f"Steps from {shown} on are shown; --format csv prints all.", err=True)
 
 
-def _print(rows: Iterable[tuple[object, ...]], form: Format) -> None:
+def _print(rows: Iterable[tuple[object, ...]], form: Rendering) -> None:
     format_ = FORMATS[form.value]
     sys.stdout.write(format_.header)
     for some in _batches(rows):

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from ameles.cli.launch_question import confirm_launch
-from ameles.cli.launchable import refuse_launch, refuse_new_store
+from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.cli.stopping import stopping
 from ameles.connectors.declarations import Declarations

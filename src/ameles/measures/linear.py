@@ -14,8 +14,8 @@ from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.recipe import Recipe
 from ameles.core.words import brief
-from ameles.measures.ahead import ahead
-from ameles.measures.chosen import Span, chosen, mean_variance
+from ameles.measures.bounds_cache import cached_bounds
+from ameles.measures.counter_choice import Span, chosen, mean_variance
 from ameles.measures.laws import error_of, law_of
 from ameles.measures.measure import BETA, Measure, Published, Terms
 from ameles.mechanisms.counters.recipe import CounterRecipe
@@ -82,7 +82,7 @@ class LinearMeasure(Measure):
         """What the noise of one cell's span does not exceed, but with probability beta."""
         if terms.noises is not None:  # of this step alone
             return _noise(steps, recipe, terms, beta)
-        return ahead(_noise, steps, recipe, terms, beta, horizon=terms.horizon)
+        return cached_bounds(_noise, steps, recipe, terms, beta, horizon=terms.horizon)
 
     @property
     def amount(self) -> float:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, model_validator
 
 from ameles.core.recipe import Recipe
-from ameles.measures.ahead import ahead
 from ameles.measures.bins import Bins, Edges
+from ameles.measures.bounds_cache import cached_bounds
 from ameles.measures.fields import Column, exact_number, problem
 from ameles.measures.keys import Keys
 from ameles.measures.linear import LinearMeasure, counter_of
@@ -126,7 +126,7 @@ class Quantile(LinearMeasure):
         about = counter_of(recipe), terms, self.bins.size, float(self.q)
         if terms.noises is not None:  # of this step alone
             return _bounds(steps, *about)
-        return ahead(_bounds, steps, *about, horizon=terms.horizon)
+        return cached_bounds(_bounds, steps, *about, horizon=terms.horizon)
 
 
 def _bounds(

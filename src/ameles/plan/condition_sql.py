@@ -47,7 +47,7 @@ _PART_NAMES = {**{part: part for part in _PARTS}, "dow": "dayofweek", "doy": "da
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SqlPart:
     """A piece of a condition: its SQL, its kind, and its text if that is written in the plan."""
 
     sql: str
@@ -65,7 +65,7 @@ def an(kind: str) -> str:
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
-def as_kind(part: Part, kind: str, user: str) -> str:
+def as_kind(part: SqlPart, kind: str, user: str) -> str:
     """SQL of a part where this kind is needed: as it is, or one that has the same meaning."""
     if part.kind == kind:
         return part.sql
@@ -95,7 +95,7 @@ def _value(written: str, kind: str) -> str:
     return sql
 
 
-def alike(parts: Sequence[Part], user: str) -> tuple[str, list[str]]:
+def alike(parts: Sequence[SqlPart], user: str) -> tuple[str, list[str]]:
     """The kind that all parts can be compared in, and their SQL in that kind."""
     kinds = {part.kind for part in parts if part.kind != NULL and part.written is None}
     if not kinds:
@@ -112,7 +112,7 @@ def alike(parts: Sequence[Part], user: str) -> tuple[str, list[str]]:
     return kind, [as_kind(part, kind, user) for part in parts]
 
 
-def cast(part: Part, target: str) -> Part:
+def cast(part: SqlPart, target: str) -> SqlPart:
     """An explicit cast; what does not fit becomes NULL."""
     kind = _TARGETS.get(target.upper())
     if kind is None:
@@ -121,7 +121,7 @@ def cast(part: Part, target: str) -> Part:
             tip="VARCHAR, BIGINT, DOUBLE, BOOLEAN, TIMESTAMPTZ or DATE",
         )
     if part.written is not None or part.kind == NULL:
-        part = Part(as_kind(part, kind, "CAST"), kind)
+        part = SqlPart(as_kind(part, kind, "CAST"), kind)
     sql = part.sql
     if "timestamp" in (part.kind, kind) and {part.kind, kind} & {"integer", "number", "boolean"}:
         raise wrong(f"It casts {an(part.kind)} to {an(kind)}.", tip="hour(...), year(...), ...")
@@ -131,7 +131,7 @@ def cast(part: Part, target: str) -> Part:
         sql = f"TRY_CAST({sql} AS {TYPES[kind]})"
     if target.upper() == "DATE":
         sql = f"TRY(date_trunc('day', {sql}))"
-    return Part(sql, kind)
+    return SqlPart(sql, kind)
 
 
 _TARGETS = {
@@ -143,67 +143,67 @@ _TARGETS = {
 }
 
 
-def _numeric(name: str, parts: Sequence[Part]) -> tuple[str, list[str]]:
+def _numeric(name: str, parts: Sequence[SqlPart]) -> tuple[str, list[str]]:
     kind, sqls = alike(parts, f"'{name}'")
     if kind not in ("integer", "number"):
         raise wrong(f"It gives '{name}' {an(kind)} where a number is needed.")
     return kind, sqls
 
 
-def arithmetic(name: str, parts: Sequence[Part]) -> Part:
+def arithmetic(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """+, -, * and their like: what overflows is NULL."""
     kind, sqls = _numeric(name, parts)
     if name == "/":
         sqls = [as_kind(part, "number", "'/'") for part in parts]
-        return Part(f"({sqls[0]} / {sqls[1]})", "number")
+        return SqlPart(f"({sqls[0]} / {sqls[1]})", "number")
     if name == "//" and kind != "integer":
         raise wrong("It divides numbers by //, which is for integers.", tip="floor(a / b)")
     if len(sqls) == 1:
-        return Part(f"TRY(-{sqls[0]})" if name == "-" else sqls[0], kind)
-    return Part(f"TRY({sqls[0]} {name} {sqls[1]})", kind)
+        return SqlPart(f"TRY(-{sqls[0]})" if name == "-" else sqls[0], kind)
+    return SqlPart(f"TRY({sqls[0]} {name} {sqls[1]})", kind)
 
 
-def rounded(name: str, parts: Sequence[Part]) -> Part:
+def rounded(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """abs, floor and their like."""
     kind, (sql,) = _numeric(name, parts)
     if kind == "integer" and name not in ("abs", "sign"):
-        return Part(sql, kind)
-    return Part(f"TRY(CAST({name}({sql}) AS {TYPES[kind]}))", kind)
+        return SqlPart(sql, kind)
+    return SqlPart(f"TRY(CAST({name}({sql}) AS {TYPES[kind]}))", kind)
 
 
-def extreme(name: str, parts: Sequence[Part]) -> Part:
+def extreme(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """greatest, least."""
     kind, sqls = alike(parts, f"'{name}'")
-    return Part(f"{name}({', '.join(sqls)})", kind)
+    return SqlPart(f"{name}({', '.join(sqls)})", kind)
 
 
-def chosen(name: str, parts: Sequence[Part]) -> Part:
+def chosen(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """if(condition, a, b)."""
     kind, sqls = alike(parts[1:], f"'{name}'")
     asked = as_kind(parts[0], "boolean", f"'{name}'")
-    return Part(f"(CASE WHEN {asked} THEN {sqls[0]} ELSE {sqls[1]} END)", kind)
+    return SqlPart(f"(CASE WHEN {asked} THEN {sqls[0]} ELSE {sqls[1]} END)", kind)
 
 
-def _texts(result: str, *after: str) -> Callable[[str, Sequence[Part]], Part]:
+def _texts(result: str, *after: str) -> Callable[[str, Sequence[SqlPart]], SqlPart]:
     """A function of texts, and of integers ``after`` them."""
 
-    def made(name: str, parts: Sequence[Part]) -> Part:
+    def made(name: str, parts: Sequence[SqlPart]) -> SqlPart:
         kinds = ["text"] * (len(parts) - len(after)) + list(after)
         sqls = [as_kind(p, kind, f"'{name}'") for p, kind in zip(parts, kinds, strict=True)]
         called = f"{name}({', '.join(sqls)})"
         if result == "integer":
             called = f"CAST({called} AS BIGINT)"
-        return Part(f"TRY({called})" if after else called, result)
+        return SqlPart(f"TRY({called})" if after else called, result)
 
     return made
 
 
-def substring(name: str, parts: Sequence[Part]) -> Part:
+def substring(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """substring(text, from), substring(text, from, length)."""
     return _texts("text", *["integer"] * (len(parts) - 1))("substring", parts)
 
 
-def found(name: str, parts: Sequence[Part]) -> Part:
+def found(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """contains and position: looking for a text in another takes the product of their lengths."""
     _pattern(f"'{name}'", parts[1])
     if name == "contains":
@@ -211,14 +211,14 @@ def found(name: str, parts: Sequence[Part]) -> Part:
     return _texts("integer")("strpos", parts)
 
 
-def matched(name: str, parts: Sequence[Part]) -> Part:
+def matched(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """A regular expression that is written in the plan: RE2, which takes linear time."""
     pattern = _pattern(name, parts[1])
     text = as_kind(parts[0], "text", f"'{name}'")
-    return Part(f"{name}({text}, {literal(pattern)})", "boolean")
+    return SqlPart(f"{name}({text}, {literal(pattern)})", "boolean")
 
 
-def like(name: str, parts: Sequence[Part]) -> Part:
+def like(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """LIKE and its like, as regular expressions: DuckDB's own may take exponential time."""
     negated, folded = name.startswith(("!", "not_")), name.endswith("*") or "ilike" in name
     escape = _pattern("ESCAPE", parts[2]) if len(parts) > 2 else ""
@@ -227,10 +227,10 @@ def like(name: str, parts: Sequence[Part]) -> Part:
     text = as_kind(parts[0], "text", "LIKE")
     expression = literal(_expression(_pattern("LIKE", parts[1]), escape))
     found = f"regexp_full_match({text}, {expression}, '{'si' if folded else 's'}')"
-    return Part(f"(NOT {found})" if negated else found, "boolean")
+    return SqlPart(f"(NOT {found})" if negated else found, "boolean")
 
 
-def _pattern(name: str, part: Part) -> str:
+def _pattern(name: str, part: SqlPart) -> str:
     if part.written is None:
         raise wrong(
             f"It gives {name} a pattern that is not written out.",
@@ -253,7 +253,7 @@ def _expression(pattern: str, escape: str) -> str:
     return expression
 
 
-def time_part(name: str, parts: Sequence[Part]) -> Part:
+def time_part(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """year(t), hour(t), date_part('hour', t), EXTRACT(hour FROM t): in the plan's zone."""
     part = name
     if name == "date_part":
@@ -261,19 +261,19 @@ def time_part(name: str, parts: Sequence[Part]) -> Part:
         if not part:
             raise wrong("It asks for an unknown part of a time.", tip=f"one of {', '.join(_PARTS)}")
     time = as_kind(parts[-1], "timestamp", f"'{name}'")
-    return Part(f"TRY(CAST(date_part('{part}', {time}) AS BIGINT))", "integer")
+    return SqlPart(f"TRY(CAST(date_part('{part}', {time}) AS BIGINT))", "integer")
 
 
-def time_start(name: str, parts: Sequence[Part]) -> Part:
+def time_start(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """date_trunc('day', t): in the plan's zone."""
     part = _pattern("date_trunc", parts[0]).lower()
     if part not in _PARTS[:8]:
         raise wrong("It cuts a time to an unknown part.", tip=f"one of {', '.join(_PARTS[:8])}")
     time = as_kind(parts[1], "timestamp", "'date_trunc'")
-    return Part(f"TRY(date_trunc('{part}', {time}))", "timestamp")
+    return SqlPart(f"TRY(date_trunc('{part}', {time}))", "timestamp")
 
 
-Maker = Callable[[str, Sequence[Part]], Part]
+Maker = Callable[[str, Sequence[SqlPart]], SqlPart]
 
 # Each function with the numbers of arguments that it takes.
 FUNCTIONS: dict[str, tuple[tuple[int, ...], Maker]] = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import identifier, literal
-from ameles.plan.condition_sql import FUNCTIONS, NULL, Part, alike, as_kind, cast, wrong
+from ameles.plan.condition_sql import FUNCTIONS, NULL, SqlPart, alike, as_kind, cast, wrong
 
 DEEPEST = 60  # levels of the syntax tree
 
@@ -68,7 +68,7 @@ class Walk:
         self._folded = {name.casefold(): name for name in columns}
         self.used: set[str] = set()  # the columns that were met so far
 
-    def part(self, node: dict[str, Any], depth: int) -> Part:
+    def part(self, node: dict[str, Any], depth: int) -> SqlPart:
         """What a node of the tree means."""
         kind = node.get("class", "")
         if depth > DEEPEST:
@@ -77,18 +77,18 @@ class Walk:
             raise wrong(f"It has {_NAMES[kind]}, which a condition may not.", why=ALONE, tip=_WORDS)
         if kind not in _KEYS or not node.keys() <= _COMMON | _KEYS[kind] or node.get("alias"):
             raise wrong("It has a form that a condition may not.", why=ALONE, tip=_WORDS)
-        found: Part = getattr(self, f"_{kind.lower()}")(node, depth + 1)
+        found: SqlPart = getattr(self, f"_{kind.lower()}")(node, depth + 1)
         return found
 
-    def _parts(self, nodes: list[dict[str, Any]], depth: int) -> list[Part]:
+    def _parts(self, nodes: list[dict[str, Any]], depth: int) -> list[SqlPart]:
         return [self.part(node, depth) for node in nodes]
 
-    def _column_ref(self, node: dict[str, Any], depth: int) -> Part:
+    def _column_ref(self, node: dict[str, Any], depth: int) -> SqlPart:
         names = node["column_names"]
         name = self._folded.get(names[0].casefold()) if len(names) == 1 else None
         if name is not None:
             self.used.add(name)
-            return Part(identifier(name), self._columns[name])
+            return SqlPart(identifier(name), self._columns[name])
         shown = ".".join(names)[:80]
         if shown.lower() in _CLOCKS:
             raise _no_function(shown)
@@ -98,58 +98,58 @@ class Walk:
             tip=near[0] if near else f"one of {', '.join(self._columns)[:200]}",
         )
 
-    def _constant(self, node: dict[str, Any], depth: int) -> Part:
+    def _constant(self, node: dict[str, Any], depth: int) -> SqlPart:
         kind, text = node["literal"]["kind"], node["literal"]["text"]
         match kind:
             case "STRING":
-                return Part(literal(text), "text", written=text)
+                return SqlPart(literal(text), "text", written=text)
             case "BOOLEAN" if text in ("true", "false"):
-                return Part(text, "boolean")
+                return SqlPart(text, "boolean")
             case "NULL_LITERAL":
-                return Part("NULL", NULL)
+                return SqlPart("NULL", NULL)
             case "INTEGER" | "NUMERIC":
                 return _number(text)
         raise wrong("It has a value of a kind that a condition may not.", tip="18, 1.5, 'text'")
 
-    def _conjunction(self, node: dict[str, Any], depth: int) -> Part:
+    def _conjunction(self, node: dict[str, Any], depth: int) -> SqlPart:
         word = {"CONJUNCTION_AND": "AND", "CONJUNCTION_OR": "OR"}[node["type"]]
         parts = self._parts(node["children"], depth)
         sqls = [as_kind(part, "boolean", word) for part in parts]
-        return Part("(" + f" {word} ".join(sqls) + ")", "boolean")
+        return SqlPart("(" + f" {word} ".join(sqls) + ")", "boolean")
 
-    def _comparison(self, node: dict[str, Any], depth: int) -> Part:
+    def _comparison(self, node: dict[str, Any], depth: int) -> SqlPart:
         word = _COMPARISONS.get(node["type"])
         if word is None:
             raise wrong("It compares in a way that a condition may not.", tip="=, <>, <, >, <=, >=")
         _, sqls = alike(self._parts([node["left"], node["right"]], depth), f"'{word}'")
-        return Part(f"({sqls[0]} {word} {sqls[1]})", "boolean")
+        return SqlPart(f"({sqls[0]} {word} {sqls[1]})", "boolean")
 
-    def _between(self, node: dict[str, Any], depth: int) -> Part:
+    def _between(self, node: dict[str, Any], depth: int) -> SqlPart:
         nodes = [node["input"], node["lower"], node["upper"]]
         _, sqls = alike(self._parts(nodes, depth), "BETWEEN")
-        return Part(f"({sqls[0]} BETWEEN {sqls[1]} AND {sqls[2]})", "boolean")
+        return SqlPart(f"({sqls[0]} BETWEEN {sqls[1]} AND {sqls[2]})", "boolean")
 
-    def _operator(self, node: dict[str, Any], depth: int) -> Part:
+    def _operator(self, node: dict[str, Any], depth: int) -> SqlPart:
         parts = self._parts(node["children"], depth)
         match node["type"]:
             case "OPERATOR_NOT":
-                return Part(f"(NOT {as_kind(parts[0], 'boolean', 'NOT')})", "boolean")
+                return SqlPart(f"(NOT {as_kind(parts[0], 'boolean', 'NOT')})", "boolean")
             case "OPERATOR_IS_NULL":
-                return Part(f"({parts[0].sql} IS NULL)", "boolean")
+                return SqlPart(f"({parts[0].sql} IS NULL)", "boolean")
             case "OPERATOR_IS_NOT_NULL":
-                return Part(f"({parts[0].sql} IS NOT NULL)", "boolean")
+                return SqlPart(f"({parts[0].sql} IS NOT NULL)", "boolean")
             case "OPERATOR_TRY":
                 return parts[0]  # as everything is
             case "COMPARE_IN" | "COMPARE_NOT_IN":
                 _, sqls = alike(parts, "IN")
                 word = "IN" if node["type"] == "COMPARE_IN" else "NOT IN"
-                return Part(f"({sqls[0]} {word} ({', '.join(sqls[1:])}))", "boolean")
+                return SqlPart(f"({sqls[0]} {word} ({', '.join(sqls[1:])}))", "boolean")
             case "OPERATOR_COALESCE":
                 kind, sqls = alike(parts, "coalesce")
-                return Part(f"coalesce({', '.join(sqls)})", kind)
+                return SqlPart(f"coalesce({', '.join(sqls)})", kind)
         raise wrong("It has a form that a condition may not.", why=ALONE, tip=_WORDS)
 
-    def _case(self, node: dict[str, Any], depth: int) -> Part:
+    def _case(self, node: dict[str, Any], depth: int) -> SqlPart:
         checks = node["case_checks"]
         asked = self._parts([check["when_expr"] for check in checks], depth)
         nodes = [check["then_expr"] for check in checks] + [node["else_expr"]]
@@ -158,15 +158,15 @@ class Walk:
             f" WHEN {as_kind(when, 'boolean', 'CASE')} THEN {then}"
             for when, then in zip(asked, sqls, strict=False)
         )
-        return Part(f"(CASE{whens} ELSE {sqls[-1]} END)", kind)
+        return SqlPart(f"(CASE{whens} ELSE {sqls[-1]} END)", kind)
 
-    def _cast(self, node: dict[str, Any], depth: int) -> Part:
+    def _cast(self, node: dict[str, Any], depth: int) -> SqlPart:
         target = node["type_expr"]
         if target.get("children") or target.get("schema") or target.get("catalog"):
             raise wrong("It casts to a type with parameters.", tip="BIGINT or DOUBLE")
         return cast(self.part(node["child"], depth), str(target.get("type_name", "")))
 
-    def _function(self, node: dict[str, Any], depth: int) -> Part:
+    def _function(self, node: dict[str, Any], depth: int) -> SqlPart:
         name = node["function_name"]
         named = node["qualified_name"].get("path") != [name] or node["schema"] or node["catalog"]
         odd = node["filter"] or node["order_bys"]["orders"] or node["distinct"]
@@ -181,17 +181,17 @@ class Walk:
         return maker(name, self._parts([a["expression"] for a in node["arguments"]], depth))
 
 
-def _number(text: str) -> Part:
+def _number(text: str) -> SqlPart:
     plain = text.replace("_", "")
     if plain.isascii() and plain.isdigit() and int(plain) < 1 << 63:
-        return Part(f"CAST({int(plain)} AS BIGINT)", "integer")
+        return SqlPart(f"CAST({int(plain)} AS BIGINT)", "integer")
     try:
         number = float(plain)
     except ValueError:
         number = math.inf
     if not math.isfinite(number):
         raise wrong("It has a number that is too large.", tip="numbers below 1e308")
-    return Part(f"CAST('{number!r}' AS DOUBLE)", "number")
+    return SqlPart(f"CAST('{number!r}' AS DOUBLE)", "number")
 
 
 def _no_function(name: str) -> PlanError:

@@ -21,7 +21,7 @@ from ameles.ledger import Entry, Ledger, Renewal
 from ameles.ledger.entering import Terms
 from ameles.mechanisms.snapshot import MAGIC, run_id
 from ameles.store.records import PopulationRecord, StreamRecord, microseconds, moment
-from ameles.store.session import Part, Row, Session
+from ameles.store.session import Row, Session, TransactionPart
 
 _HEADER = 128  # bytes that surely have the head of a snapshot: whose it is and at which step
 _ENTRY = 'number, at, "on", why, "by", asked, paid, recipe, guarantee, run'
@@ -125,7 +125,7 @@ class StoredLedger(Ledger):
         )
 
 
-class Budgets(Part):
+class Budgets(TransactionPart):
     """Whose budget is whose, and the mark of stores that saw other noise than the system's."""
 
     @property

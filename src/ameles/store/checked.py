@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from ameles.store.records import microseconds, moment
-from ameles.store.session import Part
+from ameles.store.session import TransactionPart
 
 
-class Checked(Part):
+class Checked(TransactionPart):
     """That the owner looked at the data of a plan before its launch."""
 
     def set_checked(self, digests: Iterable[str], at: datetime) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ameles.store.records import StreamRecord, microseconds, moment
-from ameles.store.session import Part
+from ameles.store.session import TransactionPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class EpochRecord:
     begun: bool  # whether its first state was made
 
 
-class Epochs(Part):
+class Epochs(TransactionPart):
     """Restarts, counted for ever."""
 
     def add_epoch(self, stream: StreamRecord, *, at: datetime, why: str, base: bytes) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from ameles.store.records import IntrusionRecord, StreamRecord, microseconds, moment
-from ameles.store.session import Part
+from ameles.store.session import TransactionPart
 
 
-class Intrusions(Part):
+class IntrusionLog(TransactionPart):
     """Who saw a pan-private state, as far as it was noticed."""
 
     def add_intrusion(self, stream: StreamRecord, *, at: datetime, why: str) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ameles.core.exceptions import BadInput
 from ameles.store.columns import Columns
 from ameles.store.records import Seen, StreamRecord
-from ameles.store.session import Part
+from ameles.store.session import TransactionPart
 
 SIZE = 16
 Users: TypeAlias = NDArray[Any] | Sequence[bytes]
@@ -22,7 +22,7 @@ Users: TypeAlias = NDArray[Any] | Sequence[bytes]
 KEY = ("stream", "window", "user")
 
 
-class SeenUsers(Part):
+class SeenUsers(TransactionPart):
     """How many steps each user had, and marks, per window (0 where there is only one)."""
 
     def seen(self, stream: StreamRecord, window: int, users: Users) -> Seen:

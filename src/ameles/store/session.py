@@ -118,7 +118,7 @@ class Connected(Session, Generic[C]):
             )
 
 
-class Part:
+class TransactionPart:
     """What a transaction is put together from: methods about one topic, over one session."""
 
     def __init__(self, session: Session) -> None:

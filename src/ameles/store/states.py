@@ -5,10 +5,10 @@ from __future__ import annotations
 from ameles.core.exceptions import StoreRefused
 from ameles.mechanisms.snapshot import MAGIC, run_id
 from ameles.store.records import ReleaseState, StreamRecord
-from ameles.store.session import Part
+from ameles.store.session import TransactionPart
 
 
-class States(Part):
+class States(TransactionPart):
     """The states of a stream's releases and its pending secrets."""
 
     def state(self, stream: StreamRecord, release: str) -> ReleaseState | None:

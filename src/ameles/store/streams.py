@@ -9,7 +9,7 @@ from uuid import UUID
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.rules import CURRENT, FIRST
 from ameles.store.records import StreamRecord, microseconds, moment
-from ameles.store.session import Part, Row
+from ameles.store.session import Row, TransactionPart
 
 SALT = 32
 _STREAM = (
@@ -19,7 +19,7 @@ _STREAM = (
 )
 
 
-class Streams(Part):
+class Streams(TransactionPart):
     """Streams, their progress, where their sources stand, and what their sinks have."""
 
     def add_stream(

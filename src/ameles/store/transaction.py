@@ -5,14 +5,14 @@ from __future__ import annotations
 from ameles.store.budgets import Budgets
 from ameles.store.checked import Checked
 from ameles.store.epochs import Epochs
-from ameles.store.intrusions import Intrusions
+from ameles.store.intrusions import IntrusionLog
 from ameles.store.releases import Releases
 from ameles.store.seen import SeenUsers
 from ameles.store.states import States
 from ameles.store.streams import Streams
 
 
-class Transaction(Budgets, Streams, SeenUsers, Releases, States, Intrusions, Epochs, Checked):
+class Transaction(Budgets, Streams, SeenUsers, Releases, States, IntrusionLog, Epochs, Checked):
     """What ``store.writing()`` and ``store.reading()`` give, until their end."""
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from ameles.audit import Instant, Verdict, enumerated_loss, exact_loss
 from ameles.audit.observation import Auditable
 from ameles.core.guarantee import Intrusions
 from ameles.core.mechanism import Noise
-from ameles.measures.chosen import Span, chosen
+from ameles.measures.counter_choice import Span, chosen
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ameles.measures.chosen import Span, chosen, mean_variance
+from ameles.measures.counter_choice import Span, chosen, mean_variance
 from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.choose import compare, counter
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ameles.cli.sparks import chart
+from ameles.cli.terminal_plot import chart
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ FEW = 32  # for more steps than so many at once, blocks gain nothing
 REMEMBERED = 64  # blocks
 
 
-def ahead(
+def cached_bounds(
     bounds: Callable[..., Floats], steps: IntArray, *about: Hashable, horizon: int | None
 ) -> Floats:
     """``bounds(steps, *about)``, one row a step, for steps up to the horizon.
@@ -30,10 +30,10 @@ def ahead(
     >>> def bounds(steps: IntArray, scale: float) -> Floats:
     ...     print(len(steps), "at once")
     ...     return steps * scale
-    >>> ahead(bounds, np.array([3]), 0.5, horizon=100)
+    >>> cached_bounds(bounds, np.array([3]), 0.5, horizon=100)
     100 at once
     array([1.5])
-    >>> ahead(bounds, np.array([4, 5]), 0.5, horizon=100)
+    >>> cached_bounds(bounds, np.array([4, 5]), 0.5, horizon=100)
     array([2. , 2.5])
     """
     count = len(steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ameles.measures.ahead import BLOCK, FEW, Floats, ahead
+from ameles.measures.bounds_cache import BLOCK, FEW, Floats, cached_bounds
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.siblings import SiblingsCounter
@@ -30,7 +30,7 @@ def test_every_step_has_its_own_row(horizon: int | None) -> None:
     for first in range(1, last + 1):
         for count in {1, min(3, last + 1 - first)}:
             steps = np.arange(first, first + count)
-            found = ahead(squares, steps, 10 + (horizon or 0), horizon=horizon)
+            found = cached_bounds(squares, steps, 10 + (horizon or 0), horizon=horizon)
             assert found[:, 0].tolist() == (steps**2 + 10 + (horizon or 0)).tolist()
             assert found[:, 1].tolist() == (-steps).tolist()
     assert asked == [(1, BLOCK), (BLOCK + 1, 2 * BLOCK), (2 * BLOCK + 1, last)]
@@ -41,7 +41,7 @@ def test_nothing_beyond_the_horizon_is_asked_for() -> None:
         assert steps[-1] <= 7
         return steps.astype(np.float64)
 
-    assert ahead(bounded, np.array([7]), horizon=7).tolist() == [7.0]
+    assert cached_bounds(bounded, np.array([7]), horizon=7).tolist() == [7.0]
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,15 @@ def test_other_steps_are_computed_as_they_are(steps: list[int]) -> None:
         seen.append(each.tolist())
         return each.astype(np.float64)
 
-    assert ahead(noted, given, horizon=None).tolist() == steps
+    assert cached_bounds(noted, given, horizon=None).tolist() == steps
     assert seen == [steps]
 
 
 def test_different_parameters_have_different_blocks() -> None:
     step = np.array([4])
-    assert ahead(squares, step, 1, horizon=9)[0, 0] == 17
-    assert ahead(squares, step, 2, horizon=9)[0, 0] == 18
-    assert ahead(squares, step, 1, horizon=8)[0, 0] == 17
+    assert cached_bounds(squares, step, 1, horizon=9)[0, 0] == 17
+    assert cached_bounds(squares, step, 2, horizon=9)[0, 0] == 18
+    assert cached_bounds(squares, step, 1, horizon=8)[0, 0] == 17
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,7 @@ def test_different_parameters_have_different_blocks() -> None:
 def test_they_are_the_same_as_one_by_one(recipe: CounterRecipe) -> None:
     for step in (1, 2, 3, 127, 128, 129, 500, 999, 1000):
         one = np.array([step])
-        assert ahead(bounds, one, recipe, horizon=1000).tolist() == bounds(one, recipe).tolist()
+        assert (
+            cached_bounds(bounds, one, recipe, horizon=1000).tolist()
+            == bounds(one, recipe).tolist()
+        )

@@ -17,7 +17,7 @@ from ameles.plan.durations import Duration
 Check = Callable[[str], object]
 
 
-class Asking:
+class Questions:
     """Answers about a file with these columns; none known means that any may be named.
 
     ``hidden`` is the refusal of a column that is not there, if the names must not be shown.
