@@ -123,3 +123,28 @@ def test_every_recipe_refuses_wrong_types(sample: Sample) -> None:
     for garbage in (b"", snapshot[:60], snapshot[:-1], b"AMELES\0S" + bytes(200), snapshot + b"x"):
         with pytest.raises(StoreRefused):
             recipe.resume(garbage, System.direct())
+
+
+WITH_ERROR = [sample for sample in SAMPLES if hasattr(sample.recipe, "error")]
+
+
+@pytest.mark.parametrize("sample", WITH_ERROR, ids=lambda sample: type(sample.recipe).__name__)
+def test_an_error_says_what_a_step_and_a_beta_are(sample: Sample) -> None:
+    """Digits of a step of -1 had no end, and other wrong ones were errors from the depths."""
+    error: Any = sample.recipe.error
+    for step in (*WRONG[:-1], 0, float("nan")):
+        with pytest.raises(BadInput, match="'t' parameter must be an integer from 1 on"):
+            error.bound(step, 0.05)
+        with pytest.raises(BadInput, match="'t' parameter must be an integer from 1 on"):
+            error.bound(beta=0.05, t=step)
+        with pytest.raises(BadInput, match="'steps' parameter must be an integer from 1 on"):
+            error.bound_all(step, 0.05)
+        if hasattr(error, "std"):
+            with pytest.raises(BadInput, match="'t' parameter must be an integer from 1 on"):
+                error.std(step)
+    for beta in (*WRONG, 0, 1, float("nan")):
+        for method in (error.bound, error.bound_all):
+            with pytest.raises(BadInput, match="'beta' parameter must be a probability"):
+                method(1, beta)
+            with pytest.raises(BadInput, match="'beta' parameter must be a probability"):
+                method(1, beta=beta)

@@ -64,6 +64,9 @@ def test_it_says_what_the_population_has_left(ameles: Program) -> None:
     assert "launching this stream would spend epsilon 1 of it." in ameles("plan").err
     change('population = "visitors"', 'population = "others"\ncap = 3')
     assert "the first run opens it with a cap of epsilon 3." in ameles("plan").err
+    change("cap = 3", "cap = 0.5")
+    small = "a cap of epsilon 0.5; launching this stream needs epsilon 1 and would be refused."
+    assert small in ameles("plan").err
 
 
 @pytest.mark.usefixtures("fresh")

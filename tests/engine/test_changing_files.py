@@ -15,9 +15,10 @@ from ameles.connectors.settled_files import LOOKS
 from ameles.connectors.text_reading import TextReading
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.engine import Engine
+from ameles.engine.owner_check.check import check
 from ameles.noise import Zero
 from ameles.store import open_store
-from tests.engine.worlds import COUNT, EVENT, HEADER, USER, World, row
+from tests.engine.worlds import COUNT, EVENT, HEADER, USER, World, day, row
 
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
 ROTATED = 'rotated = "events.csv.*"'
@@ -129,3 +130,23 @@ def test_without_a_position_nothing_is_read_again_since_copies_would_be_the_past
     with pytest.raises(ChangedMeanwhile, match="replaced or cut while"):
         world.run(1)
     assert world.values("daily") == []
+
+
+def test_the_owner_s_look_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path, STEP).write([row(1)] * 9)
+    meanwhile = Meanwhile(monkeypatch, once(lambda: shrink(world)))
+    facts = check(world.plan, None, now=day(8))
+    assert (facts.lines.events, facts.times.counted) == (1, 1)
+    assert meanwhile.readings > 1
+
+
+def test_the_owner_s_look_gives_up_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path, STEP).write([row(1)] * 9)
+
+    def edit() -> None:
+        world.file.write_bytes(world.file.read_bytes()[:-2] + b"xx\n")
+
+    meanwhile = Meanwhile(monkeypatch, edit)
+    with pytest.raises(ChangedMeanwhile):
+        check(world.plan, None, now=day(8))
+    assert meanwhile.readings == LOOKS

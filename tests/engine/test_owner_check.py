@@ -408,11 +408,23 @@ def test_an_empty_file_and_one_with_a_first_line_alone(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.file.write_bytes(b"")
     facts = checked(world.plan)
-    assert [one.what for one in facts.findings] == [
-        "The file 'events.csv' is empty.",
-        "The source has no events.",
+    assert told(facts) == [
+        "The file 'events.csv' is empty. wait for what writes it",
+        "The source has no events. ",
     ]
     assert told(checked(world.write([]).plan)) == ["The source has no events. "]
+
+
+def test_an_empty_compressed_file_is_said_to_be_so_once(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.text = world.text.replace("events.csv", "events.csv.gz")
+    (tmp_path / "events.csv.gz").touch()
+    assert told(checked(world.plan)) == [
+        "The file 'events.csv.gz' is empty. wait for what writes it",
+        "The source has no events. ",
+    ]
+    (tmp_path / "events.csv.gz").write_bytes(b"\x1f\x8b")
+    assert "The file 'events.csv.gz' is not complete" in told(checked(world.plan))[0]
 
 
 def test_a_last_line_without_its_newline_waits_or_is_taken(tmp_path: Path) -> None:
@@ -616,6 +628,16 @@ def test_users_and_what_bounds_leave_of_them(tmp_path: Path) -> None:
     assert table[5, 5] == 10
     assert {a for a, _ in table} == {1, 2, 3, 5}
     assert {b for _, b in table} == {1, 2, 3, 5}, "at most the horizon"
+
+
+@pytest.mark.parametrize(("without", "mended"), [(2, False), (3, True)])
+def test_a_few_events_without_an_id_are_no_fault_of_the_plan(
+    tmp_path: Path, without: int, mended: bool
+) -> None:
+    rows = [row(1)] * (200 - without) + [row(1, who="")] * without
+    facts = checked(World(tmp_path, unit=USER).write(rows).plan)
+    (found,) = [one for one in facts.findings if "without an id" in one.what]
+    assert found.mend.startswith("user = ") is mended  # from a hundredth of the events on
 
 
 def test_the_noise_beside_bounds_is_that_of_a_plan_with_them(tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ import typer
 from ameles.cli.launch_question import check_note
 from ameles.cli.launch_refusals import refuse_launch, source_note
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, store_path, table
-from ameles.core.exceptions import AmelesError
+from ameles.core.exceptions import AmelesError, BudgetExceeded
 from ameles.core.loss import Pure, loss_to_dict, shown
 from ameles.core.words import brief
+from ameles.engine.running.launching import check_price
 from ameles.engine.running.plan_checks import checked_at
 from ameles.ledger.budget import added
 from ameles.measures.measure import Measure
@@ -133,4 +134,9 @@ def _stored_budget(checked: Plan, path: str) -> str:
 def _new(checked: Plan, name: str) -> str:
     cap = checked.privacy.cap
     whole = f"a cap of epsilon {shown(cap)}" if cap else f"this plan's {checked.loss} as its cap"
-    return f"Population '{name}' is new: the first run opens it with {whole}."
+    opened = f"Population '{name}' is new: the first run opens it with {whole}"
+    try:
+        check_price(checked)
+    except BudgetExceeded:
+        return f"{opened}; launching this stream needs {checked.loss} and would be refused."
+    return f"{opened}."

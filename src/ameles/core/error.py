@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import operator
+from collections.abc import Callable
+from functools import wraps
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from ameles.core.parameters import refuse
 
 if TYPE_CHECKING:
     from ameles.core.mechanism import FloatArray, IntArray
@@ -35,3 +41,35 @@ class AdditiveError(Error, Protocol):
         """For each total over steps before + 1, ..., after: its error is at most this with
         probability at least 1 - beta."""
         ...
+
+
+Method = TypeVar("Method", bound=Callable[..., float])
+
+
+def checks_step(method: Method) -> Method:
+    """Lets ``bound``, ``bound_all`` or ``std`` refuse a step or a ``beta`` that is none."""
+    name = method.__code__.co_varnames[1]  # "t" or "steps"
+
+    @wraps(method)
+    def checked(self: Any, *given: Any, **named: Any) -> float:
+        if given or name in named:
+            _check_step(name, given[0] if given else named[name])
+        if len(given) > 1 or "beta" in named:
+            _check_beta(given[1] if len(given) > 1 else named["beta"])
+        return method(self, *given, **named)
+
+    return cast("Method", checked)
+
+
+def _check_step(name: str, step: object) -> None:
+    try:
+        fits = operator.index(cast("int", step)) >= 1
+    except TypeError:
+        fits = False
+    if not fits:
+        raise refuse(name, "an integer from 1 on", step)
+
+
+def _check_beta(beta: object) -> None:
+    if not isinstance(beta, Real) or not 0 < float(beta) < 1:
+        raise refuse("beta", "a probability above 0 and below 1", beta)

@@ -24,6 +24,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ameles.core.error import checks_step
 from ameles.core.guarantee import Neighbours
 from ameles.core.recipe import Recipe
 from ameles.measures.measure import BETA, Published
@@ -54,11 +55,13 @@ class HashedBits:
     cells: int
     gamma: float
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         """Hoeffding's, of the bits and of the hits."""
         spread = self.cells * (1 + self.gamma**2)
         return math.sqrt(spread * math.log(2 / beta) / 2) + self.cells % 2 / 2
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """A union over the steps."""
         return self.bound(steps, beta / steps)

@@ -121,7 +121,9 @@ def _users(plan: Plan, facts: Facts) -> Iterator[Finding]:
         yield Finding(
             f"{counted(users.without, 'event')} without an id in '{plan.privacy.user}' count "
             "nowhere.",
-            'user = "...", another column, or unit = "event"' if users.without > 100 * FEW else "",
+            'user = "...", another column, or unit = "event"'
+            if users.without > FEW * facts.lines.events
+            else "",
         )
     left = users.events - users.kept
     if users.events and left > 5 * FEW * users.events and plan.privacy.max_steps is not None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from ameles.connectors.compressed import is_compressed
+from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.format import kind_of
+from ameles.connectors.settled_files import LOOKS
 from ameles.connectors.source import find_files
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
@@ -42,9 +45,35 @@ def check(
 
     Of a stream that was launched that is what it has not taken yet, or everything with ``whole``.
     ``sample`` stands for standard input; ``show`` adds values.  Without a ``store`` nothing was
-    launched yet.
+    launched yet.  If a file changes meanwhile, all is looked at again, as a run reads it again.
     """
     _check_sample(plan, sample)
+    for again in reversed(range(LOOKS)):
+        try:
+            return _checked(
+                plan,
+                store,
+                now=now,
+                sample=sample,
+                whole=whole,
+                look_at=partial(look, show=show, memory=memory, progress=progress),
+            )
+        except ChangedMeanwhile:
+            if not again:
+                raise
+    raise AssertionError("a look ends")
+
+
+def _checked(
+    plan: Plan,
+    store: Store | None,
+    *,
+    now: datetime,
+    sample: Path | None,
+    whole: bool,
+    look_at: Callable[[Plan, Rows, Moment], Facts],
+) -> Facts:
+    """One look."""
     changed, released, position = False, 0, None
     if store is not None:
         plan = under_its_rules(plan, store)
@@ -62,11 +91,12 @@ def check(
         told = [*first.findings] or [Finding(refusal.what, refusal.tip)]
     else:
         moment = _moment(plan, released, now)
-        facts = look(plan, rows, moment, show=show, memory=memory, progress=progress)
+        facts = look_at(plan, rows, moment)
         told = [*(Finding(one.what, one.tip) for one in rows.problems), *first.findings]
         told += [
             Finding(f"The file '{name}' is not complete, so it waits.", "wait for what writes it")
             for name in rows.incomplete
+            if name not in first.empty
         ]
     facts.files = first.facts
     if changed:

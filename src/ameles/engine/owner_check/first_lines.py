@@ -58,6 +58,11 @@ class FirstLines:
                 tip="a file that the user who runs Ameles may read",
             )
 
+    @property
+    def empty(self) -> set[str]:
+        """The names of the files without a byte."""
+        return {file.name for file in self.facts if not file.size}
+
     def _look(self, file: Found) -> None:
         try:
             start, last, size = _ends(file.path)
@@ -74,7 +79,9 @@ class FirstLines:
         closed = not last or last.endswith(self._newline(start))
         self.facts.append(FileFacts(file.name, size, text and packed is None and not closed))
         if not size:
-            self.findings.append(Finding(f"The file '{file.name}' is empty."))
+            self.findings.append(
+                Finding(f"The file '{file.name}' is empty.", "wait for what writes it")
+            )
         elif packed is not None and not file.name.endswith(packed):
             self.findings.append(
                 Finding(

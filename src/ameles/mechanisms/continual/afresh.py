@@ -31,7 +31,7 @@ from functools import lru_cache
 from typing import Any
 
 from ameles.accounting.calibration import gaussian_variance_for
-from ameles.core.error import Error
+from ameles.core.error import Error, checks_step
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import Approx, Pure
@@ -191,10 +191,12 @@ class AfreshError:
     scale: Fraction
     variance: Fraction | None = None  # where the noise is Gaussian
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         """One answer is this close to the truth."""
         return self.answers.bound(t, beta / 2) + self._noise(beta / 2)
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """So are this many at once."""
         return self.answers.bound_all(steps, beta / 2) + self._noise(beta / 2 / steps)

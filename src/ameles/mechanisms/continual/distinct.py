@@ -28,7 +28,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.core.error import Error
+from ameles.core.error import Error, checks_step
 from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
@@ -255,11 +255,13 @@ class BitsError:
 
     users: int
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         if not 0 < beta < 1:
             raise refuse("beta", "a probability above 0 and below 1", beta)
         return math.sqrt(self.users * math.log(2 / beta) / 2) + self.users % 2 / 2
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         return self.bound(steps, beta / steps)
 

@@ -23,7 +23,7 @@ import math
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
-from ameles.core.error import Error
+from ameles.core.error import Error, checks_step
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Guarantee
 from ameles.core.mechanism import Noise
@@ -99,10 +99,12 @@ def _no_estimator(value: object) -> BadInput:
 class Exactly:
     """The error of answers that are the truth."""
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         """None."""
         return 0.0
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """None."""
         return 0.0

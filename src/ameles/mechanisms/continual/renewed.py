@@ -29,7 +29,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
-from ameles.core.error import Error
+from ameles.core.error import Error, checks_step
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Guarantee, user_window
 from ameles.core.mechanism import Noise
@@ -169,10 +169,12 @@ class RenewedError:
     inner: Error
     window: int
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         """That of the step within its window."""
         return self.inner.bound((t - 1) % self.window + 1, beta)
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """That of all windows, each with its part of what may be missed."""
         windows = math.ceil(steps / self.window)

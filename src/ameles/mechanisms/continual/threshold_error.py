@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ameles.core.error import checks_step
 from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 
@@ -16,6 +17,7 @@ class ThresholdError:
     threshold_scale: Fraction
     query_scale: Fraction
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         """The distance from the threshold within which query ``t`` may hear wrongly.
 
@@ -24,6 +26,7 @@ class ThresholdError:
         parts = Part(self.threshold_scale, 1.0, 1), Part(self.query_scale, 1.0, 1)
         return min(LaplaceMixture(parts).quantile(beta), self.bound_all(1, beta))
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """The same for all of the first ``steps`` queries, with probability 1 - beta."""
         return laplace_sum.quantile(1, self.threshold_scale, beta / 2) + laplace_sum.quantile(

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ameles.core.error import Error
+from ameles.core.error import Error, checks_step
 from ameles.core.parameters import refuse
 from ameles.mechanisms import laplace_sum
 
@@ -73,6 +73,7 @@ class ContinualError:
     threshold: int
     jump: int
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         """As for all steps up to ``t``: an update then, or a halt, comes from any of them."""
         return self.bound_all(t, beta)
@@ -90,6 +91,7 @@ class ContinualError:
         from_answer = max(once, self.threshold + once + above)
         return self.answers.bound(t, beta / 2) + from_answer
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """All of the first ``steps`` values are this close, and none is a halt."""
         allowed = self.scales.allowances(steps, beta)

@@ -44,6 +44,7 @@ from typing import Protocol
 
 from ameles.accounting.calibration import VARIANCE_DIGITS
 from ameles.accounting.interval import Interval
+from ameles.core.error import checks_step
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.gaussian_error import (
@@ -173,12 +174,15 @@ class EncodedError(GaussianError):
         normal = math.sqrt(t * self.gain(t)) / 2
         return math.ldexp(self.filter.slack + normal, -self.bits)
 
+    @checks_step
     def std(self, t: int) -> float:
         return math.sqrt(rounded_variance(self.normal_variance(t)))
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         return quantile(self.normal_variance(t), beta, factor=self.factor(t), slack=self.slack(t))
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         # the variance grows with t, so the last step's tail is the largest
         return self.bound(steps, beta / steps)

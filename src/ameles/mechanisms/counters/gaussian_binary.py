@@ -27,6 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from ameles.accounting.calibration import gaussian_variance
+from ameles.core.error import checks_step
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Horizon
 from ameles.mechanisms.counters.digits import unshared_blocks
@@ -139,12 +140,15 @@ class DyadicError(GaussianError):
 
     variance: float
 
+    @checks_step
     def std(self, t: int) -> float:
         return math.sqrt(t.bit_count() * discrete_variance(self.variance))
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         return self._quantile(t.bit_count(), beta)
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         most = max(steps.bit_count(), steps.bit_length() - 1)
         return self._quantile(most, beta / steps)

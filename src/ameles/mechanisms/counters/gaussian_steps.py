@@ -26,6 +26,7 @@ from fractions import Fraction
 import numpy as np
 
 from ameles.accounting.calibration import gaussian_variance
+from ameles.core.error import checks_step
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import OptionalHorizon
 from ameles.mechanisms.counters.gaussian import GaussianCounter
@@ -100,13 +101,16 @@ class GaussianWalkError(GaussianError):
 
     variance: float
 
+    @checks_step
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
         return math.sqrt(t * discrete_variance(self.variance))
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         return quantile(t * self.variance, beta, factor=sum_factor(t, self.variance))
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """Lévy's inequality: a symmetric walk leaves a band at most twice as often as its end."""
         return self.bound(steps, beta / 2)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from ameles.core.error import checks_step
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, quantiles
 from ameles.noise.arrays import IntArray
 
@@ -32,14 +33,17 @@ class LaplaceError(ABC):
     def between(self, before: int, t: int) -> LaplaceMixture:
         """The law of the noise of a total over steps before + 1, ..., t: of a difference."""
 
+    @checks_step
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
         return math.sqrt(self.law(t).std ** 2 + self.rounding)
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         """The error at step ``t`` is at most this with probability at least 1 - beta."""
         return self.law(t).quantile(beta)
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """All of the first ``steps`` errors are at most this: a union bound."""
         return self.worst_law(steps).quantile(beta / steps)

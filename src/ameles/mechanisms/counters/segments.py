@@ -36,6 +36,7 @@ from functools import cached_property
 import numpy as np
 
 from ameles.accounting.calibration import gaussian_variance
+from ameles.core.error import checks_step
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Number, OptionalHorizon, Whole
 from ameles.mechanisms.counters.buffered import Buffers, cascade_bits
@@ -233,12 +234,14 @@ class SegmentedError(GaussianError):
     def _variance(self) -> float:
         return float(self.recipe.variance)
 
+    @checks_step
     def std(self, t: int) -> float:
         finished, place = self.recipe.cuts.locate(t)
         total = finished * discrete_variance(self._variance)
         inner = self.inside(finished).normal_variance(place) if place else 0.0
         return math.sqrt(total + rounded_variance(inner))
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         finished, place = self.recipe.cuts.locate(t)
         variance = self._variance
@@ -251,6 +254,7 @@ class SegmentedError(GaussianError):
             slack = inner.slack(place) + (0.5 if finished else 0.0)
         return quantile(total, beta, factor=factor, slack=slack)
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         # within a segment the error grows until its last step but one
         cuts = self.recipe.cuts

@@ -24,6 +24,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ameles.core.error import checks_step
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
 from ameles.core.parameters import Epsilon, Horizon
@@ -93,12 +94,15 @@ class IndependentError:
 
     scale: Fraction
 
+    @checks_step
     def std(self, t: int) -> float:
         return laplace_sum.std(1, self.scale)
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         return laplace_sum.quantile(1, self.scale, beta)
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         # independent, so exact: all stay within with probability (1 - each)^steps
         each = -np.expm1(np.log1p(-beta) / steps) if 0 < beta < 1 else beta

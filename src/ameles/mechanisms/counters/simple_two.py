@@ -34,6 +34,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ameles.core.error import checks_step
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
 from ameles.core.mechanism import Noise
@@ -151,12 +152,15 @@ class WalkError:
 
     scale: Fraction
 
+    @checks_step
     def std(self, t: int) -> float:
         return laplace_sum.std(t, self.scale)
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         return laplace_sum.quantile(t, self.scale, beta)
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         # Lévy's inequality: a symmetric walk leaves a band at most twice as often as its end
         return laplace_sum.quantile(steps, self.scale, beta / 2)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from ameles.core.error import checks_step
 from ameles.core.parameters import refuse
 from ameles.mechanisms import laplace_sum
 
@@ -68,15 +69,18 @@ class EstimateError:
     weights: tuple[float, ...]  # of the output's Laplace variables
     scale: Fraction  # theirs
 
+    @checks_step
     def std(self, t: int) -> float:
         """The standard deviation, at most, of any release."""
         noise = laplace_sum.std(1, self.scale) ** 2 * math.fsum(w * w for w in self.weights)
         return self.unit * math.sqrt(self.variance + noise)
 
+    @checks_step
     def bound(self, t: int, beta: float) -> float:
         """One release is this close to the truth with probability at least 1 - beta."""
         return max(self.margins(beta))
 
+    @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """So are this many releases at once."""
         return self.bound(1, beta / steps)
