@@ -165,7 +165,7 @@ def run_pipe(file: Path, kind: str, profile: bool) -> dict[str, float]:
             os.close(write)
             engine = Engine(plan, store)
             given = StandardInput("csv", plan.stream.columns, read)
-            vars(engine)["standard_input"] = lambda: given
+            vars(engine)["source"] = lambda **waiting: given
             began = time.perf_counter()
             with profiled(profile):
                 report = follow(engine, stop)
@@ -205,6 +205,7 @@ def run_file(file: Path, steps: int, profile: bool) -> dict[str, float]:
 
 def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
     """So many steps, one by one, each durable; ``kind``: bare, sink, file, folder or sealed."""
+    from ameles.connectors.standard_input import StandardInput
     from ameles.engine.engine import Engine
     from ameles.plan.clock import instant
     from ameles.store import open_store
@@ -229,7 +230,7 @@ def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
             engine = Engine(plan, store)
             (folder / "events.csv").write_bytes(b"at,who,key\n")
             source = engine.source() if kind in sources else None
-            given = engine.standard_input()
+            given = StandardInput("csv", plan.kinds, form=plan.form)
             given.reading([b"at,who,key\n"])
             with (
                 engine.session() as session,

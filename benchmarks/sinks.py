@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ameles.connectors.parquet_sink import SEALED
-from ameles.connectors.sink import Row, open_sink
+from ameles.connectors.sink import Row
+from ameles.connectors.sinks import open_sink
 
 KINDS = ("csv", "jsonl", "parquet")
 KEYS, STEPS = 64, 300  # a whole number of steps makes a file of Parquet

@@ -15,7 +15,7 @@ from ameles.core.release import COLUMNS
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure
 from ameles.plan.plan import read_plan_text
-from ameles.plan.sections import PrivacySection, SinkSection, StoreSection, StreamSection
+from ameles.plan.sections import SINK_TABLE, PrivacySection, StoreSection, StreamSection
 
 ROOT = Path(__file__).parents[1]
 PLANS = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "[stream]": StreamSection,
     "[privacy]": PrivacySection,
     "[store]": StoreSection,
-    "[[sink]]": SinkSection,
+    "[[sink]]": SINK_TABLE,
 }
 
 

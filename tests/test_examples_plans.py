@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ameles.connectors.duck import connect
+from ameles.connectors.source import SeekableSource
 from ameles.measures.fields import identifier
 from ameles.plan.plan import read_plan
 from ameles.plan.source import plan_source
@@ -102,9 +103,10 @@ def test_its_columns_are_in_its_source_and_of_the_declared_kind(file: Path, site
     checked = replace(read_plan(file), base=site)
     columns = checked.stream.columns
     counts = ", ".join(f"count({identifier(name)})" for name in columns)
-    rows = 0
+    rows, source = 0, plan_source(checked)
+    assert isinstance(source, SeekableSource)
     with closing(connect(zone=checked.stream.zone, memory=1 << 28)) as duck:
-        for relation in plan_source(checked).reading(None).scans(duck):
+        for relation in source.reading(None).scans(duck):
             asked = f"SELECT count(*), {counts} FROM {relation}"
             ((some, *found),) = duck.execute(asked).fetchall()
             assert found == [some] * len(columns)

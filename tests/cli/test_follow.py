@@ -256,7 +256,7 @@ def finish(site: Site, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> None
     """Releases the step that was open when the follower was stopped; nothing more comes in."""
     time.sleep(1)
     with (site.folder / "nothing").open("wb+") as nobody:
-        monkeypatch.setattr("ameles.engine.engine.STANDARD_INPUT", nobody.fileno())
+        monkeypatch.setattr("ameles.connectors.standard_input.DESCRIPTOR", nobody.fileno())
         assert ameles("run", str(site.plan)).code == 0
 
 

@@ -110,5 +110,5 @@ def launch_door(site: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch) ->
     text = text.replace('vault = "memory"', f'vault = "{site.parent / "keys"}"')
     (site / "door.toml").write_text(text, encoding="utf-8")
     with (site / "nothing").open("wb+") as nobody:
-        monkeypatch.setattr("ameles.engine.engine.STANDARD_INPUT", nobody.fileno())
+        monkeypatch.setattr("ameles.connectors.standard_input.DESCRIPTOR", nobody.fileno())
         assert ameles("run", "door.toml", "--until", "2026-01-02").code == 0

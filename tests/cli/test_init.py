@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ameles.cli.init import plan_text
-from ameles.connectors.source import find_files
+from ameles.connectors.named_files import find_files
 from ameles.plan.plan import read_plan, read_plan_text
 from ameles.simulate import season, write_parquet
 from tests.cli.conftest import Program

@@ -28,7 +28,7 @@ def door(tmp_path: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> Pa
     shutil.copy(DOOR, folder)
     change('vault = "memory"', f'vault = "{tmp_path / "keys"}"', "door.toml")
     with (folder / "nothing").open("wb+") as nobody:
-        monkeypatch.setattr("ameles.engine.engine.STANDARD_INPUT", nobody.fileno())
+        monkeypatch.setattr("ameles.connectors.standard_input.DESCRIPTOR", nobody.fileno())
         assert ameles("run", "door.toml", "--until", "2026-01-02").code == 0
     return folder / "door.toml"
 

@@ -25,7 +25,7 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.copy(DOOR, folder)
     change('vault = "memory"', f'vault = "{tmp_path / "keys"}"', "door.toml")
     with (folder / "nothing").open("wb+") as nobody:
-        monkeypatch.setattr("ameles.engine.engine.STANDARD_INPUT", nobody.fileno())
+        monkeypatch.setattr("ameles.connectors.standard_input.DESCRIPTOR", nobody.fileno())
         yield tmp_path
 
 

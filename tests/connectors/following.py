@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from ameles.connectors.declarations import NOTHING, Declarations
-from ameles.connectors.source import Source, open_source
+from ameles.connectors.source import SeekableSource
+from tests.connectors.opening import open_files
 from tests.connectors.reading import rows_of
 
 COLUMNS = {"name": "text", "n": "integer"}
@@ -26,11 +27,11 @@ class Following:
         self.folder = folder
         self.pattern = pattern
         self.options = options
-        self.source: Source = self.opened()
+        self.source: SeekableSource[Any] = self.opened()
         self.position: str | None = None
 
-    def opened(self, declarations: Declarations = NOTHING) -> Source:
-        return open_source(
+    def opened(self, declarations: Declarations = NOTHING) -> SeekableSource[Any]:
+        return open_files(
             self.pattern,
             COLUMNS,
             self.folder,
@@ -42,7 +43,7 @@ class Following:
     def read(self, ends: dict[str, int] | None = None) -> list[tuple[Any, ...]]:
         """What is new, once."""
         reading = self.source.reading(self.position, ends)
-        found = sorted(rows_of(self.source, reading, COLUMNS))
+        found = sorted(rows_of(reading, COLUMNS))
         self.position = reading.position
         return found
 

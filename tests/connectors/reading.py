@@ -11,28 +11,34 @@ from typing import Any
 import duckdb
 
 from ameles.connectors.duck import connect
-from ameles.connectors.source import Reading, Source, open_source
+from ameles.connectors.reading import Reading
+from ameles.connectors.source import SeekableSource
 from ameles.measures.fields import identifier
+from tests.connectors.opening import open_files
 
 MEMORY = 256 << 20
 
 
 def rows(
-    source: Source, columns: dict[str, str], position: str | None = None, *, zone: str = "UTC"
+    source: SeekableSource[Any],
+    columns: dict[str, str],
+    position: str | None = None,
+    *,
+    zone: str = "UTC",
 ) -> list[tuple[Any, ...]]:
     """All rows beyond a position, sorted; times as microseconds."""
-    return rows_of(source, source.reading(position), columns, zone=zone)
+    return rows_of(source.reading(position), columns, zone=zone)
 
 
 def rows_of(
-    source: Source, reading: Reading, columns: dict[str, str], *, zone: str = "UTC"
+    reading: Reading, columns: dict[str, str], *, zone: str = "UTC"
 ) -> list[tuple[Any, ...]]:
     asked = ", ".join(
         f"epoch_us({identifier(name)})" if kind == "timestamp" else identifier(name)
         for name, kind in columns.items()
     )
     found: list[tuple[Any, ...]] = []
-    with connected(zone, source.paths()) as duck:
+    with connected(zone, reading.paths) as duck:
         for relation in reading.scans(duck):
             found += duck.execute(f"SELECT {asked} FROM {relation}").fetchall()
     return sorted(found, key=repr)
@@ -59,5 +65,5 @@ def rows_in(
 ) -> list[tuple[Any, ...]]:
     """The rows of a file with this content."""
     file.write_bytes(content)
-    source = open_source(file.name, columns, file.parent, take_last=True)
+    source = open_files(file.name, columns, file.parent, take_last=True)
     return rows(source, columns, zone=zone)

@@ -13,7 +13,8 @@ import pytest
 
 from ameles.connectors.own_folder import OwnFolder
 from ameles.connectors.records import FORMATS
-from ameles.connectors.sink import Row, Sink, open_sink
+from ameles.connectors.sink import Row, Sink
+from ameles.connectors.sinks import open_sink
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.core.release import COLUMNS
 from tests.connectors.records import records

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ameles.connectors.csv_lines import CsvLines
 from ameles.connectors.format import Format
 from ameles.connectors.line_blocks import handed_over
-from ameles.connectors.source import open_source
 from ameles.core.exceptions import PlanError
+from tests.connectors.opening import open_files
 from tests.connectors.reading import rows
 from tests.connectors.test_csv_lines import ABC, shared
 
@@ -79,7 +79,7 @@ def test_a_german_file(tmp_path: Path) -> None:
         "thousands;22.01.2020;1.000,5;1.000\n",
         encoding="utf-8",
     )
-    source = open_source("a.csv", COLUMNS, tmp_path, form=GERMAN)
+    source = open_files("a.csv", COLUMNS, tmp_path, form=GERMAN)
     assert source.names() == ("region", "at", "x", "age")
     assert rows(source, COLUMNS) == sorted(
         [
@@ -124,7 +124,7 @@ def test_a_weight_with_a_decimal_comma_is_clamped_too() -> None:
 def test_files_without_a_first_line_of_names(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf2020-01-22,north,3\n2020-01-22,south,4\n")
     columns = {"at": "timestamp", "age": "integer"}
-    source = open_source("a.csv", columns, tmp_path, form=Format(header=("at", "region", "age")))
+    source = open_files("a.csv", columns, tmp_path, form=Format(header=("at", "region", "age")))
     assert source.names() == ("at", "region", "age")
     assert rows(source, columns) == [(START, 3), (START, 4)]
     (tmp_path / "a.csv").write_bytes(b"2020-01-22,north\n2020-01-22,south,4,\n2020-01-22,east,5\n")
@@ -154,17 +154,17 @@ def test_without_strip_spaces_are_part_of_a_field() -> None:
 def test_names_are_split_as_the_lines_are(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"'a|x'| b |c\n1|2|'|'\n")
     columns = {"a|x": "text", "c": "text"}
-    source = open_source("a.csv", columns, tmp_path, form=Format(delimiter="|", quote="'"))
+    source = open_files("a.csv", columns, tmp_path, form=Format(delimiter="|", quote="'"))
     assert source.names() == ("a|x", "b", "c")
     assert rows(source, columns) == [("1", "|")]
     (tmp_path / "a.csv").write_bytes(b'a"x;b\n"1;2\n')
     form = Format(delimiter=";", quote="")
-    source = open_source("a.csv", {'a"x': "text"}, tmp_path, form=form)
+    source = open_files("a.csv", {'a"x': "text"}, tmp_path, form=form)
     assert rows(source, {'a"x': "text"}) == [('"1',)]
 
 
 def test_a_file_with_another_delimiter_is_named_with_the_fix(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"a;b;c\n1;2;3\n")
     with pytest.raises(PlanError, match="no column 'a'") as caught:
-        open_source("a.csv", ABC, tmp_path).names()
+        open_files("a.csv", ABC, tmp_path).names()
     assert "delimiter" in caught.value.tip

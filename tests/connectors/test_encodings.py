@@ -17,8 +17,9 @@ from ameles.connectors import lines as reading_lines
 from ameles.connectors.encodings import Script, script_of
 from ameles.connectors.format import Encoding, Format
 from ameles.connectors.lines import LONGEST, blocks, chunks, text
-from ameles.connectors.source import Source, open_source
+from ameles.connectors.source import SeekableSource
 from ameles.connectors.standard_input import StandardInput
+from tests.connectors.opening import open_files
 from tests.connectors.reading import rows, rows_of
 
 COLUMNS = {"région": "text", "n": "integer"}
@@ -35,9 +36,9 @@ WRITTEN: dict[Encoding, list[bytes]] = {
 CASES = [(encoding, data) for encoding, some in WRITTEN.items() for data in some]
 
 
-def source_of(folder: Path, encoding: Encoding, data: bytes, **more: Any) -> Source:
+def source_of(folder: Path, encoding: Encoding, data: bytes, **more: Any) -> SeekableSource[Any]:
     (folder / "a.csv").write_bytes(data)
-    return open_source("a.csv", COLUMNS, folder, form=Format(encoding=encoding), **more)
+    return open_files("a.csv", COLUMNS, folder, form=Format(encoding=encoding), **more)
 
 
 def append(file: Path, data: bytes) -> None:
@@ -57,7 +58,7 @@ def from_pipe(encoding: Encoding, data: bytes, size: int) -> list[bytes]:
     sending = threading.Thread(target=send)
     sending.start()
     try:
-        return [*StandardInput("csv", COLUMNS, read, Format(encoding=encoding)).pieces()]
+        return [*StandardInput("csv", COLUMNS, read, Format(encoding=encoding)).incoming()]
     finally:
         sending.join()
         os.close(read)
@@ -90,7 +91,7 @@ def test_a_file_that_grows_by_halves_of_characters(tmp_path: Path, encoding: Enc
     for end in range(0, len(data) + 1, 3):
         append(tmp_path / "a.csv", data[max(0, end - 3) : end])
         reading = source.reading(position)
-        found += rows_of(source, reading, COLUMNS)
+        found += rows_of(reading, COLUMNS)
         position = reading.position
     append(tmp_path / "a.csv", data[end:])
     found += rows(source, COLUMNS, position)
@@ -102,7 +103,7 @@ def test_a_last_line_that_is_taken_ends_its_event(tmp_path: Path) -> None:
     for odd in (b"", b"\x41"):
         source = source_of(tmp_path, "utf-16", start + odd, take_last=True)
         reading = source.reading(None)
-        first = rows_of(source, reading, COLUMNS)
+        first = rows_of(reading, COLUMNS)
         assert first == [("a", 1), ("b", 2 if not odd else None)]
         append(tmp_path / "a.csv", b"\0"[: len(odd)] + "9\nc,3\n".encode("utf-16-le"))
         assert rows(source, COLUMNS, reading.position) == [("c", 3)]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.source import open_source
 from ameles.core.exceptions import StoreRefused
 from tests.connectors.following import COLUMNS, HEADER
+from tests.connectors.opening import open_files
 
 ROW = {1: b"x,1\n", 2: b"x,2\n"}
 CONTENTS = [rows for size in range(3) for rows in itertools.product(ROW, repeat=size)]
@@ -69,11 +69,11 @@ def counted(folder: Path, happens: Callable[[Path, bytes], None], *rows: tuple[i
     folder.mkdir()
     first = folder / "a.csv"
     first.write_bytes(content(rows[0]))
-    reading = open_source("*.csv*", COLUMNS, folder).reading(None)
+    reading = open_files("*.csv*", COLUMNS, folder).reading(None)
     total = reading.size
     happens(first, content(rows[1]))
     try:
-        total += open_source("*.csv*", COLUMNS, folder).reading(reading.position).size
+        total += open_files("*.csv*", COLUMNS, folder).reading(reading.position).size
     except StoreRefused:
         return -1
     return total // len(ROW[1])

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.named_files import names_file
-from ameles.connectors.source import find_files
+from ameles.connectors.named_files import find_files, names_file
 
 FOLDERS = ["", "a", "a/b", ".hidden"]
 FILES = ["x.csv", ".x.csv", "x.csv.1", "y.jsonl", "[x].csv"]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from ameles.connectors.own_folder import Place
-from ameles.connectors.sink import Sink, open_sink
+from ameles.connectors.sink import Sink
+from ameles.connectors.sinks import open_sink
 from ameles.core.exceptions import AmelesError, PlanError
 from tests.connectors.records import records
 

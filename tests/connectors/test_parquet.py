@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -13,9 +14,10 @@ from ameles.connectors.declarations import Declarations
 from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.lines import LONGEST
-from ameles.connectors.source import Source, open_source
+from ameles.connectors.source import SeekableSource
 from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused
 from ameles.core.rules import FIRST
+from tests.connectors.opening import open_files
 from tests.connectors.reading import rows, rows_of
 
 COLUMNS = {"at": "timestamp", "n": "integer", "name": "text"}
@@ -27,8 +29,8 @@ def write(file: Path, *values: str) -> None:
         duck.execute(f"COPY (FROM (VALUES {', '.join(values)}) v(n, name, \"at\")) TO '{file}'")
 
 
-def source(folder: Path, pattern: str = "*.parquet") -> Source:
-    return open_source(pattern, COLUMNS, folder)
+def source(folder: Path, pattern: str = "*.parquet") -> SeekableSource[Any]:
+    return open_files(pattern, COLUMNS, folder)
 
 
 def test_new_files_bring_new_rows(tmp_path: Path) -> None:
@@ -37,13 +39,13 @@ def test_new_files_bring_new_rows(tmp_path: Path) -> None:
     assert here.names() == ("n", "name", "at")
     first = here.reading(None)
     assert first.size == (tmp_path / "a.parquet").stat().st_size
-    assert rows_of(here, first, COLUMNS) == [(0, 1, "x")]
-    assert rows_of(here, first, COLUMNS) == [(0, 1, "x")], "again from the start"
+    assert rows_of(first, COLUMNS) == [(0, 1, "x")]
+    assert rows_of(first, COLUMNS) == [(0, 1, "x")], "again from the start"
     write(tmp_path / "b.parquet", "(2.5, NULL, '1970-01-01 00:00:01')", "(3.0, 'z', 'never')")
     (tmp_path / "a.parquet").unlink()
     second = here.reading(first.position)
     wanted = [(1_000_000, None, None), (None, 3, "z")]
-    assert rows_of(here, second, COLUMNS) == sorted(wanted, key=repr)
+    assert rows_of(second, COLUMNS) == sorted(wanted, key=repr)
     assert rows(here, COLUMNS, second.position) == []
 
 
@@ -78,7 +80,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         source(tmp_path).reading(reading.position)
     assert CANARY not in str(caught.value)
     with pytest.raises(ChangedMeanwhile):
-        rows_of(source(tmp_path), reading, COLUMNS)
+        rows_of(reading, COLUMNS)
 
 
 def test_a_file_that_is_no_parquet_or_lacks_a_column_is_refused(tmp_path: Path) -> None:
@@ -111,11 +113,11 @@ class Parquets:
 
     def read(self, **declared: tuple[str, ...]) -> int:
         """How many rows are new."""
-        here = open_source(
+        here = open_files(
             "*.parquet", COLUMNS, self.folder, waiting=True, declarations=Declarations(**declared)
         )
         reading = here.reading(self.position)
-        found = rows_of(here, reading, COLUMNS)
+        found = rows_of(reading, COLUMNS)
         self.position = reading.position
         return len(found)
 
@@ -195,11 +197,11 @@ def test_a_text_is_as_long_as_a_line_may_be(tmp_path: Path) -> None:
         for size in (LONGEST, LONGEST + 1):
             duck.execute(f"COPY (SELECT repeat('x', {size}) AS who) TO '{tmp_path}/{size}.parquet'")
     columns = {"who": "text"}
-    (short,) = rows(open_source(f"{LONGEST}.parquet", columns, tmp_path), columns)
+    (short,) = rows(open_files(f"{LONGEST}.parquet", columns, tmp_path), columns)
     assert short == ("x" * LONGEST,)
     older = Format(rules=FIRST)
     for form, found in ((DEFAULT, None), (older, "x" * (LONGEST + 1))):
-        source = open_source(f"{LONGEST + 1}.parquet", columns, tmp_path, form=form)
+        source = open_files(f"{LONGEST + 1}.parquet", columns, tmp_path, form=form)
         assert rows(source, columns) == [(found,)]
 
 
@@ -208,4 +210,4 @@ def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
     with closing(duckdb.connect()) as duck:
         duck.execute(f"COPY (SELECT 'ada' AS who) TO '{tmp_path}/who=mallory/a.parquet'")
     columns = {"who": "text"}
-    assert rows(open_source("who=mallory/*.parquet", columns, tmp_path), columns) == [("ada",)]
+    assert rows(open_files("who=mallory/*.parquet", columns, tmp_path), columns) == [("ada",)]

@@ -13,7 +13,8 @@ import pytest
 
 from ameles.connectors import parquet_sink
 from ameles.connectors.own_folder import OwnFolder
-from ameles.connectors.sink import Sink, open_sink
+from ameles.connectors.sink import Sink
+from ameles.connectors.sinks import open_sink
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.core.release import COLUMNS
 from tests.connectors.records import records

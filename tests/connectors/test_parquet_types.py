@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from ameles.connectors.format import Format
-from ameles.connectors.source import open_source
 from ameles.core.exceptions import PlanError
+from tests.connectors.opening import open_files
 from tests.connectors.reading import rows
 
 VALUES = {
@@ -64,7 +64,7 @@ def test_types_that_can_be_a_kind(folder: Path, case: str) -> None:
     formats, allowed = CASES[case]
     kind = case.split()[0]
     for number, name in enumerate(VALUES):
-        source = open_source(
+        source = open_files(
             f"{number}.parquet", {"v": kind}, folder, form=Format(time_format=formats)
         )
         if name in allowed:
@@ -80,13 +80,13 @@ def test_types_that_can_be_a_kind(folder: Path, case: str) -> None:
 
 def test_a_launched_stream_goes_on_with_a_column_of_nothing(folder: Path) -> None:
     form = Format(rules=1)
-    source = open_source("0.parquet", {"v": "timestamp"}, folder, form=form)
+    source = open_files("0.parquet", {"v": "timestamp"}, folder, form=form)
     assert source.names() == ("v",)
     assert rows(source, {"v": "timestamp"}) == [(None,)]
 
 
 def test_a_missing_column_is_named_with_those_that_there_are(folder: Path) -> None:
-    source = open_source("0.parquet", {"at": "timestamp"}, folder)
+    source = open_files("0.parquet", {"at": "timestamp"}, folder)
     with pytest.raises(PlanError, match="has no column 'at'") as caught:
         source.names()
     assert caught.value.tip.endswith("it has v")

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors import same_files
-from ameles.connectors import source as source_module
+from ameles.connectors import named_files, same_files
 from ameles.connectors.marks import Mark
-from ameles.connectors.source import Found
+from ameles.connectors.named_files import NamedFile
 from ameles.core.exceptions import AmelesError, StoreRefused
 from tests.connectors.following import COLUMNS, HEADER, Following, append, write
 from tests.connectors.reading import rows_of
@@ -448,7 +447,7 @@ def test_a_file_that_is_rotated_between_its_listing_and_its_reading_is_read(
     reading = here.source.reading(None)
     moved(live, "log.csv.1")
     write(tmp_path, "log.csv", b"new,1\n")
-    assert rows_of(here.source, reading, COLUMNS) == sorted(NUMBERS, key=repr)
+    assert rows_of(reading, COLUMNS) == sorted(NUMBERS, key=repr)
     here.position = reading.position
     assert here.read() == [("new", 1)]
 
@@ -460,7 +459,7 @@ def test_a_file_that_is_removed_before_it_is_read_ends_the_reading(tmp_path: Pat
     live.unlink()
     write(tmp_path, "log.csv", b"new,1\n")
     with pytest.raises(AmelesError, match="removed or renamed while") as caught:
-        rows_of(here.source, reading, COLUMNS)
+        rows_of(reading, COLUMNS)
     assert caught.value.exit_code == 1
 
 
@@ -471,9 +470,9 @@ def test_files_that_are_renamed_while_they_are_listed_are_listed_again(
     here = Following(tmp_path, "log.csv*")
     here.read()
     append(live, b"y,1\n")
-    find, times = source_module.list_names, []
+    find, times = named_files.list_names, []
 
-    def amid(text: str, base: Path) -> list[Found]:
+    def amid(text: str, base: Path) -> list[NamedFile]:
         found = find(text, base)
         times.append(len(found))
         if len(times) == 1:
@@ -481,6 +480,6 @@ def test_files_that_are_renamed_while_they_are_listed_are_listed_again(
             write(tmp_path, "log.csv", b"new,1\n")
         return found
 
-    monkeypatch.setattr("ameles.connectors.text.list_names", amid)
+    monkeypatch.setattr("ameles.connectors.text_piece.list_names", amid)
     assert here.read() == [("new", 1), ("y", 1)]
     assert len(times) > 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ameles.connectors.records import FORMATS
-from ameles.connectors.sink import open_sink
+from ameles.connectors.sinks import open_sink
 from ameles.core.exceptions import AmelesError, PlanError
 from tests.connectors.records import records
 

@@ -6,27 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.source import find_files, open_source
+from ameles.connectors.named_files import find_files
 from ameles.core.exceptions import PlanError
+from tests.connectors.opening import open_files
 
 
 @pytest.mark.parametrize("text", ["a.csv", "*.jsonl", "folder/*.ndjson", "a.parquet", "**/*.csv"])
 def test_a_source_without_a_file_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="No file matches the source") as caught:
-        open_source(text, {"a": "text"}, tmp_path)
+        open_files(text, {"a": "text"}, tmp_path)
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("text", ["a.txt", "-", "kafka://host/topic", "a.csv.xz", "folder/*"])
+@pytest.mark.parametrize("text", ["a.txt", "kafka://host/topic", "a.csv.xz", "folder/*"])
 def test_a_source_of_no_known_kind_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="no kind that Ameles can read"):
-        open_source(text, {"a": "text"}, tmp_path)
+        open_files(text, {"a": "text"}, tmp_path)
 
 
 def test_a_column_of_no_known_kind_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a\n")
     with pytest.raises(PlanError, match="declared as 'date'"):
-        open_source("a.csv", {"a": "date"}, tmp_path)
+        open_files("a.csv", {"a": "date"}, tmp_path)
 
 
 def test_files_are_found_by_name(tmp_path: Path) -> None:
@@ -43,6 +44,6 @@ def test_files_are_found_by_name(tmp_path: Path) -> None:
 
 def test_the_names_of_json_lines_are_those_of_the_plan(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"b": 1}\n')
-    source = open_source("a.jsonl", {"a": "text"}, tmp_path)
+    source = open_files("a.jsonl", {"a": "text"}, tmp_path)
     assert source.names() == ("a",)
-    assert source.paths() == ()
+    assert source.reading(None).paths == ()

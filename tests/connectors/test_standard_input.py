@@ -40,7 +40,7 @@ def cut(pieces: Sequence[bytes]) -> Iterator[None]:
 def lines_of(pieces: Sequence[bytes]) -> list[bytes]:
     """The lines that count, from input that comes in these pieces."""
     with cut(pieces):
-        blocks = list(StandardInput("jsonl", COLUMNS).pieces())
+        blocks = list(StandardInput("jsonl", COLUMNS).incoming())
         assert all(block.endswith(b"\n") for block in blocks), "whole lines only"
         kept = b"".join(chunk for block in blocks for chunk in lines.chunks(block))
     return [line for line in kept.split(b"\n") if line]
@@ -77,7 +77,7 @@ def test_a_line_that_is_too_long_takes_no_memory_and_no_neighbour() -> None:
     before, after = b"before\n", b"\nafter\n"
     long = [b"x" * 10] * 1000
     with cut([before, *long, after]):
-        blocks = list(StandardInput("jsonl", COLUMNS).pieces())
+        blocks = list(StandardInput("jsonl", COLUMNS).incoming())
     assert blocks == [before, b"after\n"]
 
 
@@ -99,7 +99,7 @@ def rows(form: str, pieces: Sequence[bytes]) -> list[tuple[Any, ...]]:
         given = iter([piece for piece in pieces if piece])
         patch.setattr("os.read", lambda descriptor, size: next(given, b""))
         source = StandardInput(form, COLUMNS)
-        for block in source.pieces():
+        for block in source.incoming():
             for relation in source.reading([block]).scans(duck):
                 found += duck.execute(f'SELECT epoch("at"), region FROM {relation}').fetchall()
     return found
@@ -146,7 +146,7 @@ def test_nothing_but_an_end() -> None:
 def test_a_real_pipe_gives_lines_as_they_come() -> None:
     read, write = os.pipe()
     try:
-        pieces = StandardInput("jsonl", COLUMNS, read).pieces()
+        pieces = StandardInput("jsonl", COLUMNS, read).incoming()
         os.write(write, b"one\ntw")
         assert next(pieces) == b"one\n"
         os.write(write, b"o\nthree")

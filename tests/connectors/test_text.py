@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 from ameles.connectors import lines
 from ameles.connectors.duck import connect
 from ameles.connectors.file_identity import ChangedMeanwhile
-from ameles.connectors.source import Source, open_source
+from ameles.connectors.source import SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable, StoreRefused
 from tests.connectors.following import locked
+from tests.connectors.opening import open_files
 from tests.connectors.reading import rows, rows_of
 
 COLUMNS = {"name": "text", "n": "integer"}
@@ -24,8 +26,8 @@ HEADER = b"name,n\n"
 CANARY = b"canary-4711"
 
 
-def source(folder: Path, pattern: str = "a.csv") -> Source:
-    return open_source(pattern, COLUMNS, folder)
+def source(folder: Path, pattern: str = "a.csv") -> SeekableSource[Any]:
+    return open_files(pattern, COLUMNS, folder)
 
 
 def test_a_file_that_grew_is_read_on(tmp_path: Path) -> None:
@@ -35,22 +37,22 @@ def test_a_file_that_grew_is_read_on(tmp_path: Path) -> None:
     assert first.size == 4
     with file.open("ab") as more:
         more.write(b"y,2\nz,3\n")
-    assert rows_of(source(tmp_path), first, COLUMNS) == [("x", 1)], "its end was fixed before"
+    assert rows_of(first, COLUMNS) == [("x", 1)], "its end was fixed before"
     second = source(tmp_path).reading(first.position)
     assert second.size == 8
-    assert rows_of(source(tmp_path), second, COLUMNS) == [("y", 2), ("z", 3)]
+    assert rows_of(second, COLUMNS) == [("y", 2), ("z", 3)]
     third = source(tmp_path).reading(second.position)
     assert (third.size, third.position) == (0, second.position)
-    assert rows_of(source(tmp_path), third, COLUMNS) == []
+    assert rows_of(third, COLUMNS) == []
 
 
 def test_a_reading_can_be_gone_through_again(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(HEADER + b"x,1\ny,2\n")
     here = source(tmp_path)
     reading = here.reading(None)
-    once = rows_of(here, reading, COLUMNS)
+    once = rows_of(reading, COLUMNS)
     assert once == [("x", 1), ("y", 2)]
-    assert rows_of(here, reading, COLUMNS) == once
+    assert rows_of(reading, COLUMNS) == once
 
 
 def test_a_last_line_waits_for_its_newline(tmp_path: Path) -> None:
@@ -60,18 +62,18 @@ def test_a_last_line_waits_for_its_newline(tmp_path: Path) -> None:
         with file.open("ab") as more:
             more.write(written if position else HEADER + written)
         reading = source(tmp_path).reading(position)
-        assert rows_of(source(tmp_path), reading, COLUMNS) == new
+        assert rows_of(reading, COLUMNS) == new
         position = reading.position
 
 
 def test_a_line_that_is_taken_without_its_newline_is_one_event(tmp_path: Path) -> None:
-    taking = open_source("a.csv", COLUMNS, tmp_path, waiting=True, take_last=True)
+    taking = open_files("a.csv", COLUMNS, tmp_path, waiting=True, take_last=True)
     file = tmp_path / "a.csv"
     file.write_bytes(HEADER + b"x,1\ny,2")
     reading = taking.reading(None)
-    assert rows_of(taking, reading, COLUMNS) == [("x", 1), ("y", 2)]
+    assert rows_of(reading, COLUMNS) == [("x", 1), ("y", 2)]
     followed = taking.reading(None, taking.ends())
-    assert rows_of(taking, followed, COLUMNS) == [("x", 1)], "followed, it waits"
+    assert rows_of(followed, COLUMNS) == [("x", 1)], "followed, it waits"
     file.write_bytes(HEADER + b"x,1\ny,2\nz,3\n")
     assert rows(taking, COLUMNS, reading.position) == [("z", 3)]
     file.write_bytes(HEADER + b"x,1\ny,27,9\nz,3\n")
@@ -115,7 +117,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path: Path) -> None:
     reading = source(tmp_path).reading(None)
     file.write_bytes(HEADER + b"x,1\n")
     with pytest.raises(ChangedMeanwhile, match="replaced or cut"):
-        rows_of(source(tmp_path), reading, COLUMNS)
+        rows_of(reading, COLUMNS)
 
 
 def test_a_pattern_reads_files_by_name_and_new_ones_later(tmp_path: Path) -> None:
@@ -124,11 +126,11 @@ def test_a_pattern_reads_files_by_name_and_new_ones_later(tmp_path: Path) -> Non
     (tmp_path / "d.csv").mkdir()
     here = source(tmp_path, "*.csv")
     first = here.reading(None)
-    assert rows_of(here, first, COLUMNS) == [("x", 1), ("y", 2)]
+    assert rows_of(first, COLUMNS) == [("x", 1), ("y", 2)]
     (tmp_path / "c.csv").write_bytes(HEADER + b"z,3\n")
     (tmp_path / "a.csv").unlink()
     second = here.reading(first.position)
-    assert rows_of(here, second, COLUMNS) == [("z", 3)]
+    assert rows_of(second, COLUMNS) == [("z", 3)]
 
 
 def test_a_file_that_got_another_name_is_not_read_again(tmp_path: Path) -> None:
@@ -140,7 +142,7 @@ def test_a_file_that_got_another_name_is_not_read_again(tmp_path: Path) -> None:
     with (tmp_path / "a.1.csv").open("ab") as more:
         more.write(b"y,2\n")
     later = here.reading(position)
-    assert rows_of(here, later, COLUMNS) == [("y", 2)]
+    assert rows_of(later, COLUMNS) == [("y", 2)]
     assert rows(here, COLUMNS, later.position) == []
 
 
@@ -210,7 +212,7 @@ def test_however_a_file_grows_each_line_is_taken_once(
         for end in [*ends, len(content)]:
             file.write_bytes(HEADER + content[:end])
             reading = source(folder).reading(position)
-            found += rows_of(source(folder), reading, COLUMNS)
+            found += rows_of(reading, COLUMNS)
             position = reading.position
     assert sorted(found, key=repr) == whole
 
@@ -234,7 +236,7 @@ import resource, sys
 from contextlib import closing
 from pathlib import Path
 from ameles.connectors.duck import connect
-from ameles.connectors.source import open_source
+from ameles.connectors.sources import open_source
 
 columns = {"name": "text", "n": "integer"}
 source = open_source(sys.argv[1], columns, Path(sys.argv[2]))
@@ -287,7 +289,7 @@ def test_rows_that_come_after_a_step_has_ended_are_left_for_the_next(
     if pattern == "*.csv":
         (tmp_path / "b.csv").write_bytes(HEADER + b"new,4\n")
     reading = here.reading(None, ends)
-    assert rows_of(here, reading, COLUMNS) == [("x", 1), ("y", 2)]
+    assert rows_of(reading, COLUMNS) == [("x", 1), ("y", 2)]
     later = here.reading(reading.position, here.ends())
     new = [("new", 4)] if pattern == "*.csv" else []
-    assert rows_of(here, later, COLUMNS) == [*new, ("z", 3)]
+    assert rows_of(later, COLUMNS) == [*new, ("z", 3)]

@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ameles.connectors.source import open_source
 from ameles.core.exceptions import PlanError, SourceUnreadable
 from tests.connectors.following import COLUMNS, HEADER, Following, append, locked, write
+from tests.connectors.opening import open_files
 from tests.connectors.reading import rows_of
 
 
@@ -36,7 +36,7 @@ def test_a_source_of_which_nothing_can_be_read_is_refused_before_a_launch(
     name: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(HEADER)
-    here = open_source(name, COLUMNS, tmp_path)
+    here = open_files(name, COLUMNS, tmp_path)
     with locked(tmp_path / name), pytest.raises(SourceUnreadable, match="cannot be read"):
         here.names()
     assert here.names() == ("name", "n")
@@ -69,7 +69,7 @@ def test_a_file_without_the_columns_is_taken_when_it_is_mended(tmp_path: Path) -
 def test_a_first_line_without_end_is_called_that(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"name,n," + b"c" * (1 << 20) + b"\nx,1\n")
     with pytest.raises(PlanError, match=r"first line of the file 'a.csv' is longer than 1 MiB"):
-        open_source("a.csv", COLUMNS, tmp_path).names()
+        open_files("a.csv", COLUMNS, tmp_path).names()
     write(tmp_path, "b.csv", b"y,1\n")
     here = Following(tmp_path, "*.csv")
     assert here.read() == [("y", 1)]
@@ -84,14 +84,14 @@ def test_a_damaged_parquet_file_stops_no_other(tmp_path: Path) -> None:
     whole = (tmp_path / "good.parquet").read_bytes()
     bad = tmp_path / "bad.parquet"
     bad.write_bytes(whole[:-9])
-    here = open_source("*.parquet", columns, tmp_path)
+    here = open_files("*.parquet", columns, tmp_path)
     reading = here.reading(None)
-    assert rows_of(here, reading, columns) == [(1,)]
+    assert rows_of(reading, columns) == [(1,)]
     told = " ".join(str(problem) for problem in reading.problems)
     assert "'bad.parquet' cannot be read as Parquet" in told
     assert "'other.parquet' has no column 'n'" in told
     bad.write_bytes(whole)
-    assert rows_of(here, here.reading(reading.position), columns) == [(1,)]
+    assert rows_of(here.reading(reading.position), columns) == [(1,)]
 
 
 def test_a_header_that_is_still_being_written_is_no_problem(tmp_path: Path) -> None:

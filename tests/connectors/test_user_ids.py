@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from ameles.connectors.source import open_source
 from ameles.connectors.typed import HEAVIEST, IDS, WEIGHT
 from ameles.core.exceptions import PlanError
+from tests.connectors.opening import open_files
 from tests.connectors.reading import rows, rows_in
 
 TEXT, INTEGER = IDS["text"], IDS["integer"]
@@ -32,7 +32,7 @@ def ids_of_parquet(folder: Path, kind: str, *values: str) -> list[Any]:
             f"COPY (SELECT * FROM (VALUES {listed}) AS _ (n, who)) TO '{folder / 'a.parquet'}'"
         )
     columns = {"n": "integer", "who": kind}
-    found = rows(open_source("a.parquet", columns, folder), columns)
+    found = rows(open_files("a.parquet", columns, folder), columns)
     return [who for _, who in sorted(found)]
 
 
@@ -129,7 +129,7 @@ NO_IDS = (
 @pytest.mark.parametrize("kind", [TEXT, INTEGER])
 def test_a_type_that_has_no_ids_is_refused(value: str, kind: str, tmp_path: Path) -> None:
     ids_of_parquet(tmp_path, "text", value)  # makes the file
-    source = open_source("a.parquet", {"n": "integer", "who": kind}, tmp_path)
+    source = open_files("a.parquet", {"n": "integer", "who": kind}, tmp_path)
     with pytest.raises(PlanError, match="cannot tell users apart"):
         source.names()
 

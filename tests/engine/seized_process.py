@@ -55,7 +55,7 @@ def main(folder: Path, steps: int) -> None:
     with closing(open_store(str(folder / "s.db"))) as store:
         source = StandardInput("csv", plan.stream.columns)
         with Engine(plan, store, noise=noise).session() as session:
-            pieces = source.pieces()
+            pieces = source.incoming()
             for _ in range(steps):
                 piece = next(pieces)
                 if "keeping" in sys.argv:

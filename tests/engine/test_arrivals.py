@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
-from ameles.connectors.source import Reading, Source
+from ameles.connectors.reading import Reading
+from ameles.connectors.source import AnySource, SeekableSource, SourceRequest
 from ameles.connectors.standard_input import StandardInput
 from ameles.engine.following import arrivals
 from ameles.engine.following.arrivals import Arrivals, Came, Ended, Idle
@@ -29,7 +30,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "QUIET", 0.01)
 
 
-class Growing(Source):
+class Growing(SeekableSource[dict[str, int]]):
     """A file whose size the test sets."""
 
     def __init__(self) -> None:
@@ -39,13 +40,18 @@ class Growing(Source):
     def names(self) -> tuple[str, ...]:
         return ()
 
-    def paths(self) -> tuple[str, ...]:
-        return ()
-
     def ends(self) -> dict[str, int]:
         if self.fails is not None:
             raise self.fails
         return {"file": self.size}
+
+    @classmethod
+    def claims(cls, text: str) -> bool:
+        raise NotImplementedError
+
+    @classmethod
+    def open(cls, request: SourceRequest) -> Self:
+        raise NotImplementedError
 
     def at_launch(self) -> str:
         raise NotImplementedError
@@ -69,7 +75,7 @@ class Piped(StandardInput):
             self._given.append(piece)
             self._next.notify()
 
-    def pieces(self) -> Iterator[bytes]:
+    def incoming(self) -> Iterator[bytes]:
         while True:
             with self._next:
                 assert self._next.wait_for(lambda: len(self._given) > self.taken, LIMIT)
@@ -85,7 +91,7 @@ class Piped(StandardInput):
 class Watched:
     """Arrivals under a clock that the test sets; what has happened is asked for."""
 
-    def __init__(self, source: Source | StandardInput, **options: Any) -> None:
+    def __init__(self, source: AnySource, **options: Any) -> None:
         self.source = source
         self.at = CLOCK.first
         self.stop = threading.Event()
@@ -221,7 +227,7 @@ class TestRows:
             taken(piped, step)
             piped.minutes(step)
             wait_for(piped, step)
-            expected.append(Ended(step, {}))
+            expected.append(Ended(step, None))
         assert [piped.next() for _ in expected] == expected
 
     def test_a_row_after_an_instant_is_behind_it_even_if_nobody_looked(
@@ -234,7 +240,7 @@ class TestRows:
         assert piped.next() == Came(CLOCK.first, b"before\n")
         piped.minutes(20_000)
         give(piped, b"after\n")
-        assert piped.next() == Ended(20_000, {})
+        assert piped.next() == Ended(20_000, None)
         assert piped.next() == Came(piped.at, b"after\n")
 
     def test_the_end_of_the_input_is_an_empty_piece_and_no_end(self, piped: Watched) -> None:
@@ -243,7 +249,7 @@ class TestRows:
         assert piped.next() == Came(piped.at, b"last\n")
         assert piped.next() == Came(piped.at, b"")
         piped.minutes(1)
-        assert piped.next() == Ended(1, {})
+        assert piped.next() == Ended(1, None)
 
     def test_what_was_read_before_a_stop_comes_before_the_end(self, piped: Watched) -> None:
         assert piped.quiet()
@@ -276,7 +282,7 @@ class TestRows:
         assert piped.quiet()
         assert piped.source.taken == 2, "eight bytes are read and not counted"
         piped.minutes(1)
-        assert piped.next() == Ended(1, {}), "the clock goes on"
+        assert piped.next() == Ended(1, None), "the clock goes on"
         piped.arrivals.counted(4)
         assert piped.next() == Came(piped.at, b"row\n")
         assert piped.quiet()

@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from ameles.connectors.file_identity import ChangedMeanwhile
+from ameles.connectors.reading import Reading
 from ameles.connectors.settled_files import LOOKS
-from ameles.connectors.text_reading import TextReading
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.engine import Engine
 from ameles.engine.owner_check.check import check
@@ -29,9 +29,9 @@ class Meanwhile:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
         self.acts, self.readings, self.when = act, 0, "before"
-        scans = TextReading.scans
+        scans = Reading.scans
 
-        def hooked(reading: TextReading, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        def hooked(reading: Reading, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
             self.readings += 1
             if self.when == "before":
                 self.acts()
@@ -40,7 +40,7 @@ class Meanwhile:
                 if not place and self.when == "after":
                     self.acts()
 
-        monkeypatch.setattr(TextReading, "scans", hooked)
+        monkeypatch.setattr(Reading, "scans", hooked)
 
 
 def once(act: Callable[[], None]) -> Callable[[], None]:

@@ -80,11 +80,11 @@ def test_standard_input_has_all_steps_up_to_the_cut_off(
     """Also those that are far ahead of what was released before."""
     monkeypatch.setattr("ameles.engine.running.session.FAR", 3)
     text = "\n".join([HEADER, row(1), row(9), row(13), row(14), row(40)]) + "\n"
-    monkeypatch.setattr(StandardInput, "pieces", lambda self: iter([text.encode()]))
+    monkeypatch.setattr(StandardInput, "incoming", lambda self: iter([text.encode()]))
     world = World(tmp_path, horizon=None)
     world.text = world.text.replace('"events.csv"', '"-"')
     world.run(10)
-    monkeypatch.setattr(StandardInput, "pieces", lambda self: iter([]))
+    monkeypatch.setattr(StandardInput, "incoming", lambda self: iter([]))
     world.run(20)
     assert world.values()[-1] == 3  # up to three steps after the cut-off rows are kept
 

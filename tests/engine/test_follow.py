@@ -52,7 +52,7 @@ class Live:
                 if self._descriptor is not None:
                     stream, descriptor = engine.plan.stream, self._descriptor
                     given = StandardInput(stream.format, stream.columns, descriptor)
-                    vars(engine)["standard_input"] = lambda: given
+                    vars(engine)["source"] = lambda **waiting: given
                 follow(
                     engine,
                     self.stop,

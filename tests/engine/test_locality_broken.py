@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from ameles.connectors import lines as connector_lines
-from ameles.connectors import text_reading, typed
+from ameles.connectors import text_piece, typed
 from ameles.engine.gathering.bounds import Bounding
 from ameles.engine.gathering.event_sql import Asking
 from ameles.engine.gathering.pending import Totals
@@ -40,7 +40,7 @@ class TestBrokenEngines:
                 fields = [[f.replace("\n", " ").replace(",", " ") for f in row] for row in rows]
                 yield "".join(",".join(row) + "\n" for row in fields).encode()
 
-        monkeypatch.setattr(text_reading, "blocks", read_as_usual)
+        monkeypatch.setattr(text_piece, "blocks", read_as_usual)
         assert any("changed" in seen for seen in self.seen(tmp_path, "event", "an open quote"))
 
     def test_a_row_that_stops_the_run(

@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from ameles.connectors.appended import AppendedSink
+from ameles.connectors.source import SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.engine.engine import Engine
 from ameles.engine.following.follow import Publishing
@@ -117,6 +118,7 @@ def test_a_follower_goes_on_says_so_once_and_tries_again(tmp_path: Path) -> None
     with closing(open_store(str(tmp_path / "s.db"))) as store:
         engine = Engine(world.plan, store)
         source = engine.source()
+        assert isinstance(source, SeekableSource)
         with engine.session() as session:
             publishing = Publishing(session, said.append)
 
@@ -146,6 +148,7 @@ def followed(world: World, said: list[str]) -> Iterator[Callable[[int], None]]:
     with closing(open_store(str(world.folder / "s.db"))) as store:
         engine = Engine(world.plan, store)
         source = engine.source()
+        assert isinstance(source, SeekableSource)
         with engine.session() as session:
             publishing = Publishing(session, said.append)
 
@@ -222,8 +225,10 @@ def test_a_follower_whose_only_reader_is_gone_ends(
     for world in (alone, beside):
         with closing(open_store(str(world.folder / "s.db"))) as store:
             engine, said = Engine(world.plan, store), list[str]()
+            source = engine.source()
+            assert isinstance(source, SeekableSource)
             with engine.session() as session:
-                session.take(engine.source().reading(None), 1)
+                session.take(source.reading(None), 1)
                 ends = pytest.raises(AmelesError, match="Broken pipe") if world is alone else None
                 with ends or nullcontext():
                     Publishing(session, said.append).publish()

@@ -35,7 +35,7 @@ class Nothing(StandardInput):
     def __init__(self) -> None:
         super().__init__("jsonl", {"n": "integer"})
 
-    def pieces(self) -> Iterator[bytes]:
+    def incoming(self) -> Iterator[bytes]:
         return iter(())
 
     def reading(self, blocks: list[bytes]) -> Any:
@@ -64,8 +64,8 @@ class Script:
             raise Empty
         self.happens.pop(0)
         self.time = max(self.time, at)
-        if isinstance(found, Came) and found.piece:
-            self.handed[found.piece] = self.time
+        if isinstance(found, Came) and found.block:
+            self.handed[found.block] = self.time
         return found
 
     def take(self, reading: bytes, target: int, *, arrived: int | None = None) -> None:
@@ -110,7 +110,7 @@ def test_rows_are_counted_within_a_second(
         at += gap
         if number in ends:
             day += 1
-            happens.append((at, Ended(day, {})))
+            happens.append((at, Ended(day, None)))
         happens.append((at, Came(CLOCK.start_of(day + 1), b"%d\n" % number)))
     happens.append((at + 10, None))
     script = Script(happens, costs)

@@ -6,10 +6,11 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ameles.connectors.source import Source
+from ameles.connectors.source import SeekableSource
 from ameles.engine.engine import Engine
 from ameles.engine.gathering.gather import Gathering
 from ameles.engine.gathering.pending import Pending
@@ -76,6 +77,7 @@ def steps(world: World, costs: Costs, *, rows: bool = False) -> Iterator[int]:
     with SqliteStore(world.folder / "s.db") as store:
         engine = Engine(world.plan, store)
         source = engine.source()
+        assert isinstance(source, SeekableSource)
         with engine.session() as session:
             taken(session, source, 1)
             for step in range(2, 40):
@@ -86,7 +88,7 @@ def steps(world: World, costs: Costs, *, rows: bool = False) -> Iterator[int]:
                 yield step
 
 
-def taken(session: Session, source: Source, step: int) -> None:
+def taken(session: Session, source: SeekableSource[Any], step: int) -> None:
     session.take(source.reading(session.position, source.ends()), step)
     session.publish()
 

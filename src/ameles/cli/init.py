@@ -24,7 +24,7 @@ from ameles.cli.plans import DEFAULT
 from ameles.cli.questions import Questions
 from ameles.connectors.format import DEFAULT as PLAIN
 from ameles.connectors.format import Encoding, Format, kind_of
-from ameles.connectors.source import open_source
+from ameles.connectors.sources import open_source
 from ameles.core.exceptions import BadInput
 from ameles.plan.plan import read_plan_text
 

@@ -17,7 +17,8 @@ from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.cli.stopping import stopping
 from ameles.connectors.declarations import Declarations
-from ameles.connectors.source import list_names
+from ameles.connectors.named_files import list_names
+from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
 from ameles.engine.engine import Engine
 from ameles.engine.following.follow import follow
@@ -192,8 +193,8 @@ class _Talk:
             return
         if report.launched:
             typer.echo(_launched(self._plan), err=True)
-        source = self._plan.stream.source
-        what = "standard input" if source == "-" else source
+        stream = self._plan.stream
+        what = stream.source_kind.describe(stream.source)
         typer.echo(f"Following {what} from step {report.released + 1} on; {STOPS}.", err=True)
 
     def told(self, step: int) -> None:
@@ -261,7 +262,7 @@ def _said(report: Report, checked: Plan) -> list[str]:
         ends = moment(instant(checked.clock.end_of(following)))
         lines.append(f"Step {following} ends on {ends} UTC.")
     targets = [
-        target if kind != "stdout" else "standard output"
+        SINKS[kind].describe(target)
         for section in checked.sinks
         for kind, target in section.given.items()
     ]

@@ -16,13 +16,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice, pairwise
 from stat import S_ISDIR
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from ameles.connectors import durable
 from ameles.connectors.notes import PLAIN, Note, Notes
 from ameles.connectors.own_folder import FRESH, OwnFolder, Place
 from ameles.connectors.records import FORMATS, SHIELDED, Format, ShieldedCsv
-from ameles.connectors.sink import Row, Sink
+from ameles.connectors.sink import Row, Sink, SinkRequest
 from ameles.core.exceptions import PlanError, StoreRefused
 
 _AT_ONCE = 10_000  # rows in memory
@@ -32,6 +32,10 @@ NOTE = ".ameles"  # how the name of a note ends
 
 class AppendedSink(Sink):
     """A file of lines, one a record."""
+
+    @classmethod
+    def open(cls, request: SinkRequest) -> Self:
+        return cls(request.place, request.kind, request.stream, request.identity)
 
     def __init__(self, place: Place, kind: str, stream: str, identity: str) -> None:
         self.name = place.sink

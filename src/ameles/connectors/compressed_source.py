@@ -12,22 +12,27 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 import duckdb
 
-from ameles.connectors.compressed import Damaged, Incomplete, unpacked
+from ameles.connectors.compressed import Damaged, Incomplete, is_compressed, unpacked
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.dialect import Dialect, Start, check_start, start_of
+from ameles.connectors.dialects import DIALECTS
 from ameles.connectors.file_identity import Present, Signature, changed, opened, present
 from ameles.connectors.file_matching import match
+from ameles.connectors.file_source import FileSource
+from ameles.connectors.format import kind_of
 from ameles.connectors.line_blocks import handed_over
 from ameles.connectors.lines import BLOCK, blocks
 from ameles.connectors.marks import Mark
+from ameles.connectors.named_files import find_files
+from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.same_files import SameFiles
 from ameles.connectors.settled_files import settled
-from ameles.connectors.source import Reading, Source, find_files
-from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
+from ameles.connectors.source import SourceRequest
+from ameles.core.exceptions import PlanError, SourceUnreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,18 @@ class Whole:
     size: int  # of what it unpacks to
 
 
-class CompressedSource(Source):
+class CompressedSource(FileSource):
     """A compressed file or files; a new file brings new events."""
+
+    @classmethod
+    def claims(cls, text: str) -> bool:
+        return kind_of(text) in DIALECTS and is_compressed(text)
+
+    @classmethod
+    def _opened(cls, request: SourceRequest) -> Self:
+        kind = DIALECTS[kind_of(request.text) or "csv"]
+        dialect = kind(request.columns, request.form, raw=request.raw)
+        return cls(request.text, request.base, dialect, request.declarations)
 
     def __init__(
         self,
@@ -52,9 +67,13 @@ class CompressedSource(Source):
     ) -> None:
         self._pattern = pattern
         self._base = base
-        self.dialect = self._dialect = dialect
+        self._dialect = dialect
         self._same = SameFiles("compressed", declarations, fits=_fits)
         self._sizes: dict[Signature, int | None] = {}
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._dialect
 
     def names(self) -> tuple[str, ...]:
         if not self._dialect.header:
@@ -79,24 +98,18 @@ class CompressedSource(Source):
         everywhere = set(found[0]).intersection(*found[1:])
         return tuple(name for name in found[0] if name in everywhere)
 
-    def paths(self) -> tuple[str, ...]:
-        return ()
-
-    def ends(self) -> dict[str, int]:
-        """By what a file is and not by its name."""
+    def ends(self) -> Mapping[str, int]:
         return {_key(file): file.status.st_size for file in self._files()}
 
     def at_launch(self) -> str:
         return self._same.unread(self.reading(None).position)
 
-    def reading(
-        self, position: str | None, ends: Mapping[str, int] | None = None
-    ) -> CompressedReading:
+    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
         return settled(self._files, lambda files: self._reading(files, position, ends))
 
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
-    ) -> CompressedReading:
+    ) -> Reading:
         matched = match(self._same, files, position)
         fresh, taken, problems = [], [], list(matched.problems)
         for file, known in matched.files:
@@ -112,8 +125,8 @@ class CompressedSource(Source):
             if mark is not None:
                 taken.append(mark)
         taken += matched.gone
-        position = self._same.position(taken)
-        return CompressedReading(self._dialect, fresh, position, tuple(problems))
+        pieces = tuple(CompressedPiece(self._dialect, whole) for whole in fresh)
+        return Reading(pieces, self._same.position(taken), tuple(problems))
 
     def _fresh(
         self, file: Present, declared: Declared, ends: Mapping[str, int] | None
@@ -131,7 +144,6 @@ class CompressedSource(Source):
         return Whole(file, start, replace(mark, within=False), size)
 
     def incomplete(self) -> tuple[str, ...]:
-        """The names of files that were not complete when they were looked at; a secret."""
         files = self._files()
         return tuple(file.file.name for file in files if self._sizes.get(file.signature, 0) is None)
 
@@ -163,51 +175,33 @@ class CompressedSource(Source):
         raise damaged(name)
 
 
-class CompressedReading(Reading):
-    """The files that were not there before."""
+@dataclass(frozen=True, slots=True, repr=False)
+class CompressedPiece(Piece):
+    """A complete file that was not there before."""
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        fresh: list[Whole],
-        position: str,
-        problems: tuple[AmelesError, ...] = (),
-    ) -> None:
-        self._dialect = dialect
-        self._problems = problems
-        self._fresh = fresh
-        self._position = position
+    dialect: Dialect
+    whole: Whole
+
+    def __repr__(self) -> str:
+        return "<CompressedPiece>"
 
     @property
     def size(self) -> int:
-        """How many bytes are unread, unpacked."""
-        return sum(whole.size for whole in self._fresh)
-
-    @property
-    def position(self) -> str:
-        """What to store with the rows' counts; the next reading begins there."""
-        return self._position
-
-    @property
-    def problems(self) -> tuple[AmelesError, ...]:
-        """Files that cannot be read now, each with its fix."""
-        return self._problems
+        """How many bytes it unpacks to."""
+        return self.whole.size
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        for whole in self._fresh:
-            name = whole.file.file.name
-            with opened(whole.file) as handle, _contents(handle, name) as stream:
-                try:
-                    stream.read(whole.start.body)
-                    lines = blocks(
-                        stream.read, script=whole.start.script, tally=self._dialect.tally
-                    )
-                    yield from handed_over(duck, self._dialect, whole.start.names, lines)
-                    same = _fits(whole.mark, handle)
-                except (Incomplete, Damaged):
-                    same = False
-            if not same:
-                raise changed(name)
+        name, start = self.whole.file.file.name, self.whole.start
+        with opened(self.whole.file) as handle, _contents(handle, name) as stream:
+            try:
+                stream.read(start.body)
+                lines = blocks(stream.read, script=start.script, tally=self.dialect.tally)
+                yield from handed_over(duck, self.dialect, start.names, lines)
+                same = _fits(self.whole.mark, handle)
+            except (Incomplete, Damaged):
+                same = False
+        if not same:
+            raise changed(name)
 
 
 @contextmanager

@@ -23,8 +23,8 @@ import numpy as np
 from ameles.connectors.compressed import Damaged, Incomplete, opened
 from ameles.connectors.csv_records import Broken, Record, records
 from ameles.connectors.duck import connect, quiet
+from ameles.connectors.file_refusals import unreadable
 from ameles.connectors.format import Format
-from ameles.connectors.source import unreadable
 from ameles.connectors.typed import Typed, check_kinds, given_name, typed
 from ameles.core.exceptions import BadInput
 from ameles.measures.fields import identifier, literal

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
-from ameles.connectors.source import Found, unreadable
+from ameles.connectors.file_refusals import unreadable
+from ameles.connectors.named_files import NamedFile
 from ameles.core.exceptions import AmelesError
 
 Signature: TypeAlias = tuple[int, int, int, int, int]
@@ -64,12 +65,12 @@ def born(handle: int) -> int | None:
 class Present:
     """A file that is there now, with all the names under which a source has it."""
 
-    links: list[Found]
+    links: list[NamedFile]
     status: os.stat_result = field(repr=False)
     copy: bool = False  # of a file that was rotated: it is read only where that one ended
 
     @property
-    def file(self) -> Found:
+    def file(self) -> NamedFile:
         """The first of its names."""
         return self.links[0]
 
@@ -85,7 +86,7 @@ class Present:
         return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
 
 
-def present(files: Iterable[Found]) -> list[Present]:
+def present(files: Iterable[NamedFile]) -> list[Present]:
     """The files behind some names: links to one file are one, and folders are none.
 
     A name that vanished since it was listed is left out: its file is found under its new one.
@@ -115,7 +116,7 @@ def opened(file: Present) -> Iterator[int]:
 
 
 @contextmanager
-def readable(file: Found) -> Iterator[None]:
+def readable(file: NamedFile) -> Iterator[None]:
     """Turns what the operating system refuses into an error about a source."""
     problem: AmelesError | None = None
     try:

@@ -5,6 +5,15 @@ from __future__ import annotations
 from ameles.core.exceptions import SourceUnreadable, StoreRefused
 
 
+def unreadable(name: str) -> SourceUnreadable:
+    """The error for a file that the operating system does not open."""
+    return SourceUnreadable(
+        f"The file '{name}' cannot be read.",
+        why="its permissions do not allow it, or its disk fails; nothing of it was counted",
+        tip=f"chmod u+r '{name}', as its owner: it is taken as soon as it can be read",
+    )
+
+
 def replaced(
     name: str, *, unread: bool = False, copies: bool = False, grows: bool = True
 ) -> StoreRefused:

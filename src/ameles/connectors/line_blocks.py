@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import duckdb
 import numpy as np
@@ -11,7 +12,27 @@ import numpy as np
 from ameles.connectors.dialect import LINES, VIEW, Dialect
 from ameles.connectors.duck import quiet
 from ameles.connectors.lines import Tally, chunks, text
+from ameles.connectors.reading import Piece
 from ameles.measures.fields import literal
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LinesPiece(Piece):
+    """Blocks of whole lines in memory."""
+
+    dialect: Dialect
+    names: tuple[str, ...]  # the columns of each line
+    blocks: tuple[bytes, ...]
+
+    def __repr__(self) -> str:
+        return "<LinesPiece>"
+
+    @property
+    def size(self) -> int:
+        return sum(len(block) for block in self.blocks)
+
+    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        return handed_over(duck, self.dialect, self.names, self.blocks)
 
 
 def handed_over(

@@ -5,25 +5,31 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import duckdb
 
+from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
 from ameles.connectors.file_identity import Present, changed, opened, present, readable
 from ameles.connectors.file_matching import match
-from ameles.connectors.format import DEFAULT, Format
+from ameles.connectors.file_source import FileSource
+from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.marks import Mark
+from ameles.connectors.named_files import NamedFile, find_files
 from ameles.connectors.parquet_types import check_type
+from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.same_files import SameFiles
 from ameles.connectors.settled_files import settled
-from ameles.connectors.source import Found, Reading, Source, find_files
+from ameles.connectors.source import SourceRequest
 from ameles.connectors.typed import IDS, Typed, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
-from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
+from ameles.core.exceptions import PlanError, SourceUnreadable
 from ameles.core.rules import LONG_TEXTS, SCHEMA
 from ameles.measures.fields import identifier, literal
 
@@ -31,8 +37,23 @@ _MEMORY = 256 << 20  # to look into a footer
 _MAGIC = b"PAR1"  # the last bytes of every whole file
 
 
-class ParquetSource(Source):
+class ParquetSource(FileSource):
     """A Parquet file or files; a new file brings new events."""
+
+    @classmethod
+    def claims(cls, text: str) -> bool:
+        return kind_of(text) == "parquet" and not is_compressed(text.rstrip("*."))
+
+    @classmethod
+    def _opened(cls, request: SourceRequest) -> Self:
+        return cls(
+            request.text,
+            request.base,
+            request.columns,
+            request.declarations,
+            request.form,
+            raw=request.raw,
+        )
 
     def __init__(
         self,
@@ -68,32 +89,22 @@ class ParquetSource(Source):
         everywhere = set(found[0]).intersection(*found[1:])
         return tuple(name for name in found[0] if name in everywhere)
 
-    def paths(self) -> tuple[str, ...]:
-        found = []
-        for file in self._files():
-            with suppress(PlanError):  # a name that DuckDB cannot be given is left out
-                found.append(_opened(file.file))
-        return tuple(found)
-
-    def ends(self) -> dict[str, int]:
-        """By what a file is and not by its name."""
+    def ends(self) -> Mapping[str, int]:
         return {_key(file): file.status.st_size for file in self._files()}
 
     def at_launch(self) -> str:
         return self._same.unread(self.reading(None).position)
 
-    def reading(
-        self, position: str | None, ends: Mapping[str, int] | None = None
-    ) -> ParquetReading:
+    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
         return settled(self._files, lambda files: self._reading(files, position, ends))
 
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
-    ) -> ParquetReading:
+    ) -> Reading:
         matched = match(self._same, files, position)
-        fresh, taken, problems = [], [], list(matched.problems)
+        taken, problems = [], list(matched.problems)
         # files that have the same columns, in the same order, are one relation
-        alike: dict[tuple[tuple[str, str], ...], list[Found]] = {}
+        alike: dict[tuple[tuple[str, str], ...], list[tuple[NamedFile, Mark]]] = {}
         for file, known in matched.files:
             if known is not None:
                 taken.append(known)
@@ -108,18 +119,19 @@ class ParquetSource(Source):
             except (PlanError, SourceUnreadable) as problem:
                 problems.append(problem)
                 continue
-            alike.setdefault(tuple(types.items()), []).append(file.file)
-            fresh.append((file.file, mark))
+            alike.setdefault(tuple(types.items()), []).append((file.file, mark))
             taken[-1 if known is not None else len(taken) :] = [mark]
         taken += matched.gone
-        relations = [self._relation(some, dict(types)) for types, some in alike.items()]
-        position = self._same.position(taken)
-        return ParquetReading(fresh, relations, position, tuple(problems))
+        pieces = (
+            ParquetPiece(self._relation([file for file, _ in some], dict(types)), tuple(some))
+            for types, some in alike.items()
+        )
+        return Reading(tuple(pieces), self._same.position(taken), tuple(problems))
 
     def _files(self) -> list[Present]:
         return present(find_files(self._pattern, self._base))
 
-    def _checked_types(self, file: Found) -> dict[str, str]:
+    def _checked_types(self, file: NamedFile) -> dict[str, str]:
         """The columns of a file with their types; all of the plan's must be there."""
         types = _types(file)
         self._check(types, file.name)
@@ -138,7 +150,7 @@ class ParquetSource(Source):
             if self._form.rules >= SCHEMA:
                 check_type(name, kind, types[name], self._form, file)
 
-    def _relation(self, files: list[Found], types: Mapping[str, str]) -> str:
+    def _relation(self, files: list[NamedFile], types: Mapping[str, str]) -> str:
         columns = []
         for name, kind in self._columns.items():
             given, held, written = identifier(name), types[name], identifier(name)
@@ -151,44 +163,31 @@ class ParquetSource(Source):
         return typed(columns, _scan(files), self._form, raw=self._raw)
 
 
-class ParquetReading(Reading):
-    """The files that were not there before."""
+@dataclass(frozen=True, slots=True, repr=False)
+class ParquetPiece(Piece):
+    """Files that were not there before and have the same columns: one scan."""
 
-    def __init__(
-        self,
-        fresh: list[tuple[Found, Mark]],
-        relations: list[str],
-        position: str,
-        problems: tuple[AmelesError, ...] = (),
-    ) -> None:
-        self._problems = problems
-        self._fresh = fresh
-        self._relations = relations
-        self._position = position
+    relation: str
+    files: tuple[tuple[NamedFile, Mark], ...]
+
+    def __repr__(self) -> str:
+        return "<ParquetPiece>"
 
     @property
     def size(self) -> int:
-        """How many bytes are unread."""
-        return sum(mark.offset for _, mark in self._fresh)
-
-    @property
-    def position(self) -> str:
-        """What to store with the rows' counts; the next reading begins there."""
-        return self._position
-
-    @property
-    def problems(self) -> tuple[AmelesError, ...]:
-        """Files that cannot be read now, each with its fix."""
-        return self._problems
+        return sum(mark.offset for _, mark in self.files)
 
     @property
     def single(self) -> bool:
-        """Whether one scan has all of it."""
-        return len(self._relations) == 1
+        return True
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(_path_of(file) for file, _ in self.files)
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        yield from self._relations
-        for file, mark in self._fresh:
+        yield self.relation
+        for file, mark in self.files:
             with readable(file), file.path.open("rb", buffering=0) as raw:
                 if not mark.fits_parquet(raw.fileno()):
                     raise changed(file.name)
@@ -204,7 +203,7 @@ def _key(file: Present) -> str:
     return f"{file.status.st_dev}:{file.status.st_ino}"
 
 
-def _opened(file: Found) -> str:
+def _path_of(file: NamedFile) -> str:
     """The path as DuckDB is given it, which would take some characters for a pattern."""
     path = str(file.path.resolve())
     if glob.has_magic(path):
@@ -216,17 +215,17 @@ def _opened(file: Found) -> str:
     return path
 
 
-def _scan(files: list[Found]) -> str:
+def _scan(files: list[NamedFile]) -> str:
     # Broken UTF-8 would end the query for all rows; so it is replaced in its own value.
     options = "hive_partitioning = false, utf8_validation = 'replace'"
-    paths = ", ".join(literal(_opened(file)) for file in files)
+    paths = ", ".join(literal(_path_of(file)) for file in files)
     return f"read_parquet([{paths}], {options})"
 
 
-def _types(file: Found) -> dict[str, str]:
+def _types(file: NamedFile) -> dict[str, str]:
     """The columns of a file with DuckDB's types."""
     try:
-        with closing(connect(zone="UTC", memory=_MEMORY, readable=[_opened(file)])) as duck:
+        with closing(connect(zone="UTC", memory=_MEMORY, readable=[_path_of(file)])) as duck:
             rows = duck.execute(f"DESCRIBE SELECT * FROM {_scan([file])}").fetchall()
     except duckdb.Error:
         rows = []

@@ -20,14 +20,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from stat import S_ISDIR, S_ISREG
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from ameles.connectors import durable
 from ameles.connectors.appended import NOTE
 from ameles.connectors.notes import Note, Notes
 from ameles.connectors.own_folder import FRESH, OwnFolder, Place, write_all
 from ameles.connectors.parquet_rows import ParquetRows, digest, reading
-from ameles.connectors.sink import Row, Sink
+from ameles.connectors.sink import Row, Sink, SinkRequest
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 from ameles.core.release import COLUMNS
@@ -55,6 +55,12 @@ class _End:
 
 class ParquetSink(Sink):
     """Files of whole steps in a folder."""
+
+    of_folder = True
+
+    @classmethod
+    def open(cls, request: SinkRequest) -> Self:
+        return cls(request.place, request.stream, request.identity)
 
     def __init__(self, place: Place, stream: str, identity: str) -> None:
         self.name = place.sink

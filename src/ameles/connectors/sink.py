@@ -9,21 +9,61 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from ameles.connectors.own_folder import Place
-from ameles.core.exceptions import AmelesError, PlanError
+from ameles.core.exceptions import AmelesError
 
 Row: TypeAlias = tuple[Any, ...]  # a record in the order of core.release.COLUMNS, times as texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkRequest:
+    """What a plan says about a sink.
+
+    ``identity`` tells this launch of the stream from any other: a file that another one has
+    written is refused.
+    """
+
+    kind: str  # the key of the plan
+    target: str  # its value: for files, a path from ``base``
+    base: Path
+    stream: str
+    identity: str
+
+    @property
+    def name(self) -> str:
+        """The same in every run, such as csv:releases.csv."""
+        return f"{self.kind}:{self.target}"
+
+    @property
+    def place(self) -> Place:
+        """The target as a path."""
+        return Place.of(self.name, self.target, self.base)
 
 
 class Sink(ABC):
     """Where releases go."""
 
+    of_files: ClassVar[bool] = True  # its target is a path, where nothing else may be
+    of_folder: ClassVar[bool] = False  # that path may be a folder
+    targets: ClassVar[Any] = str  # the type of its target in a plan
+
     name: str  # the same in every run, such as csv:releases.csv
     knows: bool = True  # what it has; if not, the store keeps that for it
     heals: bool = True  # whether a write that failed may succeed later
+
+    @classmethod
+    @abstractmethod
+    def open(cls, request: SinkRequest) -> Self:
+        """The sink that a plan names."""
+
+    @classmethod
+    def describe(cls, target: str) -> str:
+        """What people call it."""
+        return target
 
     @abstractmethod
     def last(self) -> int:
@@ -45,30 +85,3 @@ class Sink(ABC):
     @abstractmethod
     def write(self, rows: Iterable[Row], through: int) -> None:
         """Takes the rows of all steps from ``first_needed`` to ``through``, durably."""
-
-
-def open_sink(kind: str, target: str, base: Path, *, stream: str, identity: str) -> Sink:
-    """The sink that a plan names, of the kind csv, jsonl, parquet or stdout.
-
-    ``identity`` tells this launch of the stream from any other: a file that another one has
-    written is refused.  ``target`` is a path from ``base``; for stdout it is csv or jsonl.
-    """
-    # Here, because the files of this package that implement a sink import this one.
-    from ameles.connectors.appended import AppendedSink
-    from ameles.connectors.parquet_sink import ParquetSink
-    from ameles.connectors.records import FORMATS
-    from ameles.connectors.standard_output import StandardOutput
-
-    name = f"{kind}:{target}"
-    match kind:
-        case "csv" | "jsonl":
-            return AppendedSink(Place.of(name, target, base), kind, stream, identity)
-        case "parquet":
-            return ParquetSink(Place.of(name, target, base), stream, identity)
-        case "stdout" if target in FORMATS:
-            return StandardOutput(name, FORMATS[target])
-        case "stdout":
-            raise PlanError(
-                f"The standard output has no format {target!r}.", tip='stdout = "csv", or "jsonl"'
-            )
-    raise PlanError(f"There is no sink of the kind {kind!r}.", tip='csv = "releases.csv"')

@@ -9,26 +9,37 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from typing import Self
 
-import duckdb
-
-from ameles.connectors.csv_lines import CsvLines
 from ameles.connectors.dialect import Dialect
+from ameles.connectors.dialects import DIALECTS
 from ameles.connectors.encodings import UTF_8, script_of
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.json_lines import JsonLines
-from ameles.connectors.line_blocks import handed_over
+from ameles.connectors.line_blocks import LinesPiece
 from ameles.connectors.lines import blocks, text
-from ameles.connectors.source import Reading
+from ameles.connectors.reading import Reading
+from ameles.connectors.source import PassingSource, SourceRequest
 from ameles.core import codec
 
-DIALECTS: dict[str, type[Dialect]] = {"csv": CsvLines, "jsonl": JsonLines}
 PIECE = 1 << 20  # bytes that are read at a time at the most
+DESCRIPTOR = 0
 POSITION = codec.write("position", 1, {"kind": "standard input"})
 
 
-class StandardInput:
+class StandardInput(PassingSource):
     """Lines of a descriptor, as they come; the first line names the columns of CSV."""
+
+    @classmethod
+    def claims(cls, text: str) -> bool:
+        return text == "-"
+
+    @classmethod
+    def describe(cls, text: str) -> str:
+        return "standard input"
+
+    @classmethod
+    def open(cls, request: SourceRequest) -> Self:
+        return cls(request.records, request.columns, DESCRIPTOR, request.form)
 
     def __init__(
         self,
@@ -37,11 +48,16 @@ class StandardInput:
         descriptor: int = 0,
         form: Format = DEFAULT,
     ) -> None:
-        self.dialect = self._dialect = DIALECTS[kind](columns, form)
+        self._dialect = DIALECTS[kind](columns, form)
         self._names = () if self._dialect.header else self._dialect.names("")
         self._descriptor = descriptor
 
-    def pieces(self) -> Iterator[bytes]:
+    @property
+    def dialect(self) -> Dialect:
+        """How its lines are events."""
+        return self._dialect
+
+    def incoming(self) -> Iterator[bytes]:
         """Whole lines in UTF-8, as many as have come, until the input ends; a line without its
         newline counts if the input ends with it."""
         head, first = b"", True
@@ -65,36 +81,12 @@ class StandardInput:
             yield held.pop().removeprefix(UTF_8.mark if first else b"")
             first = False
 
-    def reading(self, pieces: list[bytes]) -> Reading:
-        """Some pieces, in order, to be counted together."""
-        kept = [block for block in pieces if block]
+    def reading(self, blocks: list[bytes]) -> Reading:
+        kept = [block for block in blocks if block]
         if not self._names and kept:
             line, _, kept[0] = kept[0].partition(b"\n")
             self._names = self._dialect.names(text(line).rstrip("\r"))
             self._dialect.check(self._names, "standard input")
-        return _Blocks(self._dialect, self._names, [block for block in kept if block])
-
-
-class _Blocks(Reading):
-    """Lines in memory."""
-
-    def __init__(self, dialect: Dialect, names: tuple[str, ...], blocks: list[bytes]) -> None:
-        self._dialect = dialect
-        self._names = names
-        self._blocks = blocks
-
-    def __repr__(self) -> str:
-        return "<lines of standard input>"
-
-    @property
-    def size(self) -> int:
-        """How many bytes there are."""
-        return sum(len(block) for block in self._blocks)
-
-    @property
-    def position(self) -> str:
-        """That there is none to go back to."""
-        return POSITION
-
-    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        return handed_over(duck, self._dialect, self._names, self._blocks)
+        kept = [block for block in kept if block]
+        pieces = (LinesPiece(self._dialect, self._names, tuple(kept)),) if kept else ()
+        return Reading(pieces, POSITION)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from itertools import islice
+from typing import Literal, Self
 
 from ameles.connectors import durable
-from ameles.connectors.records import Format
-from ameles.connectors.sink import Row, Sink
+from ameles.connectors.records import FORMATS, Format
+from ameles.connectors.sink import Row, Sink, SinkRequest
+from ameles.core.exceptions import PlanError
 
 _AT_ONCE = 10_000  # rows in memory
 
@@ -16,8 +18,23 @@ _AT_ONCE = 10_000  # rows in memory
 class StandardOutput(Sink):
     """Lines for the next program; the header comes with the first step alone."""
 
+    of_files = False
+    targets = Literal["csv", "jsonl"]
     knows = False
     heals = False  # who read it is gone
+
+    @classmethod
+    def open(cls, request: SinkRequest) -> Self:
+        if request.target not in FORMATS:
+            raise PlanError(
+                f"The standard output has no format {request.target!r}.",
+                tip='stdout = "csv", or "jsonl"',
+            )
+        return cls(request.name, FORMATS[request.target])
+
+    @classmethod
+    def describe(cls, target: str) -> str:
+        return "standard output"
 
     def __init__(self, name: str, form: Format) -> None:
         self.name = name

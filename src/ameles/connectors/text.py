@@ -6,23 +6,45 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
+from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.dialect import Dialect, Start, check_start, start_of
-from ameles.connectors.file_identity import Present, opened, present
+from ameles.connectors.dialects import DIALECTS
+from ameles.connectors.file_identity import Present, opened
 from ameles.connectors.file_matching import match
+from ameles.connectors.file_source import FileSource
+from ameles.connectors.format import kind_of
 from ameles.connectors.marks import Mark, last_newline
+from ameles.connectors.reading import Reading
 from ameles.connectors.rotated_copies import Supply
 from ameles.connectors.same_files import SameFiles
 from ameles.connectors.settled_files import settled
-from ameles.connectors.source import Source, list_names
-from ameles.connectors.text_reading import Segment, TextReading, key_of
+from ameles.connectors.source import SourceRequest
+from ameles.connectors.text_piece import Segment, TextFiles, TextPiece, key_of
 from ameles.connectors.whole_digest import nothing_of
 from ameles.core.exceptions import PlanError, SourceUnreadable
 
 
-class TextSource(Source):
+class TextSource(FileSource):
     """A file or files of lines, which may grow."""
+
+    @classmethod
+    def claims(cls, text: str) -> bool:
+        return kind_of(text) in DIALECTS and not is_compressed(text.rstrip("*."))
+
+    @classmethod
+    def _opened(cls, request: SourceRequest) -> Self:
+        kind = DIALECTS[kind_of(request.text) or "csv"]
+        return cls(
+            request.text,
+            request.base,
+            kind(request.columns, request.form, raw=request.raw),
+            request.declarations,
+            take_last=request.take_last,
+            rotated=request.rotated,
+        )
 
     def __init__(
         self,
@@ -36,10 +58,10 @@ class TextSource(Source):
     ) -> None:
         """``take_last`` takes a last line without its newline too, unless files are followed;
         ``rotated`` are patterns of copies."""
-        self._rotated = rotated
+        self._listed = TextFiles(pattern, base, tuple(rotated))
         self._pattern = pattern
         self._base = base
-        self.dialect = self._dialect = dialect
+        self._dialect = dialect
         self._take_last = take_last
         self._nothing = nothing_of(rotated) if rotated else None
         self._same = SameFiles(
@@ -50,8 +72,12 @@ class TextSource(Source):
             nothing=self._nothing,
         )
 
+    @property
+    def dialect(self) -> Dialect:
+        return self._dialect
+
     def names(self) -> tuple[str, ...]:
-        found = settled(self._files, self._common_names)
+        found = settled(self._listed.present, self._common_names)
         return found if self._dialect.header else self._dialect.names("")
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
@@ -73,22 +99,18 @@ class TextSource(Source):
         everywhere = set(found[0]).intersection(*found[1:])
         return tuple(name for name in found[0] if name in everywhere)
 
-    def paths(self) -> tuple[str, ...]:
-        return ()
-
-    def ends(self) -> dict[str, int]:
-        """By what a file is and not by its name, which it may lose before it is read."""
-        return {key_of(file.status): file.status.st_size for file in self._files()}
+    def ends(self) -> Mapping[str, int]:
+        return {key_of(file.status): file.status.st_size for file in self._listed.present()}
 
     def at_launch(self) -> str:
         return self._same.unread(self.reading(None).position)
 
-    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> TextReading:
-        return settled(self._files, lambda files: self._reading(files, position, ends))
+    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
+        return settled(self._listed.present, lambda files: self._reading(files, position, ends))
 
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
-    ) -> TextReading:
+    ) -> Reading:
         matched = match(self._same, files, position)
         whole = ends is not None or not self._take_last
         segments, taken, problems = [], [], list(matched.problems)
@@ -116,21 +138,8 @@ class TextSource(Source):
             if segment is not None:
                 segments.append(segment)
         taken += matched.gone
-        position = self._same.position(taken)
-        return TextReading(self._dialect, segments, position, self._files, tuple(problems))
-
-    def _files(self) -> list[Present]:
-        """Those of the source, and the copies of those that were rotated."""
-        rest = {file.name: file for file in list_names(self._pattern, self._base)}
-        if not self._rotated:
-            return present(rest.values())
-        copies = {
-            file.name: file for pattern in self._rotated for file in list_names(pattern, self._base)
-        }
-        files = present((copies | rest).values())
-        for file in files:
-            file.copy = not file.names.isdisjoint(copies)
-        return files
+        pieces = (TextPiece(self._dialect, segment, self._listed) for segment in segments)
+        return Reading(tuple(pieces), self._same.position(taken), tuple(problems))
 
     def _segment(
         self, file: Present, known: Mark | None, end: int, declared: Declared, *, whole: bool

@@ -9,7 +9,7 @@ values are sent again; nothing is drawn twice.  Running a plan again is free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,9 +18,9 @@ from uuid import UUID, uuid4
 
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.file_identity import ChangedMeanwhile
+from ameles.connectors.reading import Reading
 from ameles.connectors.settled_files import LOOKS
-from ameles.connectors.source import Reading, Source
-from ameles.connectors.standard_input import StandardInput
+from ameles.connectors.source import AnySource, PassingSource, SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.core.mechanism import Noise
 from ameles.core.wiping import wipe_bytes
@@ -40,7 +40,6 @@ from ameles.store import Store, StreamRecord
 # How many published numbers a transaction may hold: enough to make its syncs cheap.
 BATCH = 1 << 21
 MEMORY = 1 << 30
-STANDARD_INPUT = 0  # the descriptor
 
 
 class Engine:
@@ -79,34 +78,26 @@ class Engine:
     def run(self, until: datetime | None = None) -> Report:
         """Closes every unreleased step that has ended by ``until``; by default by now."""
         cut = microseconds(until or datetime.now(UTC))
-        if self.plan.stream.source == "-":
-            return self._run_input(cut)
         source = self.source()
         with self.session(source) as session:
-            if not session.over:
+            if isinstance(source, PassingSource):
+                self._take_all(session, source, self.target(cut))
+            elif not session.over:
                 self.take(session, source, self.target(cut))
             session.publish()
             return session.report
 
-    def _run_input(self, cut: int) -> Report:
-        """Takes standard input to its end, block after block, then closes."""
-        source = self.standard_input()
-        with self.session() as session:
-            target = self.target(cut)
-            for piece in source.pieces():
-                session.take(source.reading([piece]), 0, ended=target)
-            session.take(source.reading([]), target)
-            session.publish()
-            return session.report
+    def _take_all(self, session: Session, source: PassingSource, target: int) -> None:
+        """Takes what passes to its end, block after block, then closes."""
+        for block in source.incoming():
+            session.take(source.reading([block]), 0, ended=target)
+            source.acknowledge(1)
+        session.take(source.reading([]), target)
 
     def take(
-        self,
-        session: Session,
-        source: Source,
-        target: int,
-        ends: Mapping[str, int] | None = None,
+        self, session: Session, source: SeekableSource[Any], target: int, ends: Any = None
     ) -> None:
-        """Takes what files have, and closes every open step up to ``target``.
+        """Takes what a source has beyond its position, and closes every open step up to ``target``.
 
         If a file changes while it is read, as when a log is rotated, all of it is read again from
         the stored position: nothing was drawn or stored by then.  Without a position, as after the
@@ -116,7 +107,7 @@ class Engine:
             reading = source.reading(session.position, ends)
             self.tell_problems(reading)
             try:
-                session.take(reading, target, readable=source.paths())
+                session.take(reading, target)
             except ChangedMeanwhile:
                 if session.position is None or look == LOOKS:
                     raise
@@ -132,7 +123,7 @@ class Engine:
         self._told = set(found)
 
     @contextmanager
-    def session(self, source: Source | None = None) -> Iterator[Session]:
+    def session(self, source: AnySource | None = None) -> Iterator[Session]:
         """The stream, held by this process, launched if it was not, and brought up to date with
         what a crash may have left.
 
@@ -190,8 +181,8 @@ class Engine:
         ended, horizon = self.plan.clock.ended(cut), self.plan.stream.horizon
         return ended if horizon is None else min(ended, horizon)
 
-    def source(self, *, waiting: bool = False) -> Source:
-        """The files that the plan names, with its columns in them; they may be still to come.
+    def source(self, *, waiting: bool = False) -> AnySource:
+        """The source that the plan names; with ``waiting``, its files may be still to come.
 
         Once the stream is launched its plan is right: a file that is missing, or has lost its first
         line, is one that cannot be read now.
@@ -211,12 +202,6 @@ class Engine:
             )
         raise unread
 
-    def standard_input(self, descriptor: int | None = None) -> StandardInput:
-        """Lines as they come, by default on standard input itself."""
-        stream = self.plan.stream
-        number = STANDARD_INPUT if descriptor is None else descriptor
-        return StandardInput(stream.format, self.plan.kinds, number, self.plan.form)
-
     def _outlets(self, identity: UUID) -> Outlets:
         genuine = self._noise is None or self._noise.genuine
         return Outlets(self.plan, identity, genuine=genuine)
@@ -226,7 +211,7 @@ class Engine:
         with self.store.reading() as transaction:
             return transaction.stream(self.plan.stream.name)
 
-    def _open(self, source: Source | None) -> tuple[StreamRecord, bool]:
+    def _open(self, source: AnySource | None) -> tuple[StreamRecord, bool]:
         """The stream, launched now if it was not before."""
         stream = self._stored()
         if self._restart is not None and (stream is None or not self._sealed):

@@ -13,7 +13,13 @@ from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure
 from ameles.plan.condition import check_condition
 from ameles.plan.problems import Problem, problems_of
-from ameles.plan.sections import PrivacySection, SinkSection, StoreSection, StreamSection
+from ameles.plan.sections import (
+    SINK_TABLE,
+    PrivacySection,
+    SinkSection,
+    StoreSection,
+    StreamSection,
+)
 from ameles.plan.seized_users import seized_users
 from ameles.plan.terms import terms_of
 from ameles.plan.weight_column import weight_elsewhere
@@ -48,7 +54,7 @@ class Checking:
         stream = self._section("stream", StreamSection)
         privacy = self._section("privacy", PrivacySection)
         store = self._section("store", StoreSection)
-        sinks = [self._table(f"sink.{i}", SinkSection, t) for i, t in self._tables("sink")]
+        sinks = [self._table(f"sink.{i}", SINK_TABLE, t) for i, t in self._tables("sink")]
         releases = [self._release(i, table) for i, table in self._tables("release")]
         if not self.document.get("release"):
             self.problems.append(
@@ -138,7 +144,8 @@ class Checking:
             )
 
     def _stream(self, stream: StreamSection, privacy: PrivacySection) -> None:
-        if stream.time is None and stream.source != "-":
+        kind = stream.source_kind
+        if stream.time is None and not kind.live:
             self.problems.append(
                 Problem(
                     "stream.time",
@@ -147,7 +154,7 @@ class Checking:
                     tip='time = "reported_at", declared as timestamp in columns',
                 )
             )
-        if stream.source != "-" and "format" in stream.model_fields_set:
+        if not kind.takes_format and "format" in stream.model_fields_set:
             self.problems.append(
                 Problem(
                     "stream.format",
@@ -191,7 +198,7 @@ class Checking:
     def _pan_private(self, stream: StreamSection, privacy: PrivacySection) -> None:
         """What a state that may be seized asks of its plan."""
         asked = f'intrusions = "{privacy.intrusions}"'
-        if stream.source != "-":
+        if stream.source_kind.keeps_events:
             self.problems.append(
                 Problem(
                     "privacy.intrusions",

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ameles.connectors.format import Encoding, Format, kind_of
+from ameles.connectors.source import AnySource
+from ameles.connectors.sources import source_kind
 from ameles.connectors.time_format import check_time_format
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import Column, Section, problem
@@ -42,7 +44,7 @@ class FormatFields(Section):
     """The source, its columns, and their format."""
 
     source: str = Field(min_length=1)
-    format: Literal["csv", "jsonl"] = "csv"  # of standard input
+    format: Literal["csv", "jsonl"] = "csv"  # of a source that does not tell, as standard input
     columns: dict[Column, Kind] = Field(min_length=1)
     time_format: Patterns | None = None
     delimiter: str = ","
@@ -76,7 +78,7 @@ class FormatFields(Section):
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> FormatFields:
-        kind = self.format if self.source == "-" else kind_of(self.source)
+        kind = self.records
         given = [name for name in OF_CSV if getattr(self, name) != _DEFAULTS[name]]
         if kind not in ("csv", None) and given:
             raise problem(
@@ -102,6 +104,16 @@ class FormatFields(Section):
                 tip="leave it out",
             )
         return self
+
+    @property
+    def source_kind(self) -> type[AnySource]:
+        """What is known of the source before it is opened."""
+        return source_kind(self.source)
+
+    @property
+    def records(self) -> str | None:
+        """How records are written: csv, jsonl or parquet; None: nothing tells."""
+        return self.format if self.source_kind.takes_format else kind_of(self.source)
 
     def form(self, rules: int) -> Format:
         """How the source is written, for a stream that reads by these rules."""

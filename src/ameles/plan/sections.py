@@ -7,8 +7,16 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
+from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER, Unit, user_window
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
@@ -214,18 +222,14 @@ class StoreSection(Section):
 
 
 class SinkSection(Section):
-    """``[[sink]]``: where releases go; exactly one key."""
-
-    csv: str | None = None
-    jsonl: str | None = None
-    parquet: str | None = None
-    stdout: Literal["csv", "jsonl"] | None = None
+    """``[[sink]]``: where releases go; exactly one key, the kind of sink (``SINK_TABLE``)."""
 
     @model_validator(mode="after")
     def _one(self) -> SinkSection:
         if len(self.given) != 1:
+            *first, last = SINKS
             raise problem(
-                "A sink has exactly one of csv, jsonl, parquet and stdout.",
+                f"A sink has exactly one of {', '.join(first)} and {last}.",
                 tip='csv = "releases.csv"',
             )
         return self
@@ -234,3 +238,8 @@ class SinkSection(Section):
     def given(self) -> dict[str, str]:
         """The kind of sink and where it is."""
         return {kind: target for kind, target in self if target}
+
+
+_TARGETS: dict[str, Any] = {kind: (sink.targets | None, None) for kind, sink in SINKS.items()}
+# With a key for each kind of sink.
+SINK_TABLE: type[SinkSection] = create_model("SinkTable", __base__=SinkSection, **_TARGETS)

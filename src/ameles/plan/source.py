@@ -6,7 +6,8 @@ What a header or a schema says is public; no event is read.
 from __future__ import annotations
 
 from ameles.connectors.declarations import NOTHING, Declarations
-from ameles.connectors.source import Source, open_source
+from ameles.connectors.source import AnySource
+from ameles.connectors.sources import open_source
 from ameles.core.exceptions import PlanError
 from ameles.plan.plan import Plan
 
@@ -17,8 +18,8 @@ def plan_source(
     waiting: bool = False,
     declarations: Declarations = NOTHING,
     raw: bool = False,
-) -> Source:
-    """The files of a plan, with its columns in them; ``waiting``: they may be still to come.
+) -> AnySource:
+    """The source of a plan, with its columns in it; ``waiting``: its files may be still to come.
 
     With ``raw`` its relations also have what was given, for the owner of the data.
     """
@@ -27,6 +28,7 @@ def plan_source(
         stream.source,
         plan.kinds,
         plan.base,
+        records=stream.format,
         waiting=waiting,
         take_last=stream.last_line == "take",
         rotated=stream.rotated,
@@ -34,7 +36,7 @@ def plan_source(
         form=plan.form,
         raw=raw,
     )
-    names = source.names() or tuple(stream.columns)  # none: no file is there yet
+    names = source.names() or tuple(stream.columns)  # none: nothing is there yet
     missing = [name for name in stream.columns if name not in names]
     if missing:
         raise PlanError(
@@ -47,5 +49,4 @@ def plan_source(
 
 def check_source(plan: Plan, *, waiting: bool = False) -> None:
     """Refuses what a run would refuse at once about the source as it is now."""
-    if plan.stream.source != "-":
-        plan_source(plan, waiting=waiting)
+    plan_source(plan, waiting=waiting)

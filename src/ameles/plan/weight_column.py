@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ameles.connectors.format import kind_of
 from ameles.connectors.json_lines import keys
 from ameles.core.exceptions import PlanError
 from ameles.measures.measure import Measure
@@ -41,8 +40,7 @@ def weight_elsewhere(stream: StreamSection, releases: Sequence[Measure]) -> Iter
 
 def weight_inside(stream: StreamSection, releases: Sequence[Measure]) -> Iterator[Problem]:
     """Columns of JSON that a plan uses and that have the weight in them, or are the weight."""
-    kind = stream.format if stream.source == "-" else kind_of(stream.source)
-    if stream.weight is None or kind != "jsonl":
+    if stream.weight is None or stream.records != "jsonl":
         return
     weight = keys(stream.weight)
     for release in releases:

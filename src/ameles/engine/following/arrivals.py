@@ -3,8 +3,8 @@ anything takes.
 
 A step closes at its public instant with what arrived before it.  So the instants are watched by a
 thread of their own, which notes how far the source went just then, while another may still be busy
-with an earlier step.  Standard input is read by a second thread; a row's place in the queue, before
-or after an instant, is decided when it is read.
+with an earlier step.  A source whose events pass once is read by a second thread; a row's place in
+the queue, before or after an instant, is decided when it is read.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from queue import Empty, SimpleQueue
+from typing import Any
 
-from ameles.connectors.source import Source
-from ameles.connectors.standard_input import StandardInput
+from ameles.connectors.source import AnySource, PassingSource, SeekableSource
 from ameles.plan.clock import Clock
 
 # The clock is looked at this often, since it may jump: after a suspended night, or by a correction.
 PATIENCE = 0.25
-# Rows of standard input are counted at the latest so many seconds after they were handed out; after
-# as many without anything it is told that there is nothing.
+# Rows that pass are counted at the latest so many seconds after they were handed out; after as many
+# without anything it is told that there is nothing.
 QUIET = 1.0
-# Standard input waits while so many bytes have been read and not been counted.
+# The source waits while so many bytes have been read and not been counted.
 BACKLOG = 64 << 20
 
 
@@ -36,18 +37,18 @@ def now() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """All steps up to this one have ended; the files went so far."""
+    """All steps up to this one have ended; the source went so far, if it can tell."""
 
     step: int
-    ends: dict[str, int] = field(repr=False)
+    ends: Any = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """Whole lines that were read at this instant; none: the input has ended."""
+    """Whole records that were read at this instant; none: the source has ended."""
 
     at: int
-    piece: bytes = field(repr=False)
+    block: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Arrivals:
     def __init__(
         self,
         clock: Clock,
-        source: Source | StandardInput,
+        source: AnySource,
         stop: threading.Event,
         *,
         released: int,
@@ -86,9 +87,9 @@ class Arrivals:
 
     def __iter__(self) -> Iterator[Ended | Came | Idle]:
         """Starts both threads; what they stumble over is raised here."""
-        watching = [self._watch]
-        if isinstance(self._source, StandardInput):
-            watching.append(self._read)
+        watching: list[Callable[[], None]] = [self._watch]
+        if isinstance(self._source, PassingSource):
+            watching.append(partial(self._read, self._source))
         for work in watching:
             threading.Thread(target=self._guarded, args=(work,), daemon=True).start()
         while True:
@@ -99,7 +100,7 @@ class Arrivals:
                 raise found
             if isinstance(found, Came):
                 self._since = self._since if self._handed else self._elapsed()
-                self._handed += len(found.piece)
+                self._handed += len(found.block)
             yield found
             found = None  # the next may come in hours: events are not held until then
 
@@ -113,7 +114,7 @@ class Arrivals:
         return Idle()
 
     def counted(self, size: int) -> None:
-        """So many bytes of standard input have been taken care of."""
+        """So many bytes that passed have been taken care of."""
         self._handed -= size
         with self._order:
             self._backlog -= size
@@ -140,19 +141,17 @@ class Arrivals:
         if self._horizon is not None:
             ended = min(ended, self._horizon)
         if ended > self._last:
-            ends = self._source.ends() if isinstance(self._source, Source) else {}
+            ends = self._source.ends() if isinstance(self._source, SeekableSource) else None
             self._queue.put(Ended(ended, ends))
             self._last = ended
         return at
 
-    def _read(self) -> None:
-        if not isinstance(self._source, StandardInput):
-            return
-        for piece in self._source.pieces():
+    def _read(self, source: PassingSource) -> None:
+        for block in source.incoming():
             with self._order:
-                self._queue.put(Came(self._look(), piece))
-                self._backlog += len(piece)
-                piece = b""  # noted below
+                self._queue.put(Came(self._look(), block))
+                self._backlog += len(block)
+                block = b""  # noted below
                 self._order.wait_for(lambda: self._backlog < BACKLOG or self._stop.is_set())
             if self._stop.is_set():
                 return  # what is still in the pipe stays there

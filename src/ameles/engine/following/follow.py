@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
-from ameles.connectors.source import Source
-from ameles.connectors.standard_input import StandardInput
+from ameles.connectors.source import PassingSource, SeekableSource
 from ameles.engine.engine import Engine
 from ameles.engine.following.arrivals import Arrivals, Came, Ended, now
 from ameles.engine.running.session import Report, Session
 
-# Rows of standard input are counted together up to so many bytes; how long they wait says QUIET.
+# Rows that pass are counted together up to so many bytes; how long they wait says QUIET.
 AT_ONCE = 4 << 20
 
 
@@ -30,9 +30,8 @@ def follow(
     cannot be written, and when it can again.
     """
     plan = engine.plan
-    live = plan.stream.source == "-"
-    source = engine.standard_input() if live else engine.source(waiting=True)
-    with engine.session(source if isinstance(source, Source) else None) as session:
+    source = engine.source(waiting=True)
+    with engine.session(source) as session:
         publish = Publishing(session, failing).publish
         publish()  # what a crash may have kept from the sinks
         begun(session.report)
@@ -50,7 +49,7 @@ def follow(
             publish()
             told(step)
 
-        if isinstance(source, StandardInput):
+        if isinstance(source, PassingSource):
             _Counting(session, source, arrivals, tell).run()
         else:
             _read_along(engine, session, source, arrivals, tell)
@@ -62,7 +61,7 @@ def follow(
 def _read_along(
     engine: Engine,
     session: Session,
-    source: Source,
+    source: SeekableSource[Any],
     arrivals: Arrivals,
     told: Callable[[int], None],
 ) -> None:
@@ -98,12 +97,12 @@ class Publishing:
 
 
 class _Counting:
-    """Rows of standard input, counted in small batches between two releases."""
+    """Rows that pass once, counted in small batches between two releases."""
 
     def __init__(
         self,
         session: Session,
-        source: StandardInput,
+        source: PassingSource,
         arrivals: Arrivals,
         told: Callable[[int], None],
     ) -> None:
@@ -111,7 +110,7 @@ class _Counting:
         self._source = source
         self._arrivals = arrivals
         self._told = told
-        self._pieces: list[bytes] = []
+        self._blocks: list[bytes] = []
         self._size = 0
         self._arrived: int | None = None
         self._ended = session.stream.released
@@ -124,20 +123,20 @@ class _Counting:
                 self._told(found.step)
             elif isinstance(found, Came):
                 self._keep(found)
-            elif self._pieces:
+            elif self._blocks:
                 self._count(0)
             del found  # rows that were counted are not held until the next ones come
-        if self._pieces:  # stopped: what was read is counted
+        if self._blocks:  # stopped: what was read is counted
             self._count(0)
 
     def _keep(self, came: Came) -> None:
         arrived = self._step_of(came.at)
-        if self._pieces and arrived != self._arrived:
+        if self._blocks and arrived != self._arrived:
             self._count(0)
         self._arrived = arrived
-        self._pieces.append(came.piece)
-        self._size += len(came.piece)
-        if self._size >= AT_ONCE or not came.piece:
+        self._blocks.append(came.block)
+        self._size += len(came.block)
+        if self._size >= AT_ONCE or not came.block:
             self._count(0)
 
     def _step_of(self, at: int) -> int | None:
@@ -150,7 +149,8 @@ class _Counting:
 
     def _count(self, target: int) -> None:
         # as one: DuckDB is asked once for each block, and a pipe gives small ones
-        reading = self._source.reading([b"".join(self._pieces)])
+        reading = self._source.reading([b"".join(self._blocks)])
         self._session.take(reading, target, arrived=self._arrived)
+        self._source.acknowledge(len(self._blocks))
         self._arrivals.counted(self._size)
-        self._pieces, self._size, self._arrived = [], 0, None
+        self._blocks, self._size, self._arrived = [], 0, None

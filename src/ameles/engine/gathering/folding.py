@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 
 from ameles.connectors.duck import quiet
-from ameles.connectors.source import Reading
+from ameles.connectors.reading import Reading
 from ameles.engine.gathering.event_sql import Asking
 from ameles.noise.arrays import IntArray
 from ameles.plan.plan import Plan

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.connectors.duck import OutOfMemory, quiet
-from ameles.connectors.source import Reading
+from ameles.connectors.reading import Reading
 from ameles.engine.gathering.bounds import Bounding, Lookup, Seen
 from ameles.engine.gathering.event_sql import Asking, sum_of
 from ameles.engine.gathering.pending import Candidates, Pending, Totals

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from ameles.connectors.compressed import is_compressed
 from ameles.connectors.file_identity import ChangedMeanwhile
-from ameles.connectors.format import kind_of
+from ameles.connectors.file_source import FileSource
+from ameles.connectors.named_files import find_files
 from ameles.connectors.settled_files import LOOKS
-from ameles.connectors.source import find_files
+from ameles.connectors.source import PassingSource
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
 from ameles.core.rules import CURRENT
@@ -21,7 +22,7 @@ from ameles.engine.owner_check.facts import Facts, Finding
 from ameles.engine.owner_check.first_lines import FirstLines
 from ameles.engine.owner_check.held_values import not_held
 from ameles.engine.owner_check.look import MEMORY, Moment, Rows, look
-from ameles.engine.owner_check.source_rows import FileRows, SampleRows
+from ameles.engine.owner_check.source_rows import SampleRows, SourceRows
 from ameles.engine.running.launching import under_its_rules
 from ameles.plan.clock import FAR, microseconds
 from ameles.plan.difference import difference
@@ -122,16 +123,22 @@ def _checked(
 
 
 def _check_sample(plan: Plan, sample: Path | None) -> None:
-    if plan.stream.source == "-" and sample is None:
+    stream = plan.stream
+    if not stream.source_kind.seekable and sample is None:
+        raise _passes_once(plan)
+    if stream.source_kind.seekable and sample is not None:
         raise BadInput(
-            "The source is standard input, which passes once: a look would take its events away.",
-            tip="--sample FILE, with some lines as they will come",
-        )
-    if plan.stream.source != "-" and sample is not None:
-        raise BadInput(
-            f"The source is '{plan.stream.source}', and --sample is for standard input.",
+            f"The source is '{stream.source}', and --sample is for standard input.",
             tip="leave it out",
         )
+
+
+def _passes_once(plan: Plan) -> BadInput:
+    named = plan.stream.source_kind.describe(plan.stream.source)
+    return BadInput(
+        f"The source is {named}, which passes once: a look would take its events away.",
+        tip="--sample FILE, with some lines as they will come",
+    )
 
 
 def _standing(plan: Plan, store: Store) -> tuple[bool, int, str | None]:
@@ -159,20 +166,23 @@ def _rows(plan: Plan, position: str | None, sample: Path | None) -> Rows:
         kind = plan.stream.format
         return SampleRows(sample, lambda number: StandardInput(kind, plan.kinds, number, plan.form))
     source = plan_source(plan, raw=True)
-    return FileRows(source, source.reading(position))
+    if isinstance(source, PassingSource):
+        raise _passes_once(plan)
+    return SourceRows(source, source.reading(position))
 
 
 def _first_lines(plan: Plan, sample: Path | None) -> FirstLines:
     """The beginnings of the files; raises if none can be opened at all."""
     stream = plan.stream
+    kind = stream.source_kind
     text, base = (stream.source, plan.base) if sample is None else (str(sample), Path())
-    files = find_files(text, base)
-    if not files:
+    files = find_files(text, base) if sample is not None else kind.files(text, base)
+    if not files and (sample is not None or issubclass(kind, FileSource)):
         tip = "a file beside the plan" if sample is None else "--sample FILE"
         raise SourceUnreadable(f"No file matches the source '{text}'.", tip=tip)
     copies = {copy.name for pattern in stream.rotated for copy in find_files(pattern, plan.base)}
     if sample is None:
         files = tuple(file for file in files if file.name not in copies) or files
-    kind = stream.format if sample is not None else kind_of(text) or "csv"
     compressed = sample is None and is_compressed(text)
-    return FirstLines(files, list(stream.columns), kind, plan.form, compressed=compressed)
+    records = stream.records or "csv"
+    return FirstLines(files, list(stream.columns), records, plan.form, compressed=compressed)

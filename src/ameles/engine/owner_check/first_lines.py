@@ -15,7 +15,7 @@ from pathlib import Path
 from ameles.connectors.compressed import Damaged, Incomplete
 from ameles.connectors.compressed import opened as opened_unpacked
 from ameles.connectors.format import Format
-from ameles.connectors.source import Found
+from ameles.connectors.named_files import NamedFile
 from ameles.core.exceptions import SourceUnreadable
 from ameles.engine.owner_check.facts import FileFacts, Finding
 from ameles.engine.owner_check.held_values import OR
@@ -34,7 +34,7 @@ class FirstLines:
 
     def __init__(
         self,
-        files: Sequence[Found],
+        files: Sequence[NamedFile],
         columns: Sequence[str],
         kind: str,
         form: Format,
@@ -63,7 +63,7 @@ class FirstLines:
         """The names of the files without a byte."""
         return {file.name for file in self.facts if not file.size}
 
-    def _look(self, file: Found) -> None:
+    def _look(self, file: NamedFile) -> None:
         try:
             start, last, size = _ends(file.path)
         except OSError:

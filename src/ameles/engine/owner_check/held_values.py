@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ameles.connectors.format import kind_of
 from ameles.engine.owner_check.facts import Finding
 from ameles.measures.measure import Measure
 from ameles.plan.format_fields import OF_CSV
@@ -30,7 +29,7 @@ def not_held(plan: Plan, finding: Finding, release: Measure | None = None) -> Fi
 
 def _held(plan: Plan, proposal: str, release: Measure | None) -> bool:
     stream = plan.stream
-    kind = stream.format if stream.source == "-" else kind_of(stream.source)
+    kind = stream.records
     for key, value in _lines(proposal):
         if key in OF_CSV and kind not in ("csv", None):
             return True

@@ -51,7 +51,7 @@ def line_findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
     if facts.lines.replaced:
         yield _replaced(plan, facts.lines.replaced)
     for file in facts.files:
-        if file.open_line and plan.stream.last_line == "wait" and plan.stream.source != "-":
+        if file.open_line and plan.stream.last_line == "wait" and not plan.stream.source_kind.live:
             yield Finding(
                 f"The last line of '{file.name}' has no newline. It waits for one, since somebody "
                 "may still be writing it.",

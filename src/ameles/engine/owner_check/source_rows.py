@@ -8,16 +8,15 @@ from pathlib import Path
 
 import duckdb
 
-from ameles.connectors.compressed_source import CompressedSource
 from ameles.connectors.lines import Tally
-from ameles.connectors.source import Reading, Source
+from ameles.connectors.reading import Reading
+from ameles.connectors.source import Source
 from ameles.connectors.standard_input import StandardInput
-from ameles.connectors.text import TextSource
 from ameles.core.exceptions import AmelesError, SourceUnreadable
 
 
-class FileRows:
-    """Of the files that a plan names; ``source`` gives the text of values beside them."""
+class SourceRows:
+    """Of the source that a plan names; ``source`` gives the text of values beside them."""
 
     def __init__(self, source: Source, reading: Reading) -> None:
         self.tally = Tally()
@@ -37,22 +36,21 @@ class FileRows:
     @property
     def incomplete(self) -> tuple[str, ...]:
         """Compressed files that may still be being written."""
-        source = self._source
-        return source.incomplete() if isinstance(source, CompressedSource) else ()
+        return self._source.incomplete()
 
     @property
     def held(self) -> bool:
         """Blocks of lines are small and slow to parse; Parquet is neither."""
-        return isinstance(self._source, TextSource | CompressedSource)
+        return self._source.dialect is not None
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The files that DuckDB itself opens."""
-        return self._source.paths()
+        return self._reading.paths
 
     def scans(self, duck: duckdb.DuckDBPyConnection, *, first: bool) -> Iterator[str]:
         """Relations, one after the other; lines are counted the first time."""
-        if isinstance(self._source, TextSource | CompressedSource):
+        if self._source.dialect is not None:
             self._source.dialect.tally = self.tally if first else None
         return self._reading.scans(duck)
 
@@ -78,8 +76,8 @@ class SampleRows:
             source = self._opened(descriptor.number)
             source.dialect.raw = True
             source.dialect.tally = self.tally if first else None
-            for piece in source.pieces():
-                yield from source.reading([piece]).scans(duck)
+            for block in source.incoming():
+                yield from source.reading([block]).scans(duck)
 
     def _descriptor(self) -> _Descriptor:
         return _Descriptor(self._sample)

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from ameles.connectors.source import find_files
+from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import PlanError
 from ameles.plan.plan import Plan
 
@@ -26,12 +26,13 @@ def check_apart(plan: Plan) -> None:
         taken.add(what, path)
     for section in plan.sinks:
         for kind, target in section.given.items():
-            if kind == "stdout":
+            sink = SINKS[kind]
+            if not sink.of_files:
                 continue
             own = plan.base / target
             paths = [own.with_name(own.name + ending) for ending in _BESIDE]
             found = next(filter(None, map(taken.by, paths)), "") or taken.above(own)
-            if not found and kind == "parquet":
+            if not found and sink.of_folder:
                 found = taken.below(own)
             if found:
                 raise PlanError(
@@ -101,6 +102,5 @@ def _others(plan: Plan) -> Iterator[tuple[str, Path]]:
         for ending in _OF_STORE:
             yield "the store", store.with_name(store.name + ending)
     yield "the vault", plan.base / f"{plan.stream.name}.vault"
-    if plan.stream.source != "-":
-        for file in find_files(plan.stream.source, plan.base):
-            yield "the source", file.path
+    for file in plan.stream.source_kind.files(plan.stream.source, plan.base):
+        yield "the source", file.path

@@ -12,7 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from ameles.connectors.duck import check_zone
-from ameles.connectors.named_files import names_file, same_file
+from ameles.connectors.named_files import same_file
+from ameles.connectors.sinks import SINKS
 from ameles.connectors.typed import IDS, check_kinds
 from ameles.core.exceptions import PlanError
 from ameles.core.loss import shown
@@ -91,24 +92,27 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
 def _not_apart(plan: Plan) -> Iterator[Problem]:
     """What Ameles writes is not read as events, and what is public is not the secret store."""
     store = store_file(plan)
-    places = [] if store is None else [("store.url", plan.store.url, store)]
+    places: list[tuple[str, str, tuple[Path, ...]]]
+    places = [] if store is None else [("store.url", plan.store.url, (store,))]
     for number, section in enumerate(plan.sinks, start=1):
         for kind, target in section.given.items():
-            key = f"sink.{number}.{kind}"
-            if kind != "stdout":
-                places.append((key, target, plan.base / target))
-                yield from _impossible(key, plan.base / target)
-            if kind != "stdout" and store is not None and same_file(plan.base / target, store):
+            key, path = f"sink.{number}.{kind}", plan.base / target
+            if not SINKS[kind].of_files:
+                continue
+            # it may be a folder of files
+            files = (path, path / f"0.{kind}") if SINKS[kind].of_folder else (path,)
+            places.append((key, target, files))
+            yield from _impossible(key, path)
+            if store is not None and same_file(path, store):
                 yield Problem(
                     key,
                     f"'{target[:200]}' is the store.",
                     why="the store is secret, and a sink is public",
                     tip=f'{kind} = "releases.{kind}"',
                 )
-    for key, target, path in places if plan.stream.source != "-" else ():
-        # a sink of Parquet files may be a folder of them
-        inside = (path, path / "0.parquet") if key.endswith("parquet") else (path,)
-        if any(names_file(plan.stream.source, plan.base, file) for file in inside):
+    source = plan.stream.source_kind
+    for key, target, inside in places:
+        if any(source.may_read(plan.stream.source, plan.base, file) for file in inside):
             yield Problem(
                 key,
                 f"'{target[:200]}' is among the files that the source names.",

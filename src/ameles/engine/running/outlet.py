@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from ameles.connectors.sink import Row, Sink, open_sink
+from ameles.connectors.sink import Row, Sink
+from ameles.connectors.sinks import open_sink
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord

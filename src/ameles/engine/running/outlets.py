@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.running.apart import check_apart
 from ameles.engine.running.outlet import Outlet
@@ -101,7 +102,7 @@ class Outlets:
         return [
             Outlet(self._plan, self._identity, kind, target)
             for kind, _, target in gone
-            if kind != "stdout"
+            if kind in SINKS and SINKS[kind].of_files
         ]
 
     def _check_noise(self, store: Store) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import duckdb
 
 from ameles.connectors.duck import connect
-from ameles.connectors.source import Reading
+from ameles.connectors.reading import Reading
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.gathering.bounds import Seen
 from ameles.engine.gathering.gather import Gathered, Gathering
@@ -129,7 +129,6 @@ class Session:
         reading: Reading,
         target: int,
         *,
-        readable: tuple[str, ...] = (),
         arrived: int | None = None,
         ended: int = 0,
     ) -> None:
@@ -145,7 +144,7 @@ class Session:
         target = max(target, stream.released)
         last = horizon or min(max(target, ended) + FAR, clock.latest)
         try:
-            gathered = self._gather(stream, reading, target, last, readable, arrived)
+            gathered = self._gather(stream, reading, target, last, arrived)
         except BaseException:
             self._disconnect()  # which lets go of what DuckDB has of them: they may be read again
             raise
@@ -178,7 +177,6 @@ class Session:
         reading: Reading,
         target: int,
         last: int,
-        readable: tuple[str, ...],
         arrived: int | None,
     ) -> Gathered:
         waiting = self._kept.waiting
@@ -193,7 +191,7 @@ class Session:
 
         return Gathering(
             plan=self.plan,
-            duck=self._connection(readable),
+            duck=self._connection(reading.paths),
             reading=reading,
             released=stream.released,
             target=target,

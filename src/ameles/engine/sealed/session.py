@@ -19,7 +19,7 @@ from uuid import UUID
 import numpy as np
 
 from ameles.connectors import durable
-from ameles.connectors.source import Reading
+from ameles.connectors.reading import Reading
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.wiping import wipe_bytes
 from ameles.engine.gathering.folding import Folding
@@ -204,7 +204,6 @@ class SealedSession(Session):
         reading: Reading,
         target: int,
         *,
-        readable: tuple[str, ...] = (),
         arrived: int | None = None,
         ended: int = 0,
     ) -> None:
@@ -252,7 +251,7 @@ class SealedSession(Session):
         if self.plan.privacy.user is not None:
             self._fold_users(stream, reading)
             return
-        gathered = self._gather(stream, reading, step, step, (), step)
+        gathered = self._gather(stream, reading, step, step, step)
         self._disconnect()  # which lets go of the events that DuckDB has in its buffers
         for line in self._lines:
             question = line.measure.question

@@ -1,0 +1,77 @@
+"""A reading: the rows that a source has now, and the position to store once they are counted.
+
+A reading is a tuple of pieces.  A piece is a value: it can be pickled, and another process that
+sees the same files can read it there.  The end of a piece is fixed when it is made, so that it has
+the same rows however often it is read.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import duckdb
+
+from ameles.core.exceptions import AmelesError
+
+
+class Piece(ABC):
+    """Rows that can be read by themselves."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many bytes it has."""
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one scan, which is quick to repeat."""
+        return False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that DuckDB itself opens."""
+        return ()
+
+    @abstractmethod
+    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        """SQL relations, to stand after FROM, with the plan's columns in their kinds.
+
+        Each holds until the next is asked for, and can be read several times until then.
+        """
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reading:
+    """Rows that were there when it was made and had not been taken before.
+
+    ``problems`` are files that cannot be read now, each with its fix; the others are read.
+    """
+
+    pieces: tuple[Piece, ...]
+    position: str  # to store with the rows' counts: the next reading begins there
+    problems: tuple[AmelesError, ...] = ()
+
+    def __repr__(self) -> str:
+        return "<Reading>"
+
+    @property
+    def size(self) -> int:
+        """How many bytes are unread."""
+        return sum(piece.size for piece in self.pieces)
+
+    @property
+    def single(self) -> bool:
+        """Whether one scan has all of it, which is quick to repeat."""
+        return len(self.pieces) == 1 and self.pieces[0].single
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that DuckDB itself opens."""
+        return tuple(path for piece in self.pieces for path in piece.paths)
+
+    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        """The relations of all pieces; may be gone through again from the start."""
+        for piece in self.pieces:
+            yield from piece.scans(duck)

@@ -1,0 +1,89 @@
+"""All sources.  The plan's text says which one it names: the first that claims it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Never
+
+from ameles.connectors.compressed_source import CompressedSource
+from ameles.connectors.declarations import NOTHING, Declarations
+from ameles.connectors.file_source import FileSource
+from ameles.connectors.format import DEFAULT, Format
+from ameles.connectors.parquet import ParquetSource
+from ameles.connectors.source import AnySource, SourceRequest
+from ameles.connectors.standard_input import StandardInput
+from ameles.connectors.text import TextSource
+from ameles.core.exceptions import PlanError
+
+
+class UnknownFiles(FileSource):
+    """Files whose ending says nothing: a plan may name them, and nobody can read them."""
+
+    @classmethod
+    def claims(cls, text: str) -> bool:
+        return True
+
+    @classmethod
+    def _opened(cls, request: SourceRequest) -> Never:
+        raise PlanError(
+            f"The source {request.text!r} is of no kind that Ameles can read.",
+            why="the kind of a file is told by the ending of its name",
+            tip="a path or pattern that ends in .csv, .jsonl, .ndjson or .parquet; the first "
+            "three also with .gz, .zst or .bz2 after it",
+        )
+
+
+SOURCES: tuple[type[AnySource], ...] = (
+    StandardInput,
+    TextSource,
+    CompressedSource,
+    ParquetSource,
+    UnknownFiles,  # the last one: it claims everything
+)
+
+
+def source_kind(text: str) -> type[AnySource]:
+    """The kind of source that the text of a plan names.
+
+    >>> source_kind("-").__name__, source_kind("logs/*.csv.gz").__name__
+    ('StandardInput', 'CompressedSource')
+    >>> source_kind("-").keeps_events, source_kind("a.csv").keeps_events
+    (False, True)
+    """
+    return next(kind for kind in SOURCES if kind.claims(text))
+
+
+def open_source(
+    text: str,
+    columns: Mapping[str, str],
+    base: Path,
+    *,
+    records: str = "csv",
+    waiting: bool = False,
+    take_last: bool = False,
+    rotated: Sequence[str] = (),
+    declarations: Declarations = NOTHING,
+    form: Format = DEFAULT,
+    raw: bool = False,
+) -> AnySource:
+    """The source that a plan names; ``waiting`` says that what it reads may still be to come.
+
+    The other arguments are those of ``SourceRequest``.
+    """
+    request = SourceRequest(
+        text=text,
+        columns=columns,
+        base=base,
+        records=records,
+        form=form,
+        take_last=take_last,
+        rotated=tuple(rotated),
+        declarations=declarations,
+        raw=raw,
+    )
+    source = source_kind(text).open(request)
+    missing = None if waiting else source.missing()
+    if missing is not None:
+        raise missing
+    return source
