@@ -80,10 +80,10 @@ def plan_text(source: Path, max_steps: int) -> str:
 @contextmanager
 def gathering_timed() -> Iterator[list[float]]:
     """How long each reading took: rows to sums, without releases and commits."""
-    from ameles.engine.running.session import Session
+    from ameles.engine.gathering.gather import DuckGatherer
 
     marks: list[float] = []
-    gather = Session._gather
+    gather = DuckGatherer.gather
 
     def timed(*arguments: Any) -> Any:
         began = time.perf_counter()
@@ -92,7 +92,7 @@ def gathering_timed() -> Iterator[list[float]]:
         finally:
             marks.append(time.perf_counter() - began)
 
-    with mock.patch.object(Session, "_gather", timed):
+    with mock.patch.object(DuckGatherer, "gather", timed):
         yield marks
 
 

@@ -22,8 +22,9 @@ import numpy as np
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.mechanism import Shape
 from ameles.engine.engine import Engine
+from ameles.engine.gathering.connection import Connection
 from ameles.engine.sealed import session as sealed
-from ameles.engine.sealed.session import SealedSession, packed
+from ameles.engine.sealed.session import packed
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 from ameles.noise.coin import count_of
@@ -77,7 +78,7 @@ def kept(snapshots: Iterable[bytes]) -> bytes:
 PATCHED: dict[str, list[Any]] = {
     "careless": [
         patch.object(sealed, "overwrite_freed_memory"),
-        patch.object(SealedSession, "_disconnect"),
+        patch.object(Connection, "close"),
     ],
     "keeping": [patch.object(sealed, "packed", kept)],
 }

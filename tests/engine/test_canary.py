@@ -20,7 +20,8 @@ from ameles.connectors import typed
 from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.gathering.gather import Gathered, Gathering
+from ameles.engine.gathering.gather import DuckGatherer
+from ameles.engine.gathering.gatherer import Gathered
 from ameles.store import open_store
 from tests.engine.neighbours import command
 from tests.engine.worlds import COUNT, EVENT, USER, World, day, row
@@ -144,26 +145,26 @@ def test_the_search_finds_a_canary(tmp_path: Path) -> None:
 def test_objects_show_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = world_in(tmp_path)
     seen: list[Any] = []
-    gather = Gathering.gather
+    gather = DuckGatherer.gather
 
-    def watched(self: Gathering) -> Gathered:
-        gathered = gather(self)
+    def watched(self: DuckGatherer, *given: Any) -> Gathered:
+        gathered = gather(self, *given)
         seen.extend([self, gathered])
         return gathered
 
-    monkeypatch.setattr(Gathering, "gather", watched)
+    monkeypatch.setattr(DuckGatherer, "gather", watched)
     with closing(open_store(str(tmp_path / "s.db"))) as store:
         engine = Engine(world.plan, store)
         seen.append(engine.run(day(3, 0)))
         objects = list(reachable(engine, *seen))
         kinds = {type(one).__name__ for one in objects}
-        assert {"Engine", "Plan", "Gathered", "Pending", "Totals"} <= kinds
+        assert {"Engine", "Plan", "Gathered", "GathererState", "Totals"} <= kinds
         assert {"SqliteStore", "StandIn"} & kinds
         for one in objects:
             assert found_in(repr(one) + str(one)) == [], type(one)
         gathered = next(one for one in objects if isinstance(one, Gathered))
-        assert len(gathered.pending.candidates["step"])  # there was something to show
-        assert repr(gathered) + repr(gathered.pending) == "<Gathered><Pending>"
+        assert len(gathered.state.arrays["step"])  # there was something to show
+        assert repr(gathered) + repr(gathered.state) == "<Gathered><GathererState>"
 
 
 @contextmanager
@@ -173,7 +174,7 @@ def no_memory() -> Iterator[None]:
     def fail(*given: Any, **named: Any) -> Any:
         raise duckdb.OutOfMemoryException(f"while holding {BIRDS}")
 
-    with mock.patch("ameles.engine.gathering.bounds.Bounding._allow", fail):
+    with mock.patch("ameles.engine.gathering.bounding.Bounding._allowed", fail):
         yield
 
 

@@ -8,7 +8,9 @@ import duckdb
 import pytest
 
 from ameles.engine.gathering import crowded
-from ameles.engine.gathering.crowded import foremost, without_crowds
+from ameles.engine.gathering.crowded import without_crowds
+from ameles.engine.gathering.event_sql import foremost
+from ameles.engine.gathering.temporary_tables import TemporaryTables
 
 # 500 events of 30 users in 4 steps; most have more than the smaller bounds allow
 EVENTS = (
@@ -25,7 +27,9 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def kept(duck: duckdb.DuckDBPyConnection, per_step: int) -> list[tuple[int, ...]]:
-    return sorted(duck.execute(without_crowds(duck, EVENTS, COLUMNS, per_step)).fetchall())
+    with TemporaryTables(duck) as tables:
+        kept = without_crowds(tables, EVENTS, COLUMNS, per_step)
+        return sorted(duck.execute(kept).fetchall())
 
 
 @pytest.mark.parametrize("hashes", [1, 7, 1 << 32])  # one crowd, several, hardly any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +13,10 @@ import pytest
 
 from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.gathering.bounds import Bounding
+from ameles.engine.gathering.bounded import Bounded
+from ameles.engine.gathering.bounding import Bounding
 from ameles.engine.gathering.pending import Pending
+from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, USER, WINDOW, World, row
 
@@ -31,11 +33,11 @@ def test_too_little_memory_means_smaller_shares(
 ) -> None:
     whole = world_in(tmp_path / "whole")
     whole.run(8)
-    allow = Bounding._allow
+    allow = Bounding._allowed
     held: list[Exception] = []
     shares: list[Bounding] = []
 
-    def hungry(self: Bounding) -> None:
+    def hungry(self: Bounding, *given: Any, **named: Any) -> Bounded:
         if len(shares) < 3:
             shares.append(self)
             # Its traceback keeps what was being read alive until the next try has begun.
@@ -43,9 +45,9 @@ def test_too_little_memory_means_smaller_shares(
             raise held[-1]
         held.clear()
         gc.collect()
-        allow(self)
+        return allow(self, *given, **named)
 
-    monkeypatch.setattr(Bounding, "_allow", hungry)
+    monkeypatch.setattr(Bounding, "_allowed", hungry)
     parts = world_in(tmp_path / "parts")
     parts.run(8)
     assert len(shares) == 3
@@ -85,9 +87,9 @@ def aged(world: World) -> None:
         stream = transaction.stream("s")
         assert stream is not None
         pending = Pending.from_bytes(transaction.pending(stream) or b"")
-        pending.hashed_by = "0.1"
+        pending.state.made_by = "0.1"
         for name in ("part", "place"):
-            pending.candidates[name] = ~pending.candidates[name]
+            pending.state.arrays[name] = ~pending.state.arrays[name]
         transaction.set_pending(stream, pending.to_bytes())
 
 
@@ -116,19 +118,19 @@ def test_hashes_of_another_version_are_not_divided_for_lack_of_memory(
     world.run(1)
     aged(world)
 
-    def hungry(self: Any) -> None:
+    def hungry(self: Any, *given: Any, **named: Any) -> None:
         raise duckdb.OutOfMemoryException("out")
 
-    monkeypatch.setattr(Bounding, "_allow", hungry)
+    monkeypatch.setattr(Bounding, "_allowed", hungry)
     monkeypatch.setattr("ameles.engine.gathering.gather.MOST_PASSES", 2)
     calls: list[int] = []
-    take = Bounding.take
+    holding = Bounding.holding
 
-    def counted(self: Bounding, *given: Any, **named: Any) -> str:
+    def counted(self: Bounding, *given: Any, **named: Any) -> AbstractContextManager[Bounded]:
         calls.append(named["passes"])
-        return take(self, *given, **named)
+        return holding(self, *given, **named)
 
-    monkeypatch.setattr(Bounding, "take", counted)
+    monkeypatch.setattr(Bounding, "holding", counted)
     with pytest.raises(OutOfMemory):
         world.run(2)
     assert calls == [1]
@@ -168,13 +170,13 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
 ) -> None:
     """Up to day ``first`` events pass; those of later days are held until the second run."""
     passed: list[str] = []
-    pass_by = Bounding.pass_by
+    passing = Bounding.passing
 
-    def noted(self: Bounding, select: str) -> str:
+    def noted(self: Bounding, select: str) -> AbstractContextManager[Bounded]:
         passed.append(select)
-        return pass_by(self, select)
+        return passing(self, select)
 
-    monkeypatch.setattr(Bounding, "pass_by", noted)
+    monkeypatch.setattr(Bounding, "passing", noted)
     # The salt decides which events are kept; here it is always the same.
     monkeypatch.setattr("ameles.engine.running.launching.os", SimpleNamespace(urandom=bytes))
 
@@ -218,12 +220,12 @@ def test_a_parquet_file_that_changes_while_it_passes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = in_parquet(tmp_path)
-    let_go = Bounding.let_go
+    close = TemporaryTables.close
 
-    def swapped(self: Bounding) -> None:
-        let_go(self)
+    def swapped(self: TemporaryTables) -> None:
+        close(self)
         (tmp_path / "one.parquet").write_bytes((tmp_path / "two.parquet").read_bytes())
 
-    monkeypatch.setattr(Bounding, "let_go", swapped)
+    monkeypatch.setattr(TemporaryTables, "close", swapped)
     with pytest.raises(StoreRefused, match="was replaced or changed since the launch"):
         world.run(8)

@@ -14,9 +14,11 @@ import pytest
 
 from ameles.connectors import lines as connector_lines
 from ameles.connectors import text_piece, typed
-from ameles.engine.gathering.bounds import Bounding
-from ameles.engine.gathering.event_sql import Asking
+from ameles.engine.gathering.bounded import Bounded
+from ameles.engine.gathering.bounding import Bounding
+from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.gathering.pending import Totals
+from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.noise.arrays import IntArray
 from ameles.plan.clock import Clock
 from tests.engine.crowds import ANYWHERE, FIRST, LINES, NORTH, SECOND, line, with_eve, with_line
@@ -79,15 +81,15 @@ class TestBrokenEngines:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Late is what lies behind the newest event, as a stream processor's watermark has it."""
-        events = Asking.events
+        events = EventSql.select
 
-        def behind(self: Asking, *given: Any, **named: Any) -> str:
+        def behind(self: EventSql, *given: Any, **named: Any) -> str:
             return (
                 f"SELECT * FROM ({events(self, *given, **named)}) "
                 "QUALIFY step >= max(step) OVER () - 4"
             )
 
-        monkeypatch.setattr(Asking, "events", behind)
+        monkeypatch.setattr(EventSql, "select", behind)
         site = Site(tmp_path, "event")
         first = [some for some in FIRST if some < b"2026-04-02"]
         base = site.view("base", first, [])
@@ -98,29 +100,29 @@ class TestBrokenEngines:
 
     def test_first_come_first_served(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A bound over all users: one more pushes another out."""
-        events = Asking.events
+        events = EventSql.select
 
-        def limited(self: Asking, *given: Any, **named: Any) -> str:
+        def limited(self: EventSql, *given: Any, **named: Any) -> str:
             return (
                 f"SELECT * FROM ({events(self, *given, **named)}) "
                 "QUALIFY row_number() OVER (PARTITION BY step ORDER BY who DESC) <= 5"
             )
 
-        monkeypatch.setattr(Asking, "events", limited)
+        monkeypatch.setattr(EventSql, "select", limited)
         assert any("changed" in seen for seen in self.seen(tmp_path, "user", "early"))
 
     def test_bounds_that_start_again_with_every_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Bounding, "_remember", lambda self, span: _nobody(self))
+        monkeypatch.setattr(Bounding, "_remembered", _nobody)
         assert any("moved by more" in seen for seen in self.eve(tmp_path, "user"))
 
     def test_bounds_in_each_cell(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """As where every key has its own bound, or each of several batches."""
-        run = Bounding._run
+        run = TemporaryTables.run
         monkeypatch.setattr(
-            Bounding,
-            "_run",
+            TemporaryTables,
+            "run",
             lambda self, query: run(
                 self,
                 query.replace("PARTITION BY who, step ", "PARTITION BY who, step, cell_0 ").replace(
@@ -131,9 +133,9 @@ class TestBrokenEngines:
         assert any("moved by more" in seen for seen in self.eve(tmp_path, "user"))
 
     def test_users_that_count_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        once = Bounding.once
+        once = Bounded.once
         monkeypatch.setattr(
-            Bounding, "once", lambda self, cell, release, span: once(self, cell, release, "step")
+            Bounded, "once", lambda self, cell, release, span: once(self, cell, release, "step")
         )
         assert any("people moved by more" in seen for seen in self.eve(tmp_path, "user"))
 
@@ -156,8 +158,6 @@ class TestBrokenEngines:
         return violations(site, base, site.view("eve", *with_eve()), keys=ANYWHERE, step=1)
 
 
-def _nobody(bounding: Bounding) -> None:
-    bounding.duck.execute(
-        "CREATE OR REPLACE TEMP TABLE remembered "
-        "(key BLOB, span BIGINT, steps BIGINT, marks BIGINT)"
-    )
+def _nobody(bounding: Bounding, tables: TemporaryTables, held: str, *, hashed: bool) -> str:
+    columns = "key BLOB, span BIGINT, steps BIGINT, marks BIGINT"
+    return tables.create_empty("remembered", columns)

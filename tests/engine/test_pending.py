@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.gathering.pending import Pending, Totals
+from ameles.engine.gathering.pending import GathererState, Pending, Totals
 
 FIRST = Path(__file__).with_name("pending_1.bin")  # as the first version wrote it
 ROWS = st.lists(
@@ -50,26 +50,28 @@ def test_split_at_a_step() -> None:
 
 def test_bytes_and_back() -> None:
     candidates = {"step": np.array([4]), "key": np.zeros((1, 16), dtype=np.uint8)}
-    pending = Pending({"a/b": totals([(1, 0, 5)]), "c": Totals.none(2)}, candidates, "2.0")
+    pending = Pending(
+        {"a/b": totals([(1, 0, 5)]), "c": Totals.none(2)}, GathererState(candidates, "2.0")
+    )
     again = Pending.from_bytes(pending.to_bytes())
-    assert again.hashed_by == "2.0"
-    assert again.candidates["key"].tolist() == candidates["key"].tolist()
+    assert again.state.made_by == "2.0"
+    assert again.state.arrays["key"].tolist() == candidates["key"].tolist()
     assert again.totals["c"].amounts.shape == (0, 2)
 
 
 def test_the_first_version_is_still_read() -> None:
     again = Pending.from_bytes(FIRST.read_bytes())
-    assert (again.hashed_by, sorted(again.totals)) == ("1.4.2", ["a/b", "visits"])
+    assert (again.state.made_by, sorted(again.totals)) == ("1.4.2", ["a/b", "visits"])
     visits = again.totals["visits"]
     assert (visits.step.tolist(), visits.cell.tolist()) == ([4, 5], [1, 0])
     assert visits.amounts.tolist() == [[7, -7], [2**63 - 1, 0]]
-    assert again.candidates["place"].tolist() == [1, 2**64 - 1]
-    assert again.candidates["key"].tolist() == np.arange(32).reshape(2, 16).tolist()
-    assert again.candidates["no_cell_0"].tolist() == [False, True]
+    assert again.state.arrays["place"].tolist() == [1, 2**64 - 1]
+    assert again.state.arrays["key"].tolist() == np.arange(32).reshape(2, 16).tolist()
+    assert again.state.arrays["no_cell_0"].tolist() == [False, True]
     same = Pending.from_bytes(again.to_bytes())
     assert same.to_bytes() == again.to_bytes()
-    kinds = {name: array.dtype for name, array in again.candidates.items()}
-    assert {name: array.dtype for name, array in same.candidates.items()} == kinds
+    kinds = {name: array.dtype for name, array in again.state.arrays.items()}
+    assert {name: array.dtype for name, array in same.state.arrays.items()} == kinds
 
 
 def test_a_newer_version_is_refused() -> None:
@@ -80,9 +82,9 @@ def test_a_newer_version_is_refused() -> None:
 
 def test_nothing_waits() -> None:
     assert Pending().empty
-    assert Pending({"a": Totals.none(2)}, {}, "2.0").empty
+    assert Pending({"a": Totals.none(2)}, GathererState({}, "2.0")).empty
     assert not Pending({"a": Totals.none(2), "b": totals([(1, 0, 5)])}).empty
-    assert not Pending({}, {"step": np.array([4])}).empty
+    assert not Pending({}, GathererState({"step": np.array([4])})).empty
     assert Pending({"a": totals([(1, 0, 5)])}).after(1).empty
 
 
@@ -93,7 +95,9 @@ def test_what_is_no_pending_state_is_refused() -> None:
 
 @given(st.integers(0, 10**6), st.integers(1, 255))
 def test_a_damaged_byte_is_refused(place: int, change: int) -> None:
-    stored = bytearray(Pending({"a": totals([(1, 0, 5)])}, {"step": np.array([4])}, "2").to_bytes())
+    stored = bytearray(
+        Pending({"a": totals([(1, 0, 5)])}, GathererState({"step": np.array([4])}, "2")).to_bytes()
+    )
     stored[place % len(stored)] ^= change
     with pytest.raises(StoreRefused, match="cannot be read"):
         Pending.from_bytes(bytes(stored))

@@ -12,7 +12,7 @@ import pytest
 
 from ameles.connectors.source import SeekableSource
 from ameles.engine.engine import Engine
-from ameles.engine.gathering.gather import Gathering
+from ameles.engine.gathering.connection import Connection
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.running.session import Session
 from ameles.mechanisms.counters.laplace_error import LaplaceError
@@ -66,7 +66,7 @@ def costs(monkeypatch: pytest.MonkeyPatch) -> Costs:
 
     monkeypatch.setattr(SqliteStore, "_connect", traced)
     found.counting(monkeypatch, os, "fsync")
-    found.counting(monkeypatch, Gathering, "gather")
+    found.counting(monkeypatch, Connection, "reading")
     found.counting(monkeypatch, Pending, "to_bytes")
     found.counting(monkeypatch, LaplaceError, "bounds")
     return found
@@ -130,4 +130,4 @@ def test_rows_are_asked_for_once(tmp_path: Path, costs: Costs) -> None:
     world = World(tmp_path, horizon=1000, rest=SINK).write([])
     for _ in steps(world, costs, rows=True):
         assert (costs.commits, costs.readings) == (1, 1)
-        assert costs.calls == {"fsync": 1, "gather": 1}
+        assert costs.calls == {"fsync": 1, "reading": 1}

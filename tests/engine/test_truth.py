@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ameles.engine.gathering.event_sql import Asking
+from ameles.engine.gathering.event_sql import EventSql
 from ameles.simulate import season, write_hourly_csv
 from tests.engine.visits import (
     BY,
@@ -183,10 +183,10 @@ class TestBounds:
         self, site: Site, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Only what matches is bounded, so that what does not match uses up nothing."""
-        events = Asking.events
+        events = EventSql.select
         monkeypatch.setattr(
-            Asking,
-            "events",
+            EventSql,
+            "select",
             lambda self, *given, **named: (
                 f"SELECT * FROM ({events(self, *given, **named)}) "
                 f"WHERE {self.cells['hot']} IS NOT NULL"

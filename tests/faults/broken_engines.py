@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from types import SimpleNamespace
@@ -21,8 +21,9 @@ from ameles.connectors.appended import AppendedSink
 from ameles.connectors.sink import Row
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.following import follow
-from ameles.engine.gathering.gather import Gathering
-from ameles.engine.running import session
+from ameles.engine.gathering.gather import DuckGatherer
+from ameles.engine.gathering.gatherer import Gathered
+from ameles.engine.gathering.moment import Moment
 from ameles.engine.running.outlet import Outlet
 from ameles.engine.running.outlets import Outlets
 from ameles.engine.sealed import session as sealed
@@ -147,11 +148,14 @@ def _with(module: Any, **changed: Any) -> Callable[[], object]:
     return lambda: mock.patch.object(module, "os", system).start()
 
 
-def _gathering(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[], object]:
-    def gather(**given: Any) -> Gathering:
-        return Gathering(**{**given, **change(given)})
+def _gathering(change: Callable[[Moment], int]) -> Callable[[], object]:
+    """Gathers as if another step were the last released one."""
+    gather = DuckGatherer.gather
 
-    return lambda: mock.patch.object(session, "Gathering", gather).start()
+    def changed(self: DuckGatherer, reading: Any, moment: Moment, *rest: Any) -> Gathered:
+        return gather(self, reading, replace(moment, released=change(moment)), *rest)
+
+    return lambda: mock.patch.object(DuckGatherer, "gather", changed).start()
 
 
 def _copied() -> Callable[[int], bytes]:
@@ -170,7 +174,7 @@ def _clock_believed() -> None:
         return int(self._session.plan.clock.ended(at)) + 1
 
     mock.patch.object(follow._Counting, "_step_of", step_of).start()
-    released = _gathering(lambda given: {"released": min(given["released"], given["arrived"] - 1)})
+    released = _gathering(lambda at: min(at.released, (at.arrived or 0) - 1))
     released()
 
 
@@ -259,12 +263,12 @@ BROKEN: dict[str, Broken] = {
     "late lost": Broken(
         "late events count in a step that is closed",
         "I3",
-        _gathering(lambda given: {"released": 0}),
+        _gathering(lambda at: 0),
     ),
     "missed steps as one": Broken(
         "the events of all missed steps count in the last of them",
         "I3",
-        _gathering(lambda given: {"released": max(given["released"], given["target"] - 1)}),
+        _gathering(lambda at: max(at.released, at.target - 1)),
     ),
     "clock believed": Broken(
         "after the clock was set back, events count in a closed step", "I3", _clock_believed

@@ -1,4 +1,4 @@
-"""The SQL that asks every event its questions: which step, which cells, how much.
+"""The SQL of an event: which step, which cells, how much, and whose it is.
 
 Row-wise and total: what an event answers depends on that event, the plan and the public clock.
 An event that cannot be read, or is of no open step, answers NULL and counts nowhere.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ameles.connectors.typed import HEAVIEST
+from ameles.engine.gathering.moment import Moment
 from ameles.measures.fields import identifier
 from ameles.measures.measure import Measure
 from ameles.plan.condition import check_condition
@@ -16,11 +17,12 @@ from ameles.plan.plan import Plan
 
 # The amount of an event that is just counted.
 ONE = "one"
+KEY_BYTES = 16  # of what stands for a user in the store
 
 
 @dataclass(frozen=True)
-class Asking:
-    """The questions of a plan's releases; releases that ask for the same cell share a column."""
+class EventSql:
+    """What a plan's releases ask of an event; those that ask for the same cell share a column."""
 
     plan: Plan
 
@@ -52,28 +54,19 @@ class Asking:
         amounts = dict.fromkeys(name for names in self.amounts.values() for name in names)
         return (*cells, *(name for name in amounts if name != ONE))
 
-    def events(
-        self,
-        relation: str,
-        *,
-        released: int,
-        last: int,
-        salt: str,
-        arrived: int | None = None,
-        share: int = 0,
-        shares: int = 1,
+    def select(
+        self, relation: str, moment: Moment, secret: bytes, *, share: int = 0, shares: int = 1
     ) -> str:
         """SELECT step, answers and, for users, who and the event's place; counted rows only.
 
-        ``released`` is the last step that was released: events of it and of earlier ones are
-        late.  Events of steps after ``last`` count nowhere.  ``arrived`` is the step of events
-        without a time.  Of the users, one share of several is taken.
+        Events of released steps are late; those of steps after the last one count nowhere.
+        ``secret`` is the stream's salt.  Of the users, one share of several is taken.
         """
-        stream, privacy = self.plan.stream, self.plan.privacy
+        stream, privacy, salt = self.plan.stream, self.plan.privacy, secret.hex()
         if shares > 1:  # first of all: the other rows need no answers
             part = f"hash('{salt}', CAST({identifier(privacy.user or '')} AS VARCHAR))"
             relation = f"(SELECT * FROM {relation} WHERE {part} % {shares} = {share})"
-        step, kept = self.counted(released, last, arrived)
+        step, kept = self.counted(moment)
         answers = [f"{step} AS step", *self._answers()]
         if privacy.user is not None:
             columns = ", ".join(identifier(name) for name in stream.columns)
@@ -88,10 +81,10 @@ class Asking:
             answers.append(f"{identifier(stream.weight)} AS weight")
         return f"SELECT {', '.join(answers)} FROM {relation} WHERE {kept}"
 
-    def counted(self, released: int, last: int, arrived: int | None) -> tuple[str, str]:
+    def counted(self, moment: Moment) -> tuple[str, str]:
         """SQL: an event's step, and whether it counts in any, before the bounds of users."""
         stream, privacy = self.plan.stream, self.plan.privacy
-        step, kept = self._step(released, last, arrived)
+        step, kept = self._step(moment)
         if privacy.user is not None:
             kept += f" AND {identifier(privacy.user)} IS NOT NULL"
         if stream.weight is not None:
@@ -100,8 +93,9 @@ class Asking:
             kept += f" AND {weight} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
         return step, kept
 
-    def _step(self, released: int, last: int, arrived: int | None) -> tuple[str, str]:
+    def _step(self, moment: Moment) -> tuple[str, str]:
         """SQL: an event's step, and whether it has one."""
+        released, last, arrived = moment.released, moment.last, moment.arrived
         stream, clock, opening = self.plan.stream, self.plan.clock, released + 1
         if released >= last:
             return "NULL", "false"
@@ -139,6 +133,25 @@ class Asking:
         if release.where is None:
             return cell
         return f"CASE WHEN {self.matches(release)} THEN {cell} END"
+
+
+def user_key(salt: bytes, who: str) -> str:
+    """SQL: what is stored in a user's place."""
+    return f"unhex(left(sha256('{salt.hex()}' || {who}), {2 * KEY_BYTES}))"
+
+
+def user_number(salt: bytes, who: str) -> str:
+    """SQL: a keyed hash of a user as a number, for tables of cells.
+
+    Of 60 bits: no table has so many cells that some are hit more often than others.
+    """
+    return f"CAST('0x' || left(sha256('{salt.hex()}' || {who}), 15) AS BIGINT)"
+
+
+def foremost(user: str, per_step: int) -> str:
+    """SQL, after FROM: only the events that a user keeps in a step."""
+    nth = f"row_number() OVER (PARTITION BY {user}, step ORDER BY place)"
+    return f"QUALIFY {nth} <= {per_step}"
 
 
 def sum_of(amount: str, weight: str | None) -> str:

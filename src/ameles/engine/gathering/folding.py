@@ -15,7 +15,8 @@ import numpy as np
 
 from ameles.connectors.duck import quiet
 from ameles.connectors.reading import Reading
-from ameles.engine.gathering.event_sql import Asking
+from ameles.engine.gathering.event_sql import EventSql, user_number
+from ameles.engine.gathering.moment import Moment
 from ameles.noise.arrays import IntArray
 from ameles.plan.plan import Plan
 from ameles.store import StreamRecord
@@ -31,26 +32,24 @@ class Folding:
 
     def cells(self, reading: Reading) -> Iterator[dict[str, IntArray]]:
         """For each release the cell of each event that counts, to be wiped by who takes them."""
-        asking, step = Asking(self.plan), self.stream.released + 1
+        events, step = EventSql(self.plan), self.stream.released + 1
+        moment = Moment(self.stream.released, step, step, step)
+        cells = events.cells
         tables = {
             release.name: release.hashed_cells
             for release in self.plan.releases
             if release.hashed_cells is not None
         }
         columns = ", ".join(
-            f"CASE WHEN {asking.cells[name]} IS NOT NULL THEN hashed % {size} END AS table_{place}"
+            f"CASE WHEN {cells[name]} IS NOT NULL THEN hashed % {size} END AS table_{place}"
             for place, (name, size) in enumerate(tables.items())
         )
-        salt = self.stream.salt.hex()
-        # 60 bits: no table has so many cells that some are hit more often than others.
-        hashed = f"CAST('0x' || left(sha256('{salt}' || who), 15) AS BIGINT)"
+        hashed = user_number(self.stream.salt, "who")
         for relation in reading.scans(self.duck):
-            events = asking.events(
-                relation, released=self.stream.released, last=step, salt=salt, arrived=step
-            )
+            rows = events.select(relation, moment, self.stream.salt)
             with quiet("counting users"):
                 found = self.duck.execute(
-                    f"SELECT {columns} FROM (SELECT *, {hashed} AS hashed FROM ({events}))"
+                    f"SELECT {columns} FROM (SELECT *, {hashed} AS hashed FROM ({rows}))"
                 ).fetchnumpy()
             yield {name: _known(found[f"table_{place}"]) for place, name in enumerate(tables)}
 

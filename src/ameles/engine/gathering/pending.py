@@ -1,9 +1,9 @@
-"""What has been read and not yet released: exact totals, and candidates of bounded users.
+"""What has been read and not yet released: exact totals, and the state of what gathers them.
 
 It is secret.  Totals are sparse: for each release, (step, cell) and what its events add up to.
-Candidates are events of steps that have not closed, of users whose bounds are applied when they
-do; they keep a keyed hash of the user, the event's place in the user's order, its cells and
-amounts, and nothing else of it.
+The state are the candidates of bounded users: events of steps that have not closed, of users whose
+bounds are applied when they do; they keep a keyed hash of the user, the event's place in the user's
+order, its cells and amounts, and nothing else of it.
 
 In the store it is a version, a checksum, a list of arrays, and their bytes; the first version was
 an archive of numpy's, which took most of the time of a step.
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ameles.core.exceptions import StoreRefused
 from ameles.noise.arrays import IntArray
 
-Candidates: TypeAlias = dict[str, NDArray[Any]]
+Arrays: TypeAlias = dict[str, NDArray[Any]]
 _ARCHIVE = b"AMELES\x00P\x01"
 _MAGIC = b"AMELES\x00P\x02"
 _HEAD = struct.Struct("<II")  # the checksum of what follows, and the length of the list of arrays
@@ -97,25 +97,49 @@ class Totals:
 
 
 @dataclass
+class GathererState:
+    """What a gatherer hands from one reading to the next; nobody else looks into it."""
+
+    arrays: Arrays = field(default_factory=dict)
+    made_by: str = ""  # the version of DuckDB whose hashes they have
+
+    def __repr__(self) -> str:
+        return "<GathererState>"
+
+    def __bool__(self) -> bool:
+        return bool(self.arrays)
+
+
+@dataclass
 class Pending:
-    """Everything that waits, by release."""
+    """Everything that waits: totals by release, and the gatherer's state."""
 
     totals: dict[str, Totals] = field(default_factory=dict)
-    candidates: Candidates = field(default_factory=dict)
-    hashed_by: str = ""  # the version of DuckDB whose hashes the candidates have
+    state: GathererState = field(default_factory=GathererState)
 
     def __repr__(self) -> str:
         return "<Pending>"
 
+    def with_new(self, totals: Mapping[str, Totals], state: GathererState) -> Pending:
+        """With what was gathered since."""
+        new = {name: self._added(name, found) for name, found in totals.items()}
+        return Pending({**self.totals, **new}, state)
+
+    def _added(self, name: str, found: Totals) -> Totals:
+        earlier = self.totals.get(name)
+        if earlier is None:
+            return found
+        return Totals.joined([found, earlier], found.amounts.shape[1])
+
     def after(self, step: int) -> Pending:
         """What waits once the steps up to this one are released."""
         later = {name: totals.split(step)[1] for name, totals in self.totals.items()}
-        return Pending(later, self.candidates, self.hashed_by)
+        return Pending(later, self.state)
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits."""
-        return not self.candidates and not any(len(each.step) for each in self.totals.values())
+        return not self.state and not any(len(each.step) for each in self.totals.values())
 
     def to_bytes(self) -> bytes:
         """All arrays, for the store: secret."""
@@ -124,9 +148,9 @@ class Pending:
             parts[f"total/{name}/step"] = totals.step
             parts[f"total/{name}/cell"] = totals.cell
             parts[f"total/{name}/amounts"] = totals.amounts
-        parts |= {f"candidate/{name}": array for name, array in self.candidates.items()}
+        parts |= {f"candidate/{name}": array for name, array in self.state.arrays.items()}
         named = [(name, array.dtype.str, array.shape) for name, array in parts.items()]
-        listed = json.dumps({"hashed_by": self.hashed_by, "arrays": named}).encode()
+        listed = json.dumps({"hashed_by": self.state.made_by, "arrays": named}).encode()
         body = b"".join([listed, *(array.tobytes() for array in parts.values())])
         return _MAGIC + _HEAD.pack(zlib.crc32(body), len(listed)) + body
 
@@ -163,7 +187,7 @@ class Pending:
             for name, array in parts.items()
             if name.startswith(prefix)
         }
-        return cls(totals, candidates, hashed_by)
+        return cls(totals, GathererState(candidates, hashed_by))
 
 
 def _arrays(stored: bytes) -> tuple[dict[str, NDArray[Any]], str]:

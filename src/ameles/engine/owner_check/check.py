@@ -17,11 +17,12 @@ from ameles.connectors.source import PassingSource
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
 from ameles.core.rules import CURRENT
+from ameles.engine.gathering.moment import Moment
 from ameles.engine.owner_check.advice import findings
 from ameles.engine.owner_check.facts import Facts, Finding
 from ameles.engine.owner_check.first_lines import FirstLines
 from ameles.engine.owner_check.held_values import not_held
-from ameles.engine.owner_check.look import MEMORY, Moment, Rows, look
+from ameles.engine.owner_check.look import MEMORY, Rows, look
 from ameles.engine.owner_check.source_rows import SampleRows, SourceRows
 from ameles.engine.running.launching import under_its_rules
 from ameles.plan.clock import FAR, microseconds

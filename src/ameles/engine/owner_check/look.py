@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Protocol
 
 import duckdb
@@ -13,7 +12,8 @@ from ameles.connectors.duck import OutOfMemory, connect, quiet
 from ameles.connectors.lines import Tally
 from ameles.connectors.typed import HEAVIEST, given_name
 from ameles.core.exceptions import AmelesError
-from ameles.engine.gathering.event_sql import Asking
+from ameles.engine.gathering.event_sql import EventSql
+from ameles.engine.gathering.moment import Moment
 from ameles.engine.owner_check.column_facts import ColumnLook
 from ameles.engine.owner_check.facts import Facts, LineFacts, TimeFacts, WeightFacts
 from ameles.engine.owner_check.release_facts import ReleaseLook
@@ -27,7 +27,7 @@ _REPLACED = 0xFFFD  # what a character becomes that is not of the encoding
 # How many bytes of a source are looked at in one pass over its users, about.
 _BYTES_A_PASS = 256 << 20
 _MOST_PASSES = 1 << 10
-_SALT = ""  # which events of a user are kept makes no difference to how many
+_SALT = b""  # which events of a user are kept makes no difference to how many
 
 
 class Rows(Protocol):
@@ -46,17 +46,6 @@ class Rows(Protocol):
     @property
     def incomplete(self) -> tuple[str, ...]: ...
     def scans(self, duck: duckdb.DuckDBPyConnection, *, first: bool) -> Iterator[str]: ...
-
-
-@dataclass(frozen=True)
-class Moment:
-    """Where the stream stands: its last released step, the last that has ended, and the last that
-    may have events; ``arrived`` is the step of events without a time."""
-
-    released: int
-    target: int
-    last: int
-    arrived: int | None = None
 
 
 def look(
@@ -133,20 +122,12 @@ class _Look:
         return "scan"
 
     def _events(self, scan: str, share: int = 0, shares: int = 1) -> str:
-        moment = self._moment
-        return Asking(self._plan).events(
-            scan,
-            released=moment.released,
-            last=moment.last,
-            arrived=moment.arrived,
-            salt=_SALT,
-            share=share,
-            shares=shares,
-        )
+        events = EventSql(self._plan)
+        return events.select(scan, self._moment, _SALT, share=share, shares=shares)
 
     def _add(self, duck: duckdb.DuckDBPyConnection, scan: str) -> None:
         moment = self._moment
-        _, kept = Asking(self._plan).counted(moment.released, moment.last, moment.arrived)
+        _, kept = EventSql(self._plan).counted(moment)
         self._columns.add(duck, scan)
         self._add_times(duck, scan, kept)
         self._releases.add(duck, f"SELECT * FROM {scan} WHERE {kept}", self._events(scan))

@@ -9,7 +9,7 @@ from fractions import Fraction
 import duckdb
 
 from ameles.connectors.duck import quiet
-from ameles.engine.gathering.event_sql import Asking
+from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.owner_check.facts import ReleaseFacts
 from ameles.measures.bins import real, real_literal
 from ameles.measures.fields import identifier, literal
@@ -43,7 +43,7 @@ class ReleaseLook:
     def __init__(self, plan: Plan, *, show: bool) -> None:
         self._plan = plan
         self._show = show
-        self._asking = Asking(plan)
+        self._events = EventSql(plan)
         self._parts = [self._part(release) for release in plan.releases]
 
     def add(self, duck: duckdb.DuckDBPyConnection, counted: str, events: str) -> None:
@@ -88,7 +88,7 @@ class ReleaseLook:
         facts = ReleaseFacts(release.name, release.measure)
         facts.undeclared, facts.nearly = dict.fromkeys(keyed, 0), dict.fromkeys(keyed, 0)
         others: dict[str, Counter[str]] = {column: Counter() for column in keyed}
-        matches = self._asking.matches(release)
+        matches = self._events.matches(release)
         return _Part(facts, matches, keyed, values, ends, others=others if self._show else {})
 
     def _questions(self, part: _Part) -> list[str]:
@@ -118,8 +118,8 @@ class ReleaseLook:
     def _count_cells(self, duck: duckdb.DuckDBPyConnection, events: str) -> None:
         """As the engine does; a line with a weight stands for so many."""
         amount = "count(*)" if self._plan.stream.weight is None else "sum(weight)"
-        for name in dict.fromkeys(self._asking.cells.values()):
-            mine = [p for p in self._parts if self._asking.cells[p.facts.name] == name]
+        for name in dict.fromkeys(self._events.cells.values()):
+            mine = [p for p in self._parts if self._events.cells[p.facts.name] == name]
             rows = duck.execute(
                 f"SELECT {name}, count(*), {amount} FROM ({events}) WHERE {name} IS NOT NULL "
                 f"GROUP BY {name}"

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import duckdb
-
-from ameles.connectors.duck import connect
 from ameles.connectors.reading import Reading
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.gathering.bounds import Seen
-from ameles.engine.gathering.gather import Gathered, Gathering
+from ameles.engine.gathering.connection import Connection
+from ameles.engine.gathering.gather import DuckGatherer
+from ameles.engine.gathering.gatherer import Gathered
+from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.running.line import Line
 from ameles.engine.running.outlet import Outlet
@@ -73,10 +73,8 @@ class Session:
         self._launched = launched
         self._before = stream.released
         self._progress = progress
-        self._memory = memory
         self._many = max(1, batch // sum(line.width for line in lines))
-        self._duck: duckdb.DuckDBPyConnection | None = None
-        self._readable: tuple[str, ...] = ()
+        self._connection = Connection(zone=plan.stream.zone, memory=memory)
         self._known: StreamRecord | None = None  # what was committed last by this session
         self._known_kept: _Kept | None = None
 
@@ -144,11 +142,12 @@ class Session:
         target = max(target, stream.released)
         last = horizon or min(max(target, ended) + FAR, clock.latest)
         try:
-            gathered = self._gather(stream, reading, target, last, arrived)
+            gathered = self._gather(stream, reading, Moment(stream.released, target, last, arrived))
         except BaseException:
-            self._disconnect()  # which lets go of what DuckDB has of them: they may be read again
+            self._connection.close()  # lets go of what DuckDB has of them: they may be read again
             raise
-        self._close(stream, gathered.pending, target, gathered)
+        pending = self._kept.waiting.with_new(gathered.totals, gathered.state)
+        self._close(stream, pending, target, gathered)
 
     def publish(self) -> None:
         """Sends what is released to the sinks; all that can be written have it, then it says which
@@ -169,53 +168,18 @@ class Session:
 
     def close(self) -> None:
         """Lets go of what the session holds."""
-        self._disconnect()
+        self._connection.close()
 
-    def _gather(
-        self,
-        stream: StreamRecord,
-        reading: Reading,
-        target: int,
-        last: int,
-        arrived: int | None,
-    ) -> Gathered:
-        waiting = self._kept.waiting
-        if not reading.size and not waiting.candidates:
-            return Gathered(waiting, reading.position)  # nothing to ask DuckDB
-
+    def _gather(self, stream: StreamRecord, reading: Reading, moment: Moment) -> Gathered:
         def lookup(window: int, users: list[bytes]) -> Seen:
             with self._store.reading() as transaction:
                 found = transaction.seen(stream, window, users)
             known = [users[place] for place in found.place]
             return Seen(window, known, found.steps, found.marks)
 
-        return Gathering(
-            plan=self.plan,
-            duck=self._connection(reading.paths),
-            reading=reading,
-            released=stream.released,
-            target=target,
-            last=last,
-            arrived=arrived,
-            salt=stream.salt,
-            waiting=waiting,
-            lookup=lookup if stream.released else None,
-        ).gather()
-
-    def _connection(self, readable: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
-        """One connection for as long as the files that DuckDB opens are the same."""
-        if self._readable != readable:
-            self._disconnect()
-        if self._duck is None:
-            zone = self.plan.stream.zone
-            self._duck = connect(zone=zone, memory=self._memory, readable=readable)
-            self._readable = readable
-        return self._duck
-
-    def _disconnect(self) -> None:
-        if self._duck is not None:
-            self._duck.close()
-            self._duck = None
+        earlier = lookup if stream.released else None
+        gatherer = DuckGatherer(self.plan, self._connection, earlier)
+        return gatherer.gather(reading, moment, stream.salt, self._kept.waiting.state)
 
     def _close(
         self, stream: StreamRecord, pending: Pending, target: int, gathered: Gathered | None

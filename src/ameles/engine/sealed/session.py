@@ -23,6 +23,7 @@ from ameles.connectors.reading import Reading
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.wiping import wipe_bytes
 from ameles.engine.gathering.folding import Folding
+from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Totals
 from ameles.engine.running.session import Session
 from ameles.engine.sealed.freed_memory import overwrite_freed_memory
@@ -251,11 +252,11 @@ class SealedSession(Session):
         if self.plan.privacy.user is not None:
             self._fold_users(stream, reading)
             return
-        gathered = self._gather(stream, reading, step, step, step)
-        self._disconnect()  # which lets go of the events that DuckDB has in its buffers
+        gathered = self._gather(stream, reading, Moment(stream.released, step, step, step))
+        self._connection.close()  # which lets go of the events that DuckDB has in its buffers
         for line in self._lines:
             question = line.measure.question
-            totals = gathered.pending.totals.get(line.measure.name)
+            totals = gathered.totals.get(line.measure.name)
             totals = totals or Totals.none(len(question.amounts))
             row = totals.matrix(step, 1, question.cells)[0]
             line.run.add(row)
@@ -265,13 +266,13 @@ class SealedSession(Session):
 
     def _fold_users(self, stream: StreamRecord, reading: Reading) -> None:
         """Each user's events draw the bit of the user's cell anew; nothing else is kept of them."""
-        folding = Folding(self.plan, self._connection(()), stream)
+        folding = Folding(self.plan, self._connection.reading(reading.paths), stream)
         for cells in folding.cells(reading):
             for line in self._lines:
                 found = cells[line.measure.name]
                 line.run.add(found)
                 found.fill(0)
-        self._disconnect()
+        self._connection.close()
         self._seal(stream.released, None)
 
     def _seal(self, step: int, outputs: list[IntArray] | None) -> None:

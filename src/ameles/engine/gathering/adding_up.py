@@ -1,0 +1,104 @@
+"""Exact totals of a plan's releases, added up by DuckDB and wiped from where they came."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.connectors.duck import quiet
+from ameles.engine.gathering.event_sql import EventSql, sum_of
+from ameles.engine.gathering.pending import Totals
+from ameles.plan.plan import Plan
+
+MANY = 64  # parts of a release that are joined before more are added
+
+
+class AddingUp:
+    """The totals of each release so far, part after part."""
+
+    def __init__(self, plan: Plan, duck: duckdb.DuckDBPyConnection) -> None:
+        events = EventSql(plan)
+        self._duck = duck
+        self._weight = "weight" if plan.stream.weight is not None else None
+        self._cells, self._amounts = events.cells, events.amounts
+        self._releases = plan.releases
+        self._parts: dict[str, list[Totals]] = {release.name: [] for release in plan.releases}
+
+    @property
+    def once(self) -> dict[str, Literal["step", "life"]]:
+        """The releases in which a user counts once, and in what."""
+        asked = {release.name: release.question.once for release in self._releases}
+        return {name: span for name, span in asked.items() if span is not None}
+
+    def add_events(self, selected: str) -> None:
+        """Sums of all releases that count every event, in one pass over the rows."""
+        counted = [release for release in self._releases if release.question.once is None]
+        if not counted:
+            return
+        columns = list(dict.fromkeys(self._cells[release.name] for release in counted))
+        added = list(dict.fromkeys(name for r in counted for name in self._amounts[r.name]))
+        sums = ", ".join(f"{sum_of(name, self._weight)} AS {name}" for name in added)
+        sets = ", ".join(f"(step, {column})" for column in columns)
+        which = ", ".join(f"GROUPING({column}) AS of_{column}" for column in columns)
+        query = (
+            f"SELECT step, {', '.join(columns)}, {which}, {sums} FROM ({selected}) "
+            f"GROUP BY GROUPING SETS ({sets})"
+        )
+        with quiet("adding up the events of each step"):
+            found = self._duck.execute(query).fetchnumpy()
+        for release in counted:
+            column = self._cells[release.name]
+            here = np.asarray(found[f"of_{column}"]) == 0
+            amounts = [found[name] for name in self._amounts[release.name]]
+            self._parts[release.name].append(_totals(found, here, column, amounts))
+        _wipe(found)
+        for release in counted:  # many small scans: keep one row for each cell
+            if len(self._parts[release.name]) >= MANY:
+                self._parts[release.name] = [self._joined(release.name)]
+
+    def add_users(self, name: str, counted: str) -> None:
+        """A release in which each user counts once: (step, cell) of those that do."""
+        query = f"SELECT step, cell, count(*) AS n FROM ({counted}) GROUP BY ALL"
+        with quiet("adding up the users of each step"):
+            found = self._duck.execute(query).fetchnumpy()
+        every = np.ones(len(found["step"]), dtype=bool)
+        self._parts[name].append(_totals(found, every, "cell", [found["n"]]))
+        _wipe(found)
+
+    def totals(self) -> dict[str, Totals]:
+        """Those of each release, one row for each step and cell."""
+        return {release.name: self._joined(release.name) for release in self._releases}
+
+    def _joined(self, name: str) -> Totals:
+        parts = self._parts[name]
+        whole = Totals.joined(parts, len(self._amounts[name]))
+        for part in parts:
+            if part is not whole:
+                part.amounts.fill(0)
+        return whole
+
+
+def _totals(
+    found: dict[str, Any], here: NDArray[np.bool_], column: str, amounts: list[Any]
+) -> Totals:
+    cell = found[column]
+    masked = np.ma.getmaskarray(cell)  # NULL: the event counts nowhere
+    here = here & ~masked
+    exact = [np.ma.getdata(amount)[here].astype(np.int64, copy=False) for amount in amounts]
+    totals = Totals(
+        np.asarray(found["step"])[here].astype(np.int64),
+        np.ma.getdata(cell)[here].astype(np.int64),
+        np.stack(exact, axis=1),
+    )
+    for copied in exact:
+        copied.fill(0)
+    return totals
+
+
+def _wipe(found: dict[str, Any]) -> None:
+    """Overwrites what DuckDB gave: of some streams no exact sum may stay in memory."""
+    for column in found.values():
+        np.ma.getdata(column).fill(0)

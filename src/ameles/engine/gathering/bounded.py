@@ -1,0 +1,108 @@
+"""A bounded reading: the rows of users that count now, and what must be kept of the others.
+
+It owns no rows itself: its tables are those of the ``with`` block in ``bounding.py`` that gave it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.engine.gathering.bounds import Bounds, Seen
+from ameles.engine.gathering.event_sql import KEY_BYTES, user_key
+from ameles.engine.gathering.moment import Moment
+from ameles.engine.gathering.pending import Arrays
+from ameles.engine.gathering.temporary_tables import TemporaryTables
+from ameles.noise.arrays import IntArray
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Bounded:
+    """Rows under the bounds of a plan, in tables that last as long as their ``with`` block."""
+
+    tables: TemporaryTables
+    bounds: Bounds
+    moment: Moment
+    salt: bytes
+    rows: str  # SQL: those that count now, a SELECT
+    held: str | None  # the table of events that may be of open steps; None: there are none
+    users: str | None = None  # the table of users in closing steps, where they are remembered
+    remembered: str | None = None  # the table of what earlier runs saw of these users
+    hashed: bool = True  # whether users go by what is stored of them, or by their ids
+
+    def __repr__(self) -> str:
+        return "<Bounded>"
+
+    def once(self, cell: str, release: str, span: Literal["step", "life"]) -> str:
+        """SQL: (step, cell) in which each user counts for a release in which it counts once."""
+        if span == "step":
+            unseen, one = "", "key, step ORDER BY place"
+        else:
+            bit = _bit(self.bounds.marks.index(release))
+            known = f"SELECT key, span FROM {self.remembered} WHERE (marks & {bit}) <> 0"
+            unseen, one = (
+                f"ANTI JOIN ({known}) USING (key, span) ",
+                "key, span ORDER BY step, place",
+            )
+        return (
+            f"SELECT step, {cell} AS cell FROM ({self.rows}) {unseen}WHERE {cell} IS NOT NULL "
+            f"QUALIFY row_number() OVER (PARTITION BY {one}) = 1"
+        )
+
+    def candidates(self) -> Arrays:
+        """The events of steps that stay open."""
+        target = self.moment.target
+        if self.held is None or target >= self.moment.last:
+            return {}
+        ahead = f"FROM {self.held} WHERE step > {target}"
+        if not self.tables.any(f"SELECT step {ahead}"):
+            return {}
+        columns = self.bounds.columns("step", "key", "place", "part")
+        found = self.tables.fetched(f"SELECT {columns} {ahead}")
+        kept: Arrays = {"key": _packed(found.pop("key"))}
+        for name, values in found.items():
+            plain = np.ma.getdata(values)
+            kept[name] = plain if name in ("place", "part") else plain.astype(np.int64)
+            if name in self.bounds.answers:
+                kept[f"no_{name}"] = np.ma.getmaskarray(values)
+        return kept
+
+    def seen(self, cells: dict[str, str]) -> Seen | None:
+        """What must be remembered of these users; ``cells`` has those of the marked releases."""
+        if self.users is None:
+            return None
+        bounds, span = self.bounds, self.bounds.window_of(self.moment.target + 1)
+        rows = f"SELECT key, used, steps, marks FROM {self.users} WHERE span = {span}"
+        if bounds.marks:
+            bits = " | ".join(
+                f"CASE WHEN bool_or({cells[name]} IS NOT NULL) THEN {_bit(place)} ELSE 0 END"
+                for place, name in enumerate(bounds.marks)
+            )
+            mine = f"FROM ({self.rows}) WHERE span = {span}"
+            marked = f"SELECT key, {bits} AS bits {mine} GROUP BY key"
+            both = f"({rows}) JOIN ({marked}) USING (key)"
+            rows = f"SELECT * REPLACE (marks | bits AS marks) FROM {both}"
+        key = "key" if self.hashed else user_key(self.salt, "key")
+        found = self.tables.fetched(
+            f"SELECT {key} AS key, least(used + steps, {bounds.max_steps}) AS steps, marks "
+            f"FROM ({rows}) WHERE used < {bounds.max_steps} ORDER BY key"
+        )
+        users = [bytes(key) for key in found["key"]]
+        return Seen(span, users, _whole(found["steps"]), _whole(found["marks"]))
+
+
+def _bit(place: int) -> str:
+    """SQL: a BIGINT with this bit alone; the last of 64 makes it negative."""
+    return f"CAST({1 << place if place < 63 else -(1 << 63)} AS BIGINT)"
+
+
+def _whole(values: Any) -> IntArray:
+    return np.ma.getdata(values).astype(np.int64)
+
+
+def _packed(keys: Any) -> NDArray[np.uint8]:
+    joined = b"".join(bytes(key) for key in keys)
+    return np.frombuffer(joined, dtype=np.uint8).reshape(-1, KEY_BYTES).copy()

@@ -1,0 +1,222 @@
+"""Bounding: rows of users in, the rows that the plan's bounds keep out.
+
+There are three entries.  ``passing`` bounds one scan as its rows pass and holds nearly nothing;
+``holding`` holds the rows of several scans; ``keyed`` takes rows whose users are keyed hashes
+already, wherever those were made.  Each is a ``with`` block that owns the tables of what it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.engine.gathering.bounded import Bounded
+from ameles.engine.gathering.bounds import Bounds, Lookup
+from ameles.engine.gathering.crowded import without_crowds
+from ameles.engine.gathering.event_sql import foremost, user_key
+from ameles.engine.gathering.moment import Moment
+from ameles.engine.gathering.pending import Arrays
+from ameles.engine.gathering.temporary_tables import TemporaryTables
+
+
+@dataclass(frozen=True)
+class Bounding:
+    """The bounds of a plan, applied to one share of the users after the other."""
+
+    duck: duckdb.DuckDBPyConnection
+    bounds: Bounds
+    moment: Moment
+    salt: bytes = field(repr=False)
+    lookup: Lookup | None  # None: nothing was remembered yet
+
+    @contextmanager
+    def passing(self, select: str) -> Iterator[Bounded]:
+        """Bounds the events of one scan as they pass.
+
+        For bounds that remember nothing: then each step is by itself, and only the events of
+        those that stay open are held.  The scan must last until the rows are read.
+        """
+        target = self.moment.target
+        with TemporaryTables(self.duck) as tables:
+            held, closing = None, ""
+            if self._ahead(tables, f"({select})"):
+                ahead = f"SELECT * FROM ({select}) WHERE step > {target}"
+                fresh, _ = self._fresh(tables, [ahead])
+                held, closing = self._keyed(tables, fresh), f" WHERE step <= {target}"
+            kept = self._uncrowded(tables, f"SELECT * FROM ({select}){closing}")
+            yield self._bounded(tables, f"SELECT *, who AS key FROM ({kept})", held)
+
+    @contextmanager
+    def holding(
+        self,
+        selects: Iterable[str],
+        waiting: Arrays,
+        *,
+        share: int = 0,
+        passes: int = 1,
+        single: bool = False,
+    ) -> Iterator[Bounded]:
+        """Holds the events of one share of the users, with those that waited."""
+        with TemporaryTables(self.duck) as tables:
+            fresh, scans = self._fresh(tables, selects, single=single)
+            known = self.bounds.remembers and self.lookup is not None
+            if waiting or scans > 1 or known or self._ahead(tables, fresh):
+                mine = "" if passes == 1 else f" WHERE part % {passes} = {share}"
+                again = bool(waiting) or scans > 1
+                held = self._keyed(tables, fresh, waiting, mine, again=again)
+                yield self._allowed(tables, held)
+            else:  # hashes are slower than what they stand for, and nobody needs them here
+                yield self._allowed(tables, f"(SELECT *, who AS key FROM {fresh})", hashed=False)
+
+    @contextmanager
+    def keyed(self, rows: str) -> Iterator[Bounded]:
+        """Holds rows whose users are keyed hashes: (step, key, place, part, answers)."""
+        with TemporaryTables(self.duck) as tables:
+            names = self.bounds.columns("step", "key", "place", "part")
+            kept = f"SELECT {names} FROM ({rows}) {foremost('key', self.bounds.per_step)}"
+            yield self._allowed(tables, tables.create("keyed", kept))
+
+    def with_keys(self, select: str) -> str:
+        """SQL: the events of a scan as ``keyed`` takes them."""
+        names = self.bounds.columns("step", "place", "part")
+        return f"SELECT {names}, {user_key(self.salt, 'who')} AS key FROM ({select})"
+
+    def _fresh(
+        self, tables: TemporaryTables, selects: Iterable[str], *, single: bool = False
+    ) -> tuple[str, int]:
+        """The table of new events, bounded within each scan, and how many scans there were."""
+        answers = "".join(f", {name} BIGINT" for name in self.bounds.answers)
+        columns = f"step BIGINT, who VARCHAR, place UBIGINT, part UBIGINT{answers}"
+        fresh, scans = tables.create_empty("fresh", columns), 0
+        for select in selects:
+            scans += 1
+            if single:  # it is large, and quick to read again
+                kept = self._uncrowded(tables, select)
+            else:
+                order = foremost("who", self.bounds.per_step)
+                kept = f"SELECT {self._columns} FROM ({select}) {order}"
+            tables.insert(fresh, kept)
+        return fresh, scans
+
+    @property
+    def _columns(self) -> str:
+        return self.bounds.columns("step", "who", "place", "part")
+
+    def _uncrowded(self, tables: TemporaryTables, select: str) -> str:
+        return without_crowds(tables, select, self._columns, self.bounds.per_step)
+
+    def _keyed(
+        self,
+        tables: TemporaryTables,
+        fresh: str,
+        waiting: Arrays | None = None,
+        mine: str = "",
+        *,
+        again: bool = False,
+    ) -> str:
+        """The table of events with users as keyed hashes, with those that waited."""
+        names = self.bounds.columns("step", "key", "place", "part")
+        users = f"(SELECT DISTINCT who FROM {fresh})"
+        hashes = f"SELECT who, {user_key(self.salt, 'who')} AS key FROM {users}"
+        rows = f"SELECT {names} FROM {fresh} JOIN ({hashes}) USING (who)"
+        order = foremost("key", self.bounds.per_step)
+        if not waiting:
+            held = f"SELECT * FROM ({rows}) {order}" if again else rows
+            table = tables.create("keyed", held)
+        else:
+            answers = "".join(
+                f", CASE WHEN no_{name} THEN NULL ELSE {name} END AS {name}"
+                for name in self.bounds.answers
+            )
+            rows += f" UNION ALL SELECT step, key, place, part{answers} FROM {{}}{mine}"
+            given = {**waiting, "key": _unpacked(waiting["key"])}
+            table = tables.create_from("keyed", given, f"SELECT * FROM ({rows}) {order}")
+        tables.drop(fresh)  # the rows are in memory once
+        return table
+
+    def _allowed(self, tables: TemporaryTables, held: str, *, hashed: bool = True) -> Bounded:
+        """The events of closing steps, of the first steps of each user."""
+        bounds, most = self.bounds, self.bounds.max_steps
+        names = bounds.columns("step", "key", "place", "span")
+        rows = f"SELECT *, {bounds.span} AS span FROM {held} WHERE step <= {self.moment.target}"
+        if not bounds.remembers:
+            return self._bounded(tables, f"SELECT {names} FROM ({rows})", held, hashed=hashed)
+        remembered = self._remembered(tables, held, hashed=hashed)
+        found = f"SELECT key, span, count(DISTINCT step) AS steps FROM ({rows}) GROUP BY ALL"
+        users = tables.create(
+            "users",
+            "SELECT found.*, coalesce(earlier.steps, 0) AS used, coalesce(marks, 0) AS marks "
+            f"FROM ({found}) AS found LEFT JOIN {remembered} AS earlier USING (key, span)",
+        )
+        # Of most users all steps count; only those of the others are put in order.
+        busy = f"(SELECT key, span, used FROM {users} WHERE used + steps > {most})"
+        nth = "dense_rank() OVER (PARTITION BY key, span ORDER BY step)"
+        limited = tables.create(
+            "limited",
+            f"SELECT {names} FROM ({rows}) JOIN {busy} USING (key, span) "
+            f"QUALIFY {nth} + used <= {most}",
+        )
+        kept = (
+            f"SELECT {names} FROM ({rows}) ANTI JOIN {busy} USING (key, span) "
+            f"UNION ALL SELECT {names} FROM {limited}"
+        )
+        return self._bounded(tables, kept, held, users, remembered, hashed=hashed)
+
+    def _remembered(self, tables: TemporaryTables, held: str, *, hashed: bool) -> str:
+        """The table of what earlier runs saw of these users, in the window that goes on."""
+        current = self.bounds.window_of(self.moment.released + 1)
+        if self.lookup is not None:
+            here = f"SELECT DISTINCT key FROM {held} WHERE {self.bounds.span} = {current}"
+            users = [bytes(key) for key in tables.fetched(here)["key"]]
+            known = self.lookup(current, users)
+            if known.users:
+                keys = np.empty(len(known.users), dtype=object)
+                keys[:] = known.users
+                given = {"key": keys, "steps": known.steps, "marks": known.marks}
+                span = f"CAST({current} AS BIGINT) AS span"
+                columns = f"CAST(key AS BLOB) AS key, {span}, steps, marks"
+                return tables.create_from("remembered", given, f"SELECT {columns} FROM {{}}")
+        key = "BLOB" if hashed else "VARCHAR"
+        columns = f"key {key}, span BIGINT, steps BIGINT, marks BIGINT"
+        return tables.create_empty("remembered", columns)
+
+    def _bounded(
+        self,
+        tables: TemporaryTables,
+        rows: str,
+        held: str | None,
+        users: str | None = None,
+        remembered: str | None = None,
+        *,
+        hashed: bool = True,
+    ) -> Bounded:
+        return Bounded(
+            tables=tables,
+            bounds=self.bounds,
+            moment=self.moment,
+            salt=self.salt,
+            rows=rows,
+            held=held,
+            users=users,
+            remembered=remembered,
+            hashed=hashed,
+        )
+
+    def _ahead(self, tables: TemporaryTables, table: str) -> bool:
+        """Whether any of its events is of a step that stays open."""
+        target = self.moment.target
+        if target >= self.moment.last:
+            return False
+        return tables.any(f"SELECT step FROM {table} WHERE step > {target}")
+
+
+def _unpacked(keys: NDArray[Any]) -> NDArray[Any]:
+    found = np.empty(len(keys), dtype=object)
+    found[:] = [bytes(row) for row in keys]
+    return found
