@@ -162,9 +162,9 @@ def test_all_measures_are_looked_at(tmp_path: Path) -> None:
 def test_a_zone_that_duckdb_does_not_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python has zones of the machine's own, such as localtime: other machines have others."""
 
-    def refuse(*, zone: str, memory: int) -> None:
+    def refuse(zone: str) -> None:
         raise PlanError(f"DuckDB knows no time zone {zone!r}.", tip='zone = "UTC"')
 
-    monkeypatch.setattr(launch_checks, "connect", refuse)
+    monkeypatch.setattr(launch_checks, "check_zone", refuse)
     with pytest.raises(BadPlan, match=r"stream\.zone: DuckDB knows no time zone 'UTC'"):
         check_launch(changed(tmp_path, str))
