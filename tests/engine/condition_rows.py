@@ -44,9 +44,12 @@ def fill(rows: Sequence[dict[str, Any]]) -> None:
     duck = shared()
     kinds = ", ".join(f'"{name}" {TYPES[kind]}' for name, kind in COLUMNS.items())
     duck.execute(f"CREATE OR REPLACE TABLE rows (place BIGINT, {kinds})").fetchall()
-    for place, row in enumerate(rows):
-        values = ", ".join(literal(row.get(name)) for name in COLUMNS)
-        duck.execute(f"INSERT INTO rows VALUES ({place}, {values})").fetchall()
+    values = [
+        f"({place}, {', '.join(literal(row.get(name)) for name in COLUMNS)})"
+        for place, row in enumerate(rows)
+    ]
+    if values:
+        duck.execute(f"INSERT INTO rows VALUES {', '.join(values)}").fetchall()
 
 
 def chosen(*conditions: str) -> list[tuple[bool, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import duckdb
@@ -71,6 +71,7 @@ def compared(
     return made(f"({{}} {sign} {{}})", kind, kind)
 
 
+@cache  # else each of very many parts would have strategies of its own
 def expressions(kind: str, depth: int) -> st.SearchStrategy[str]:
     """Conditions of a kind, from the grammar."""
     columns = [f'"{name}"' for name, of in COLUMNS.items() if of == kind]
