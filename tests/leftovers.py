@@ -1,5 +1,6 @@
 """What calls leave behind in their buffers: every array and every bytearray that a function of the
-package has had in a variable is kept, and looked at when the call is over.
+package has had in a variable, or in a list, a dictionary or a record there, is kept, and looked at
+when the call is over.
 
 In Python what is deleted stays in memory until something else is written there.  So whatever held
 a secret must have been overwritten, unless it is the state.
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -51,6 +53,13 @@ class Leftovers:
         elif isinstance(value, list | tuple) and depth < 2 and len(value) < 100:
             for each in value:
                 self._keep(each, where, depth + 1)
+        elif isinstance(value, dict) and depth < 2 and len(value) < 100:
+            self._keep(list(value.values()), where, depth)
+        elif is_dataclass(value) and not isinstance(value, type):
+            for each in fields(value):
+                held = getattr(value, each.name, None)
+                if isinstance(held, np.ndarray | bytearray):
+                    self._keep(held, where)
 
     def arrays(self) -> list[tuple[Any, str]]:
         """All arrays, each with where it was last."""

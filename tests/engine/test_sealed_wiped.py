@@ -73,6 +73,13 @@ def test_events_and_noise_are_gone_when_they_are_folded(
     assert not any(np.isin(drawn, list(noise.numbers)).any() for drawn in noise.arrays)
 
 
+def test_sums_of_many_scans_are_gone_when_they_are_added_up(tmp_path: Path) -> None:
+    with watched(Sealed(tmp_path, PAID), Zero()) as (opened, source, left):
+        opened.take(source.reading([line(amount=AMOUNT)] * 65), 0)
+        states = [array for one in opened._lines for array in state_arrays(one.run)]
+    assert left.numbers({AMOUNT * n for n in range(1, 66)}, but=states) == set()
+
+
 def test_cells_of_users_are_gone_when_they_are_folded(tmp_path: Path) -> None:
     world = People(tmp_path, DISTINCT)
     folded: set[int] = set()

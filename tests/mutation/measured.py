@@ -130,10 +130,10 @@ def by_name(
 
 
 def _unlisted(file: str, listed: dict[str, set[str]]) -> set[str]:
-    """The file itself if nothing is known of it, or else its tests that are new."""
-    if file not in listed:
-        return {file}
-    old = {test.rpartition("::")[2].partition("[")[0] for test in listed[file]}
+    """Tests of a file of which nothing is known: the file itself, if nothing is of any."""
+    if not listed or file.startswith("src"):
+        return set() if file in listed else {file}
+    old = {test.rpartition("::")[2].partition("[")[0] for test in listed.get(file, ())}
     return {
         f"{file}::{name}" for name in words_of(file) if name.startswith("test") and name not in old
     }

@@ -10,7 +10,7 @@ from ameles.accounting import arguments
 from ameles.core.exceptions import BadInput
 from tests.mutation.changes import Change, changes
 from tests.mutation.measured import UNKNOWN, by_name, seconds_of
-from tests.mutation.packages import imports, mentions, modules
+from tests.mutation.packages import imports, mentions, modules, words_of
 from tests.mutation.quick import changed_codes, placed, swap
 
 MODULE = "ameles.accounting.arguments"
@@ -102,10 +102,17 @@ def test_tests_that_import_a_module_are_chosen_for_it() -> None:
     assert not imports(here, "ameles.accounting.search")
     known, other = f"{here}::test_a_swap_is_real", "tests/mutation/test_changes.py"
     found = by_name([here], {MODULE}, [other], {known: 2.5})
-    assert {known, other} < found.by_module[MODULE]
+    assert {known, f"{other}::{first_of(other)}"} < found.by_module[MODULE]
     assert here not in found.by_module[MODULE], "its tests are named one by one, also new ones"
     assert f"{here}::test_functions_get_their_code" in found.by_module[MODULE]
-    assert (found.seconds[known], found.seconds[other]) == (2.5, UNKNOWN)
+    assert found.seconds[known] == 2.5
+    unknown = by_name([here], {MODULE}, [other], {})
+    assert unknown.by_module[MODULE] == {here, other}
+    assert unknown.seconds == {here: UNKNOWN, other: UNKNOWN}
+
+
+def first_of(file: str) -> str:
+    return next(name for name in words_of(file) if name.startswith("test"))
 
 
 def test_tests_that_name_a_function_go_first() -> None:

@@ -336,3 +336,19 @@ def test_the_guarantee() -> None:
     run.feed([[1], [2], []])
     with pytest.raises(HorizonReached, match="declared for 3 releases"):
         run.release()
+
+
+@pytest.mark.parametrize("tables", [2, 3])
+def test_the_variance_over_several_tables_is_that_of_users_who_are_in_none(tables: int) -> None:
+    recipe = Density(
+        users=50,
+        neighbours="user-presence",
+        epsilon_state=1,
+        epsilon_output=1,
+        intrusions=3,
+    )
+    error = recipe.error_over(tables)
+    weights = np.array(absences(recipe.gamma, tables))  # of patterns that are equally likely
+    assert weights.mean() == pytest.approx(1)
+    assert error.variance == pytest.approx(50 * weights.var())
+    assert error.spread == pytest.approx(50 * np.ptp(weights) ** 2)

@@ -22,6 +22,7 @@ from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensi
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
 from ameles.mechanisms.pan_private.user_table import UserRecipe
 from ameles.noise import System, Tape, Zero
+from tests.samples import TABLE
 
 SHARED: dict[str, Any] = {
     "users": 1001,
@@ -256,3 +257,11 @@ def test_a_feed_with_a_bad_input_changes_nothing(recipe: UserRecipe[Any]) -> Non
             run.feed(inputs)
         assert run.snapshot() == before
     assert len(run.feed([[1], [2]])) == 2
+
+
+def test_a_universe_has_one_user_or_more() -> None:
+    assert Density(**{**TABLE, "users": 1}).start(Zero()).release().confidence == 0.95
+    BucketDensity(buckets=77, **{**TABLE, "users": 1 << 62})
+    for users in (0, (1 << 62) + 1):
+        with pytest.raises(BadInput, match="'users' parameter"):
+            BucketDensity(buckets=77, **{**TABLE, "users": users})
