@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -29,7 +30,7 @@ from ameles.noise.system import candidates, penalty, positive, probability
 
 Result = TypeVar("Result")
 Outcome = TypeVar("Outcome", bound=Hashable)
-Weighted: TypeAlias = list[tuple[int, Fraction]]
+Weighted: TypeAlias = Sequence[tuple[int, Fraction]]
 
 # A draw with more values than this is not for enumeration.
 MOST_OPTIONS = 1 << 16
@@ -83,7 +84,12 @@ class _Branching:
         self._given = list(choices)
         self.choices: list[int] = []
         self.options: list[int] = []
-        self.chance = Fraction(1)
+        # The chance of the tape so far, as two whole numbers: reduced once, when it is asked for.
+        self._top, self._bottom = 1, 1
+
+    @property
+    def chance(self) -> Fraction:
+        return Fraction(self._top, self._bottom)
 
     def laplace(self, scale: Fraction, size: Shape) -> IntArray:
         rate = _power(1 / positive(scale, "scale"), "1 / scale")
@@ -122,7 +128,8 @@ class _Branching:
             value, chance = possible[choice]
             self.choices.append(choice)
             self.options.append(len(possible))
-            self.chance *= chance
+            self._top *= chance.numerator
+            self._bottom *= chance.denominator
             drawn.append(value)
         return np.array(drawn, dtype=np.int64).reshape(size)
 
@@ -138,6 +145,7 @@ def _power(exponent: Fraction, name: str) -> int:
     return int(exponent)
 
 
+@cache
 def _wrapped_laplace(modulus: int, rate: int) -> Weighted:
     """The discrete Laplace law in base 2, modulo the modulus: all turns k + j m summed."""
     base = Fraction(1, 2**rate)
@@ -145,4 +153,4 @@ def _wrapped_laplace(modulus: int, rate: int) -> Weighted:
     values = range(-half, half + 1)
     weights = [base ** abs(k) + base ** (modulus - abs(k)) for k in values]
     total = sum(weights)
-    return [(k, weight / total) for k, weight in zip(values, weights, strict=True)]
+    return tuple((k, weight / total) for k, weight in zip(values, weights, strict=True))

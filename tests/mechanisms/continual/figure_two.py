@@ -9,6 +9,7 @@ one update: 2 on the threshold, 4 on comparisons and values.
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import combinations, product
 from typing import TypeAlias
 
@@ -49,10 +50,12 @@ def largest_ratio(law: Floats, steps: int) -> float:
     """The largest log-ratio between entries at most 1 apart on each of the first axes."""
     logs = np.log(law)
     best = 0.0
-    for shift in product((-1, 0, 1), repeat=steps):
+    # a shift and its opposite compare the same entries, once in each direction
+    for shift in list(product((-1, 0, 1), repeat=steps))[: (3**steps + 1) // 2]:
         here = tuple(slice(max(0, s), law.shape[i] + min(0, s)) for i, s in enumerate(shift))
         there = tuple(slice(max(0, -s), law.shape[i] + min(0, -s)) for i, s in enumerate(shift))
-        best = max(best, float((logs[here] - logs[there]).max()))
+        apart = logs[here] - logs[there]
+        best = max(best, float(apart.max()), -float(apart.min()))
     return best
 
 
@@ -73,14 +76,25 @@ def worst_loss(*, threshold: int, window: int, answers: int, publishes_halt: boo
     reach = window + answers
     light = no_update(threshold, h, np.arange(-reach, reach + 1))
 
-    def factor(step: int, updates: tuple[int, ...], value: int) -> Floats:
-        last = value if updates and step > updates[0] else 0
+    def factor(kind: str, last: int, value: int) -> Floats:
         row = light[last - possible + reach]
-        if step not in updates:
-            return row
-        if step == updates[0]:
-            return np.asarray((1 - row) * mass(value - possible, DECISION_SCALE)[:, None])
+        match kind:
+            case "light":
+                return row
+            case "first":
+                return np.asarray((1 - row) * mass(value - possible, DECISION_SCALE)[:, None])
         return np.asarray(1 - row)
+
+    def described(step: int, updates: tuple[int, ...], value: int) -> tuple[str, int, int]:
+        """What the factor of a step depends on: a half may be like that of another pattern."""
+        last = value if updates and step > updates[0] else 0
+        if step not in updates:
+            return "light", last, 0
+        return ("first", last, value) if step == updates[0] else ("second", last, 0)
+
+    @cache
+    def half(*steps: tuple[str, int, int]) -> tuple[float, float]:
+        return half_loss([factor(*step) for step in steps], prior)
 
     worst = 0.0
     for updates in (u for count in range(3) for u in combinations(range(4), count)):
@@ -88,11 +102,8 @@ def worst_loss(*, threshold: int, window: int, answers: int, publishes_halt: boo
         taken = updates[1] + 1 if halts else 4
         published = 1 / DECISION_SCALE if halts and publishes_halt else 0.0
         for value in range(-window, window + 1) if updates else [0]:
-            factors = [factor(step, updates, value) for step in range(taken)]
-            (first, first_seen), (last, last_seen) = (
-                half_loss(factors[:2], prior),
-                half_loss(factors[2:], prior),
-            )
+            steps = [described(step, updates, value) for step in range(taken)]
+            (first, first_seen), (last, last_seen) = half(*steps[:2]), half(*steps[2:])
             seized_once = max(first + last, first_seen + last, first + last_seen)
             worst = max(worst, seized_once + published)
     return worst
