@@ -75,7 +75,14 @@ class LaplaceMixture:
     @property
     def std(self) -> float:
         """The standard deviation."""
-        return math.sqrt(math.fsum(_variance(part) for part in self.parts))
+        variances = []
+        scale, sinh = Fraction(0), 0.0
+        for part in self.parts:
+            if part.scale is not scale:  # most are the same, and a fraction is slow to convert
+                scale, sinh = part.scale, math.sinh(1 / (2 * float(part.scale)))
+            # 2 q / (1 - q)^2 = 1 / (2 sinh(1 / 2b)^2)
+            variances.append(part.count * (part.weight / sinh) ** 2 / 2)
+        return math.sqrt(math.fsum(variances))
 
     @property
     def terms(self) -> Terms:
@@ -216,8 +223,3 @@ class _Table:
 def _spare(shape: Shape) -> float:
     """How far above x a sum is, whose rounding is above x: one less what roundings have added."""
     return 0.5 if shape is Shape.BOUNDING else 0.0
-
-
-def _variance(part: Part) -> float:
-    # 2 q / (1 - q)^2 = 1 / (2 sinh(1 / 2b)^2)
-    return part.count * (part.weight / math.sinh(1 / (2 * float(part.scale)))) ** 2 / 2

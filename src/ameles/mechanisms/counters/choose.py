@@ -29,7 +29,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, lru_cache, partial
 from typing import Any, Literal, TypeAlias
 
 from ameles.core.exceptions import BadInput
@@ -257,18 +257,19 @@ def worst_of(recipe: CounterRecipe, steps: int, at: list[int]) -> float:
     as the error grows, leads from a bad step to the worst.
     """
     base = max(getattr(recipe, "arity", None) or getattr(recipe, "block", None) or 2, 2)
-    error = recipe.error
-    worst = max(at, key=error.std)
+    std = cache(recipe.error.std)  # some steps are met on many ways
+    worst = max(at, key=std)
     sizes = [base**level for level in range(1 + int(math.log(max(steps, 2), base)))]
     shifts = [d * size for size in sizes for d in range(1 - min(base, 64), min(base, 64))]
     while True:
         tried = [worst + shift for shift in shifts if 1 <= worst + shift <= steps]
-        better = max(tried, key=error.std, default=worst)
-        if error.std(better) <= error.std(worst):
-            return error.std(worst)
+        better = max(tried, key=std, default=worst)
+        if std(better) <= std(worst):
+            return std(worst)
         worst = better
 
 
+@lru_cache(maxsize=512)  # plans ask again and again about the same few recipes
 def _measured(recipe: CounterRecipe, steps: int, optimise: Objective) -> Row:
     at = points(steps)
     deviations = [*map(recipe.error.std, at)]

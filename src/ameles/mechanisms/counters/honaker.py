@@ -210,11 +210,12 @@ class HonakerError(LaplaceError):
         return LaplaceMixture(tuple(part for part in parts if part.count and part.weight))
 
     def _parts(self, digits: list[int]) -> tuple[Part, ...]:
+        weights = block_weights(self.arity, self.levels)
         return tuple(
-            Part(self.scale, self._weight(level, below), digit * self.arity ** (level - below))
+            Part(self.scale, weights[level][below], digit * self.arity ** (level - below))
             for level, digit in enumerate(digits)
-            for below in range(level + 1)
             if digit
+            for below in range(level + 1)
         )
 
     def _weight(self, level: int, below: int) -> float:
