@@ -129,8 +129,8 @@ def test_who_reads_while_it_is_written_sees_every_row_once(tmp_path: Path) -> No
                 steps: list[int] = []
                 for file in listed[::-1] if read_so_often % 2 else listed:
                     # DuckDB opens a file twice, and finds another one if it was replaced meanwhile.
-                    # Without the copy it refused 93 of 1,337 readings of a sink that is written in a
-                    # loop, and gave no wrong row (docs/releases.md).
+                    # Without the copy it refused 93 of 1,337 readings of a sink that is written in
+                    # a loop, and gave no wrong row (docs/releases.md).
                     copy = tmp_path / "copy.parquet"
                     copy.write_bytes(file.read_bytes())
                     found = duck.execute("SELECT step FROM read_parquet(?)", [str(copy)])
