@@ -51,7 +51,7 @@ def advanced(
 
 
 def even_share(*, epsilon: Exact, delta: Exact, count: SupportsIndex) -> Pure:
-    """An epsilon for each of ``count`` pure mechanisms so that all are (epsilon, delta).
+    """The epsilon of each of ``count`` pure mechanisms so that all are (epsilon, delta)-private.
 
     The corollary epsilon / sqrt(8 k ln(1/delta)), rounded down.  It rests on
     k share (exp(share) - 1) <= epsilon/2, which is false where epsilon is large for

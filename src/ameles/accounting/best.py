@@ -35,7 +35,7 @@ from ameles.core.parameters import Exact, refuse
 
 @dataclass(frozen=True, slots=True)
 class MethodBound:
-    """One theorem's epsilon, at the delta that was asked for.
+    """The epsilon of one composition theorem, at the delta that was asked for.
 
     >>> row = best(Pure("0.1"), count=100, delta="1e-6").table[-1]
     >>> row == MethodBound("basic", Fraction(10))
@@ -48,7 +48,7 @@ class MethodBound:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What every theorem gives for the same mechanisms, the least first.
+    """What each composition theorem gives for the same mechanisms, the smallest epsilon first.
 
     >>> found = best(Pure("0.1"), count=100, delta="1e-6")
     >>> isinstance(found, Comparison), found.method, round(float(found.loss.epsilon), 2)

@@ -33,7 +33,7 @@ Merge: TypeAlias = Callable[[Sequence[Fraction]], Fraction]
 
 
 def compose(losses: Iterable[Loss]) -> Loss:
-    """The loss of all these together; of none at all, ``Pure(0)``."""
+    """The loss of all these together, by adding up; ``Pure(0)`` if there is none."""
     return merged(list(losses), sum_of_all)
 
 

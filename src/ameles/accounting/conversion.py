@@ -59,7 +59,7 @@ def zcdp_of_gaussian(*, sensitivity: Exact, variance: Exact) -> Concentrated:
 
 
 def to_concentrated(loss: Loss) -> Concentrated:
-    """The same promise in zCDP; refused where it is no zCDP promise.
+    """This loss as a zCDP loss; raises if it implies none.
 
     An ``Approx`` with delta 0 is a pure loss under another name.
     """
@@ -75,7 +75,7 @@ def to_concentrated(loss: Loss) -> Concentrated:
 
 
 def to_approx(loss: Loss, *, delta: Exact) -> Approx:
-    """The same promise with this delta.
+    """This loss as an approximate one, with this delta.
 
     zCDP goes through the tight conversion, rounded up.  Pure and approximate losses keep
     their epsilon; delta must then be at least what they already have.

@@ -35,7 +35,7 @@ from ameles.core.loss import Approx, Concentrated, Loss, Pure
 
 
 class Filter:
-    """Losses spent under one cap, in the cap's currency."""
+    """A budget: losses are spent under one cap, in the cap's currency."""
 
     def __init__(self, cap: Loss) -> None:
         self._cap = cap
@@ -65,7 +65,7 @@ class Filter:
 
 
 def admit(loss: Loss, *, cap: Loss, spent: Loss) -> Loss:
-    """The new sum after this loss, if it fits under the cap; a ledger keeps the sums itself.
+    """The total after spending this loss as well; raises if it does not fit under the cap.
 
     >>> admit(Pure("0.25"), cap=Pure(1), spent=Pure("0.5"))
     Pure(epsilon=Fraction(3, 4))
@@ -87,7 +87,7 @@ def admit(loss: Loss, *, cap: Loss, spent: Loss) -> Loss:
 
 
 def left_of(cap: Loss, *, spent: Loss) -> Loss:
-    """The cap less what was spent, in each of its amounts; nothing where a cap was lowered.
+    """What is left of the cap after ``spent``; nothing, if the cap was lowered below it.
 
     >>> left_of(Pure(1), spent=Pure("0.75"))
     Pure(epsilon=Fraction(1, 4))
@@ -106,7 +106,7 @@ def nothing_of(cap: Loss) -> Loss:
 
 
 def in_currency(loss: Loss, cap: Loss) -> Loss:
-    """This loss as an amount of the cap's currency, or a refusal that says what to do.
+    """This loss in the cap's currency; raises, and says what to do, if that is impossible.
 
     >>> in_currency(Pure(1), Concentrated(2))
     Concentrated(rho=Fraction(1, 2))

@@ -42,7 +42,7 @@ from ameles.core.parameters import Exact, refuse
 
 
 class Odometer:
-    """Running totals of adaptively chosen losses.
+    """A running total of losses that are chosen one after the other, without a cap.
 
     ``delta`` is for readings of zCDP and, like the caps, fixed from the start: chosen
     after seeing outputs it would be a choice among many claims.

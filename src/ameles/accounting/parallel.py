@@ -47,7 +47,7 @@ from ameles.core.guarantee import Contribution, Guarantee, Neighbours, Norm, Uni
 
 
 def parallel(parts: Sequence[Guarantee], *, partition_of: Unit) -> Guarantee:
-    """The guarantee of all parts together, where every ``partition_of`` is in one part."""
+    """The guarantee of all parts together, if each ``partition_of`` unit is in one part only."""
     if not parts:
         raise BadInput("Parallel composition needs at least one part. Got none instead.")
     first = parts[0]

@@ -94,7 +94,7 @@ def enumerated_loss(
 def wrapped_run(
     recipe: Auditable, inputs: Sequence[int], *, modulus: int
 ) -> Callable[[Noise], tuple[int, ...]]:
-    """The real code of a counter as a program whose releases are wrapped like the noise.
+    """A counter's real code as a program for ``enumerated_loss``, with wrapped releases.
 
     >>> from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
     >>> recipe = SimpleTwoCounter(epsilon=1)

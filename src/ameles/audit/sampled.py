@@ -40,7 +40,7 @@ CONFIDENCE = 1 - 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """A bound from below on the loss between two programs.
+    """A lower bound on the loss between two programs, found by sampling.
 
     >>> import numpy as np
     >>> nobody, somebody = (lambda n: np.zeros(n, dtype=int)), (lambda n: np.ones(n, dtype=int))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class AmelesError(Exception):
-    """The root: what happened, why it is so, and what to do next.
+    """The base of all refusals: ``what`` happened, ``why``, and what to try next (``tip``).
 
     >>> from ameles import BinaryCounter
     >>> try:

@@ -100,7 +100,7 @@ USER = Unit("user")
 
 
 def user_window(length: int) -> Unit:
-    """One user's events within a window of ``length`` steps.
+    """The unit that protects one user's events within a window of ``length`` steps.
 
     >>> str(user_window(30)), user_window(30).tag
     ('one user within 30 steps', 'user-window:30')
@@ -109,7 +109,7 @@ def user_window(length: int) -> Unit:
 
 
 class Neighbours(Enum):
-    """Which two inputs are neighbours: they must look alike from outside."""
+    """Which two inputs are neighbours: the releases must hardly tell them apart."""
 
     ADD_REMOVE = "add-remove"  # one row is added or removed
     REPLACE = "replace"  # one row is replaced by another
@@ -119,14 +119,14 @@ class Neighbours(Enum):
 
 
 class Norm(Enum):
-    """How a change of a vector is measured: Laplace noise pays L1, Gaussian noise L2."""
+    """How the size of a change is measured: L1 for Laplace noise, L2 for Gaussian noise."""
 
     L1 = "L1"
     L2 = "L2"
 
 
 class Intrusions(Enum):
-    """How often the state may be seized without loss beyond the stated one."""
+    """How often an intruder may seize the state and still learn no more than the stated loss."""
 
     NONE = "none"
     ONE = "one"  # once, unannounced
@@ -136,7 +136,7 @@ class Intrusions(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """What one unit may change: how many steps, and each by how much."""
+    """The most that one unit may change: how many ``steps``, and each by how much (``bound``)."""
 
     steps: int
     bound: int
@@ -154,7 +154,13 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """A mechanism's promise, complete."""
+    """What a mechanism promises: how much it may reveal, about whom, and against whom.
+
+    ``loss`` bounds what all releases together reveal.  ``unit`` says whose data it is about,
+    ``neighbours`` which two inputs must look alike, and ``contribution`` how much one unit may
+    change.  ``horizon`` is the number of steps, or None for no end.  ``intrusions`` says how often
+    the state may be seized.  No field has a default: a loss means nothing without the others.
+    """
 
     loss: Loss
     unit: Unit

@@ -61,7 +61,7 @@ class Probability(Amount):
 
 @dataclass(frozen=True)
 class Pure:
-    """Every event's probability changes by a factor of at most exp(epsilon)."""
+    """Pure differential privacy: probabilities change by a factor of at most exp(epsilon)."""
 
     epsilon: Amount = Amount()
 
@@ -71,7 +71,7 @@ class Pure:
 
 @dataclass(frozen=True)
 class Approx:
-    """As ``Pure``, but for an added probability of at most delta."""
+    """Approximate differential privacy: as ``Pure``, except for a probability of at most delta."""
 
     epsilon: Amount = Amount()
     delta: Probability = Probability()
@@ -82,7 +82,9 @@ class Approx:
 
 @dataclass(frozen=True)
 class Concentrated:
-    """Rényi divergence of every order alpha above 1 at most rho * alpha (zCDP).
+    """Zero-concentrated differential privacy (zCDP): Rényi divergences are at most rho * alpha.
+
+    That holds for every order alpha above 1.
 
     >>> print(Concentrated("0.5"))
     rho 0.5

@@ -30,7 +30,7 @@ SMALLEST_SCALE = 1 / LARGEST_SCALE
 
 
 class System:
-    """Exact draws from a source of entropy: by default a keystream of its own.
+    """Real noise: exact draws from the operating system, by default through a keystream.
 
     ``compiled`` says whether large requests use the compiled kernels: by default if numba
     is installed.  The law is the same either way.

@@ -29,7 +29,7 @@ from ameles.noise.system import candidates, penalty, positive, probability
 
 
 class Zero:
-    """Every draw is the likeliest value of its law: no noise, so mechanisms tell the truth.
+    """No noise: every draw is the likeliest value of its law, so mechanisms tell the truth.
 
     >>> Zero().laplace(Fraction(2), 3)
     array([0, 0, 0])
@@ -77,7 +77,7 @@ class Draw:
 
 
 class Tape:
-    """Draws in the order asked for, scripted or taken from another noise, all recorded.
+    """Noise that a test decides: a script, or another noise, with every draw recorded.
 
     The script is used first; after it, draws come from ``beyond``, by default ``Zero``.
     Coins are 0 or 1 on the tape; arrays are written row by row.

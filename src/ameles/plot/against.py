@@ -14,7 +14,10 @@ from ameles.plot.table import Table
 
 
 def error_against_horizon(table: Table, file: Path) -> None:
-    """How the error grows with the length of the stream.
+    """Draws how the error grows with the length of the stream.
+
+    The table has the columns ``panel``, ``mechanism``, ``kind``, ``x`` and ``y``; ``kind`` is
+    "theory" for a line, "measured" for points, "bound" for what nobody can beat.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("std", "Binary", "theory", 16, 9.0), ("std", "Binary", "theory", 64, 12.0)]
@@ -28,7 +31,10 @@ def error_against_horizon(table: Table, file: Path) -> None:
 
 
 def error_against_epsilon(table: Table, file: Path) -> None:
-    """How the error falls as the privacy loss grows.
+    """Draws how the error falls as the privacy loss grows.
+
+    The table has the columns ``panel``, ``mechanism``, ``kind``, ``x`` and ``y``; ``kind`` is
+    "theory" for a line, "measured" for points, "bound" for what nobody can beat.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("std", "Binary", "theory", 0.1, 90.0), ("std", "Binary", "theory", 1, 9.0)]

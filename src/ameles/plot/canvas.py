@@ -75,7 +75,7 @@ def pens(names: list[str]) -> dict[str, Pen]:
 
 
 def check_picture(file: Path) -> None:
-    """Refuses, before any work, a file that cannot become a picture.
+    """Checks, before any work, that a picture can be drawn into this file; raises if not.
 
     >>> check_picture(Path("errors.svg"))
     """

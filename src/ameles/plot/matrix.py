@@ -15,7 +15,9 @@ from ameles.plot.table import Table
 
 
 def noise_matrices(table: Table, file: Path) -> None:
-    """One heat map a mechanism, on one scale: blue is added, red subtracted.
+    """Draws a heat map for each mechanism: blue noise is added, red noise subtracted.
+
+    The table has the columns ``mechanism``, ``t``, ``draw`` and ``weight``; zeros may be missing.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("Binary", 1, 1, 1), ("Binary", 2, 2, 1)]

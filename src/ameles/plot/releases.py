@@ -22,9 +22,11 @@ def releases(
     width: float = 4.2,
     height: float = 2.3,
 ) -> None:
-    """Draws one panel for each value of ``panel``, all on the same steps.
+    """Draws published numbers with their bands, one panel for each value of ``panel``.
 
-    ``across`` panels stand in a row, each ``width`` by ``height`` inches; ``step`` names the steps.
+    The table has the columns ``panel``, ``step``, ``value``, ``low`` and ``high``, and may have
+    ``true``.  ``across`` panels stand in a row, each ``width`` by ``height`` inches; ``step`` names
+    the steps.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("fever", 1, 3, -2, 8), ("fever", 2, 9, 4, 14)]

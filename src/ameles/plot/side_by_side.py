@@ -12,7 +12,9 @@ from ameles.plot.table import Table
 
 
 def side_by_side(table: Table, file: Path) -> None:
-    """A line of two points for each mechanism.
+    """Draws the mean and the worst error of each mechanism, the best on top.
+
+    The table has the columns ``mechanism``, ``mean``, ``worst`` and ``to_best``.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("Siblings", 12.0, 14.0, 1.0), ("Binary", 35.0, 49.0, 2.9)]

@@ -12,7 +12,9 @@ from ameles.plot.table import Table
 
 
 def error_within_stream(table: Table, file: Path) -> None:
-    """One line a mechanism, over the steps of a stream.
+    """Draws the standard deviation of each mechanism over the steps of a stream.
+
+    The table has the columns ``mechanism``, ``kind`` ("theory" or "measured"), ``t``, ``std``.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("Binary", "theory", 1, 7.0), ("Binary", "theory", 2, 9.9)]

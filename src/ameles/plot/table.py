@@ -18,7 +18,7 @@ Cell: TypeAlias = str | int | float
 
 
 class Table:
-    """Rows under named heads."""
+    """A table that a picture is drawn from: rows under named columns."""
 
     def __init__(self, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         self.heads = tuple(heads)

@@ -21,7 +21,10 @@ LOOKS = {
 
 
 def covering_nodes(table: Table, file: Path) -> None:
-    """Each level a row of boxes, as wide as the steps that they sum.
+    """Draws a tree of partial sums: a row of boxes for each level, as wide as the steps they sum.
+
+    The table has the columns ``panel``, ``level``, ``first``, ``last`` and ``role``, which is
+    "added", "subtracted" or "unused".
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [
