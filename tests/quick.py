@@ -1,7 +1,7 @@
 """``./run test --quick``: the tests that one runs often, without those that take long.
 
 A test is quick unless it needs a server or the victims of the fault laboratory, or is listed in
-``slow.txt``: the functions whose cases together took half a second or more when the whole suite was
+``slow.txt``: the functions whose cases together took 0.15 seconds or more when the whole suite was
 last measured, on two cores.  ``./run test --measure`` writes that list anew.
 
 The list cannot go stale in silence.  Each quick run ends with what has to be done about it: names
@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 SLOW_TESTS = Path(__file__).with_name("slow.txt")
-SLOW = 0.5  # seconds of all cases of a function, where the suite was measured
+SLOW = 0.15  # seconds of all cases of a function, where the suite was measured
 TOLD = 2.0  # seconds after which a quick run says that a function should be listed
 EXPENSIVE = frozenset({"postgres", "victims"})  # fixtures that start servers
 

@@ -100,6 +100,6 @@ def test_a_run_that_fails_measures_nothing(project: pytest.Pytester) -> None:
 
 
 def test_cases_of_a_function_are_added_up() -> None:
-    seconds = {"test_a.py::test_long": 0.6, "test_a.py::test_short": 0.4}
+    seconds = {"test_a.py::test_long": 0.6, "test_a.py::test_short": 0.1}
     assert quick.written(seconds) == "    0.6 test_a.py::test_long\n"
     assert quick.function_of("test_a.py::test_long[a::b[0]]") == "test_a.py::test_long"
