@@ -20,6 +20,7 @@ from ameles.core.exceptions import BadInput, PlanError, StoreRefused
 from ameles.core.guarantee import EVENT as ONE_EVENT
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
+from ameles.core.mechanism import Noise
 from ameles.engine.engine import Engine
 from ameles.engine.sealed import restarting
 from ameles.engine.sealed.restarting import Restarting
@@ -50,10 +51,12 @@ def reserving(world: World, restarts: int = 2) -> World:
     return world
 
 
-def feed(world: World, *steps: list[str], restart: str | None = None) -> None:
+def feed(
+    world: World, *steps: list[str], restart: str | None = None, noise: Noise | None = None
+) -> None:
     """Folds the rows of some steps, and closes each of them."""
     with closing(open_store(str(world.folder / "s.db"))) as store:
-        engine = Engine(world.plan, store, noise=Zero(), restart=restart)
+        engine = Engine(world.plan, store, noise=noise or Zero(), restart=restart)
         source = StandardInput("csv", world.plan.stream.columns)
         source.reading([f"{HEADER}\n".encode()])
         with engine.session() as session:

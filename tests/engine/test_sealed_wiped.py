@@ -3,7 +3,7 @@ its vault: everything is overwritten when the call that used it is over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,10 @@ import pytest
 
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import StoreRefused
-from ameles.engine import engine
 from ameles.engine.engine import Engine
-from ameles.engine.running import launching
-from ameles.engine.sealed import session
 from ameles.engine.sealed.session import SealedSession
 from ameles.engine.sealed.vault import FileSlot, Vault, cipher
 from ameles.engine.sealed.vault.slot import KeySlot
-from ameles.ledger import Ledger
 from ameles.noise import Zero
 from ameles.store import open_store
 from tests.engine.test_sealed import Sealed
@@ -100,87 +96,6 @@ def test_cells_of_users_are_gone_when_they_are_folded(tmp_path: Path) -> None:
     assert len(folded) > 4
     found = left.numbers({cell for cell in folded if cell > 1}, but=states)
     assert {where for where in found if "noted" not in where} == set()
-
-
-class Held:
-    """The states themselves that were written, packed, read or unpacked: no copies of them."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.states: dict[str, list[bytes]] = {
-            "packed": [],
-            "unpacked": [],
-            "saved": [],
-            "read": [],
-        }
-        self.runs: list[Any] = []
-        pack, unpack, save, load = session.packed, session.unpacked, Vault.save, Vault.load
-        launch = Ledger.launch
-
-        def packed(snapshots: Iterable[bytes]) -> bytes:
-            found = list(snapshots)
-            self.states["packed"] += found
-            return pack(found)
-
-        def unpacked(state: bytes) -> list[bytes]:
-            found = unpack(state)
-            self.states["unpacked"] += found
-            return found
-
-        def saved(vault: Vault, state: bytes, releases: bytes = b"", *, step: int) -> None:
-            self.states["saved"].append(state)
-            save(vault, state, releases, step=step)
-
-        def loaded(vault: Vault) -> Any:
-            found = load(vault)
-            self.states["read"] += [] if found is None else [found.state]
-            return found
-
-        def launched(*given: Any, **options: Any) -> Any:
-            runs = launch(*given, **options)
-            self.runs += runs.values()
-            return runs
-
-        monkeypatch.setattr(session, "packed", packed)
-        monkeypatch.setattr(session, "unpacked", unpacked)
-        monkeypatch.setattr(Vault, "save", saved)
-        monkeypatch.setattr(Vault, "load", loaded)
-        monkeypatch.setattr(Ledger, "launch", launched)
-
-    def left(self) -> set[str]:
-        """Which of them can still be read."""
-        return {kind for kind, states in self.states.items() for state in states if any(state)}
-
-
-def test_states_are_gone_when_they_are_sealed_and_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held, world = Held(monkeypatch), Sealed(tmp_path, COUNT + PAID, "announced")
-    with watched(world, Handed()) as (opened, source, _):
-        assert held.left() == set()
-        opened.take(source.reading([line(amount=AMOUNT)]), 1)
-        opened.announce("a laptop was stolen")
-        assert held.left() == set()
-    with watched(world, Handed()):
-        assert held.left() == set()
-    assert {kind: len(states) >= 4 for kind, states in held.states.items()} == dict.fromkeys(
-        held.states, True
-    )
-    # the runs that were bought are not those that go on, which are resumed from the vault
-    assert len(held.runs) == 2
-    assert not any(array.any() for run in held.runs for array in state_arrays(run))
-
-
-@pytest.mark.parametrize(
-    ("module", "kind"), [(session, "saved"), (launching, "packed"), (engine, "unpacked")]
-)
-def test_states_that_are_not_wiped_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, kind: str
-) -> None:
-    held, world = Held(monkeypatch), Sealed(tmp_path, COUNT, "one")
-    monkeypatch.setattr(module, "wipe_bytes", lambda *secrets: None)
-    with watched(world, Handed()):
-        pass
-    assert kind in held.left()
 
 
 class Secrets:

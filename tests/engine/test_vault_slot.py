@@ -266,3 +266,19 @@ def test_names_are_on_the_disk_before_what_depends_on_them(rig: Rig) -> None:
         # what was made before a crash may still be in the system's cache alone
         kinds = [(call.kind, call.path.name) for call in recorded.calls]
     assert ("sync names", rig.folder.name) in kinds
+
+
+def test_what_is_saved_is_on_the_disk_before_what_comes_after_it(rig: Rig) -> None:
+    recorded = Disk()
+    with on(recorded), rig.create() as vault:
+        save(vault, 0)
+        recorded.arm(None)
+        save(vault, 1)
+        calls = [(call.kind, call.path.name) for call in recorded.calls]
+    fresh, older = ("state.0", "state.1")
+    key = rig.slot.place.name
+    assert calls == [
+        *[("write", fresh), ("sync", fresh)],
+        *[("write", key), ("sync", key)],
+        ("write", older),  # for which there is no key: it need not be synced
+    ]

@@ -1,0 +1,135 @@
+"""The states of a sealed stream, written, read, bought or made anew: each object that held one is
+overwritten when the call that used it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ameles.engine import engine
+from ameles.engine.running import launching
+from ameles.engine.sealed import restarting, session
+from ameles.engine.sealed.vault import Vault
+from ameles.ledger import Ledger
+from tests.engine.test_restarting import feed, lose_key, reserving
+from tests.engine.test_sealed import Sealed
+from tests.engine.test_sealed_wiped import AMOUNT, PAID, line, watched
+from tests.engine.worlds import COUNT, row
+from tests.mechanisms.pan_private.test_wiped import Handed, state_arrays
+
+
+class Held:
+    """The states themselves that were written, packed, read or unpacked: no copies of them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.states: dict[str, list[bytes]] = {
+            "packed": [],
+            "unpacked": [],
+            "saved": [],
+            "read": [],
+        }
+        self.runs: list[Any] = []
+        pack, unpack, save, load = session.packed, session.unpacked, Vault.save, Vault.load
+        launch = Ledger.launch
+
+        def packed(snapshots: Iterable[bytes]) -> bytes:
+            found = list(snapshots)
+            self.states["packed"] += found
+            return pack(found)
+
+        def unpacked(state: bytes) -> list[bytes]:
+            found = unpack(state)
+            self.states["unpacked"] += found
+            return found
+
+        def saved(vault: Vault, state: bytes, releases: bytes = b"", *, step: int) -> None:
+            self.states["saved"].append(state)
+            save(vault, state, releases, step=step)
+
+        def loaded(vault: Vault) -> Any:
+            found = load(vault)
+            self.states["read"] += [] if found is None else [found.state]
+            return found
+
+        def launched(*given: Any, **options: Any) -> Any:
+            runs = launch(*given, **options)
+            self.runs += runs.values()
+            return runs
+
+        monkeypatch.setattr(session, "packed", packed)
+        monkeypatch.setattr(session, "unpacked", unpacked)
+        monkeypatch.setattr(Vault, "save", saved)
+        monkeypatch.setattr(Vault, "load", loaded)
+        monkeypatch.setattr(Ledger, "launch", launched)
+
+    def left(self) -> set[str]:
+        """Which of them can still be read."""
+        return {kind for kind, states in self.states.items() for state in states if any(state)}
+
+
+def test_states_are_gone_when_they_are_sealed_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, world = Held(monkeypatch), Sealed(tmp_path, COUNT + PAID, "announced")
+    with watched(world, Handed()) as (opened, source, _):
+        assert held.left() == set()
+        opened.take(source.reading([line(amount=AMOUNT)]), 1)
+        opened.announce("a laptop was stolen")
+        assert held.left() == set()
+    with watched(world, Handed()):
+        assert held.left() == set()
+    assert {kind: len(states) >= 4 for kind, states in held.states.items()} == dict.fromkeys(
+        held.states, True
+    )
+    # the runs that were bought are not those that go on, which are resumed from the vault
+    assert len(held.runs) == 2
+    assert not any(array.any() for run in held.runs for array in state_arrays(run))
+
+
+@pytest.mark.parametrize(
+    ("module", "kind"), [(session, "saved"), (launching, "packed"), (engine, "unpacked")]
+)
+def test_states_that_are_not_wiped_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, kind: str
+) -> None:
+    held, world = Held(monkeypatch), Sealed(tmp_path, COUNT, "one")
+    monkeypatch.setattr(module, "wipe_bytes", lambda *secrets: None)
+    with watched(world, Handed()):
+        pass
+    assert kind in held.left()
+
+
+def test_the_runs_that_make_a_new_epochs_state_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = reserving(Sealed(tmp_path, COUNT))
+    feed(world, [row(1)])
+    lose_key(world)
+    runs: list[Any] = []
+    snapshots: list[bytes] = []
+    adopt = vars(restarting)["adopted"]
+
+    class Recorded:
+        """A recipe whose runs are held."""
+
+        def __init__(self, recipe: Any) -> None:
+            self._recipe = recipe
+
+        def start(self, noise: Any) -> Any:
+            runs.append(self._recipe.start(noise))
+            return runs[-1]
+
+    def adopted(snapshot: bytes, run: str) -> bytes:
+        snapshots.append(snapshot)
+        assert any(snapshot)
+        return adopt(snapshot, run)
+
+    monkeypatch.setattr(restarting, "bought", Recorded)
+    monkeypatch.setattr(restarting, "adopted", adopted)
+    feed(world, [row(1)], restart="a reboot", noise=Handed())
+    assert len(runs) == len(snapshots) == 1
+    assert not any(array.any() for array in state_arrays(runs[0]))
+    assert not any(snapshots[0])
