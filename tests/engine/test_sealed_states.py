@@ -125,7 +125,8 @@ def test_the_runs_that_make_a_new_epochs_state_are_gone(
     def adopted(snapshot: bytes, run: str) -> bytes:
         snapshots.append(snapshot)
         assert any(snapshot)
-        return adopt(snapshot, run)
+        paid: bytes = adopt(snapshot, run)
+        return paid
 
     monkeypatch.setattr(restarting, "bought", Recorded)
     monkeypatch.setattr(restarting, "adopted", adopted)
