@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import binom
 
 from ameles.core.exceptions import BadInput, HorizonReached
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.mechanisms.counters.gaussian import GaussianCounter

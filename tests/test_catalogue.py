@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.counters.simple_one import IndependentError, SimpleOneCounter
@@ -146,10 +146,15 @@ class TakesAnything(SimpleOneCounter):
         return Trusting(self, state, noise)
 
 
+class Endless(PlainRun):
+    def check_room(self, count: int) -> None:
+        return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class NeverEnds(SimpleOneCounter):
-    def check_room(self, t: int, count: int) -> None:
-        return None
+    def _run(self, state: State, noise: Noise) -> CounterRun:
+        return Endless(self, state, noise)
 
 
 class Talkative(PlainRun):

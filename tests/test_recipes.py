@@ -9,11 +9,10 @@ from typing import Any, SupportsIndex
 
 import pytest
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.catalogue import MECHANISMS
 from ameles.mechanisms.pan_private.density import Density, DensityRun
 from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
-from ameles.mechanisms.pan_private.user_table import UserRun
 from ameles.mechanisms.snapshot import State, pack
 from ameles.noise.arrays import IntArray
 from tests import recipe_checks
@@ -73,16 +72,16 @@ class Amnesiac(DensityRun):
 
 class Renamed(DensityRun):
     def snapshot(self) -> bytes:
-        parts = (0 * self._words[0][:1], *self._parts())
+        parts = self._parts()
         return pack(State(os.urandom(16), self._t, parts), self._recipe.fingerprint)
 
 
 class Hasty(DensityRun):
     """Lets go of the old before it has looked at the new."""
 
-    def add(self, users: object) -> None:
+    def _checked(self, x: object) -> object:
         self._draw(self._tables[0])
-        super().add(users)
+        return super()._checked(x)
 
 
 class Talkative(DensityRun):
@@ -124,7 +123,7 @@ def running(run: type[DensityRun]) -> Sample:
 
     @dataclass(frozen=True, kw_only=True)
     class Broken(Density):
-        def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+        def _empty_run(self, state: State, noise: Noise) -> DensityRun:
             return run(self, state, noise)
 
     return table(Broken(**TABLE))
@@ -164,11 +163,11 @@ def test_a_run_inside_that_is_not_spent_is_found() -> None:
 
 def test_a_value_in_the_cause_of_a_refusal_is_told() -> None:
     class Wordy(DensityRun):
-        def add(self, users: object) -> None:
+        def _checked(self, x: object) -> object:
             try:
-                float(f"user {users}")
+                return float(f"user {x}")
             except ValueError:
-                super().add(users)
+                return super()._checked(x)
 
     with pytest.raises(CheckFailed, match="told"):
         recipe_checks.nothing_tells_a_value(running(Wordy))

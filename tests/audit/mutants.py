@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ameles.core.guarantee import Intrusions
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
@@ -169,7 +169,12 @@ class HalfTheVariance(GaussianCounter):
 class NeverEnds(SimpleOneCounter):
     """Goes on past the horizon that its noise was calibrated for."""
 
-    def check_room(self, t: int, count: int) -> None:
+    def _run(self, state: State, noise: Noise) -> CounterRun:
+        return _Endless(self, state, noise)
+
+
+class _Endless(PlainRun):
+    def check_room(self, count: int) -> None:
         return None
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Horizon
-from ameles.mechanisms.counters.folded import FoldedRun
+from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.counters.simple_one import IndependentError
 from ameles.mechanisms.snapshot import State
@@ -64,7 +64,7 @@ class PanPrivateFigure(CounterRecipe):
         return _FigureRun(self, state, noise)
 
 
-class _FigureRun(FoldedRun):
+class _FigureRun(FoldedCounterRun):
     def __init__(self, recipe: PanPrivateFigure, state: State, noise: Noise) -> None:
         super().__init__(recipe, state)
         self._figure = recipe

@@ -9,7 +9,7 @@ import pytest
 
 from ameles.audit import Verdict, enumerated_loss, exact_loss, wrapped_run
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.counters.binary import BinaryCounter
 from tests.audit.mutants import CeilingOfTheLogarithm, ReusesNoise
 

@@ -15,7 +15,7 @@ from ameles.audit import Instant, Verdict, exact_loss, solver
 from ameles.core.exceptions import BadInput, HorizonReached, MissingExtra
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Approx, Loss
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter

@@ -12,7 +12,7 @@ import pytest
 from ameles.audit import Instant, Verdict, exact_loss
 from ameles.audit.observation import NotLinear, Observer, matrices_of
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter

@@ -11,7 +11,7 @@ from ameles.audit import Instant, exact_loss
 from ameles.audit.instant import View, views_of
 from ameles.audit.observation import Effects, Observer, effects_of, matrices_of
 from ameles.audit.shared_reading import SharedReading
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.snapshot import State

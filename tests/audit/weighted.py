@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ameles.core.loss import Concentrated, Loss, Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Horizon
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.counters.simple_one import IndependentError
-from ameles.mechanisms.snapshot import State, pack
+from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
 
@@ -64,30 +64,28 @@ class WeightedCounter(CounterRecipe):
         return WeightedRun(self, state, noise)
 
 
-class WeightedRun:
+class WeightedRun(CounterRun):
     def __init__(self, recipe: WeightedCounter, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state)
         self.recipe = recipe
         self.rows = recipe.weights()
         self.drawn = [int(z) for z in recipe.draw(noise, len(self.rows[0]))]
         self.count = 0
-        self.t = state.step
-        self.id = state.run.hex()
 
     def step(self, x: int) -> Any:
-        self.recipe.check_room(self.t, 1)
+        self.check_room(1)
         self.count += x
-        self.t += 1
+        self._t += 1
         row = self.rows[self.t - 1]
         noise = sum(weight * z for weight, z in zip(row, self.drawn, strict=True) if weight)
         return self.recipe.shown(self.count, noise)
 
     def feed(self, xs: Any) -> Any:
-        self.recipe.check_room(self.t, len(xs))
+        self.check_room(len(xs))
         return np.array([self.step(int(x)) for x in xs])
 
-    def snapshot(self) -> bytes:
-        parts = (np.array([self.count]), np.array(self.drawn, dtype=np.int64))
-        return pack(State(bytes.fromhex(self.id), self.t, parts), self.recipe.fingerprint)
+    def _parts(self) -> tuple[IntArray, ...]:
+        return np.array([self.count]), np.array(self.drawn, dtype=np.int64)
 
 
 def unit(size: int, factor: Any = 1) -> list[list[Any]]:

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.mechanism import Shape
+from ameles.core.noise import Shape
 from ameles.engine.engine import Engine
 from ameles.engine.gathering.connection import Connection
 from ameles.engine.sealed import session as sealed

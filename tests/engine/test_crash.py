@@ -20,7 +20,7 @@ import pytest
 from ameles.connectors.appended import AppendedSink
 from ameles.connectors.notes import Notes
 from ameles.connectors.own_folder import OwnFolder
-from ameles.core.mechanism import Shape
+from ameles.core.noise import Shape
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 from ameles.store import StreamRecord, Transaction, open_store

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ameles.engine.running.launching import bought
 from tests.engine.crowds import (
     ANYWHERE,
     FIRST,
@@ -93,7 +92,7 @@ def test_declared_bounds_are_those_that_the_noise_is_made_for(sites: Sites) -> N
         site, _ = sites.get(unit, "next")
         plan = site.plan(sites.folder)
         for name in site.names:
-            declared = bought(plan.recipes[name]).guarantee.contribution
+            declared = plan.recipes[name].guarantee.contribution
             most = ONCE[name] or steps if name in ONCE else steps * per_step * REACH[name]
             assert declared.steps * declared.bound == most, (unit, name)
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.engine.engine import Engine
 from ameles.engine.running.line import Line
 from ameles.engine.running.noise_tally import NoiseTally

@@ -16,7 +16,7 @@ from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Approx
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.engine.engine import Engine
 from ameles.engine.gathering.folding import Folding
 from ameles.engine.running.registering import registered

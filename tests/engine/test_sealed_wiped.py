@@ -81,13 +81,14 @@ def test_cells_of_users_are_gone_when_they_are_folded(tmp_path: Path) -> None:
     folded: set[int] = set()
     with watched(world, Zero()) as (opened, source, left):
         (one,) = opened._lines
-        add = one.run.add
+        run: Any = one.run
+        add = run.add
 
         def noted(cells: Any) -> None:
             folded.update(np.asarray(cells).tolist())
             add(cells)
 
-        one.run.add = noted
+        run.add = noted
         for batch in range(3):
             users = b"".join(line(who=f"user-{batch}-{number}") for number in range(4))
             opened.take(source.reading([users]), 0)

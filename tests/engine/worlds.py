@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.release import Release
 from ameles.engine.engine import Engine, Report
 from ameles.noise import Zero

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ameles.core.mechanism import Shape
+from ameles.core.noise import Shape
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 

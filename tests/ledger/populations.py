@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ameles.core.error import Error
 from ameles.core.guarantee import (
     EVENT,
     Contribution,
@@ -15,10 +16,14 @@ from ameles.core.guarantee import (
     Unit,
 )
 from ameles.core.loss import Loss, Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.ledger import Ledger
 from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.mechanism import Mechanism
+from ameles.mechanisms.snapshot import State
+
+COUNTER = SimpleTwoCounter(epsilon=1)
 
 
 def promise(
@@ -40,19 +45,28 @@ def promise(
 
 
 @dataclass(frozen=True)
-class Promise:
+class Promise(Mechanism[CounterRun]):
     """A recipe with any guarantee; its runs are counters."""
 
-    guarantee: Guarantee
+    promised: Guarantee
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.promised
+
+    @property
+    def error(self) -> Error:
+        return COUNTER.error
+
+    @property
+    def state_fingerprint(self) -> bytes:
+        return COUNTER.fingerprint
 
     def to_json(self) -> str:
         return self.guarantee.to_json()
 
-    def start(self, noise: Noise) -> CounterRun:
-        return SimpleTwoCounter(epsilon=1).start(noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> CounterRun:
-        return SimpleTwoCounter(epsilon=1).resume(snapshot, noise)
+    def _run(self, state: State, noise: Noise) -> CounterRun:
+        return COUNTER._run(state, noise)
 
 
 def costing(epsilon: Fraction | int | str) -> Promise:

@@ -1,4 +1,4 @@
-"""What a ledger is given must be what it takes, and is checked before anything is bought."""
+"""What a ledger sells: a recipe that promises, and nothing that only looks like one."""
 
 from __future__ import annotations
 
@@ -7,25 +7,32 @@ from typing import Any
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.core.loss import Pure
 from ameles.ledger.arguments import check_recipe
-from tests.ledger.populations import Promise, promise
+from ameles.mechanisms.continual.distinct import ExactDistinct
+from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 
-PARTS = ("to_json", "start", "resume")
-
-
-def with_parts(*parts: str) -> Any:
-    """Something with a guarantee, and with these methods of a recipe."""
-    made = type("Made", (), {name: vars(Promise)[name] for name in parts})()
-    made.guarantee = promise(Pure(1))
-    return made
+COUNTER = SimpleTwoCounter(epsilon=1)
 
 
-def test_what_has_all_parts_of_a_recipe_can_be_bought() -> None:
-    check_recipe(with_parts(*PARTS))
+class Like:
+    """Has all that a recipe has, and is none: nobody checks what its runs do."""
+
+    guarantee = COUNTER.guarantee
+    to_json = COUNTER.to_json
+    start = COUNTER.start
+    resume = COUNTER.resume
 
 
-@pytest.mark.parametrize("missing", PARTS)
-def test_what_lacks_a_part_cannot(missing: str) -> None:
-    with pytest.raises(BadInput, match="Got a Made instead"):
-        check_recipe(with_parts(*(part for part in PARTS if part != missing)))
+def test_a_mechanism_can_be_bought() -> None:
+    check_recipe(COUNTER)
+
+
+@pytest.mark.parametrize("given", [Like(), SimpleTwoCounter, 3, None])
+def test_what_is_no_recipe_cannot_be_bought(given: Any) -> None:
+    with pytest.raises(BadInput, match="A ledger sells recipes"):
+        check_recipe(given)
+
+
+def test_a_part_of_mechanisms_cannot_be_bought_by_itself() -> None:
+    with pytest.raises(BadInput, match="ExactDistinct cannot be bought by itself"):
+        check_recipe(ExactDistinct(users=9))

@@ -11,7 +11,7 @@ import pytest
 from ameles.core.exceptions import BadInput, BudgetExceeded
 from ameles.core.guarantee import EVENT, Neighbours
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.ledger import Entry, Ledger
 from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter

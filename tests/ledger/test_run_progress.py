@@ -15,7 +15,7 @@ import pytest
 from ameles.core.exceptions import RunSpent, StoreRefused
 from ameles.core.guarantee import EVENT, Neighbours
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.ledger import Ledger
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct
@@ -26,11 +26,11 @@ from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.live_run import LiveRun
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.dynamic import DynamicDensity
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
+from ameles.mechanisms.run import LiveRun
 from ameles.noise import System
 from ameles.noise.arrays import IntArray
 from ameles.noise.entropy import OperatingSystem

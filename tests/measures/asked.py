@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ameles.core.guarantee import EVENT, USER, Unit
 from ameles.core.loss import Loss, Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure, Published, Terms
 from ameles.noise import Zero

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ameles.core.mechanism import Shape
+from ameles.core.noise import Shape
 from ameles.noise import System
 from ameles.noise.coin import FAINTEST, LOG2_E, below, bits, count_of, flips, uniform, words
 from ameles.noise.enclosure import Enclosure, exp_minus, rational

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.noise.enumeration import every_tape, law_of
 
 MODULUS = 7

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise, Shape
+from ameles.core.noise import Noise, Shape
 from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
 from ameles.noise.entropy import Keystream, OperatingSystem

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.noise import Draw, System, Tape, Zero
 
 from .sources import Stream

@@ -29,7 +29,7 @@ import numpy as np
 from ameles.audit.finding import Amount
 from ameles.audit.observation import NotLinear
 from ameles.audit.patterns import PATTERNS
-from ameles.core.mechanism import Shape
+from ameles.core.noise import Shape
 from ameles.mechanisms.counters.encoded import EncodedCounter, root_up
 from ameles.noise import Tape
 from ameles.noise.arrays import BoolArray, IntArray

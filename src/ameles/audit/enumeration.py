@@ -5,7 +5,7 @@ fractions and the claim epsilon reads: no outcome is more than 2**epsilon times 
 What a program shows should be wrapped too; where it compares instead, as at a threshold, the
 wrap itself adds a little to the ratio, less with a larger modulus.
 
->>> from ameles.core.mechanism import Noise
+>>> from ameles.core.noise import Noise
 >>> def counted(noise: Noise, truth: int) -> int:
 ...     return (truth + int(noise.laplace(Fraction(1), 1)[0])) % 5
 >>> found = enumerated_loss(lambda z: counted(z, 0), lambda z: counted(z, 1), epsilon=1, modulus=5)
@@ -23,10 +23,10 @@ from fractions import Fraction
 import numpy as np
 
 from ameles.audit.finding import Amount, Verdict, written
-from ameles.audit.observation import Auditable
 from ameles.core.loss import shown
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Exact, exact, refuse
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.enumeration import law_of
 
 
@@ -92,7 +92,7 @@ def enumerated_loss(
 
 
 def wrapped_run(
-    recipe: Auditable, inputs: Sequence[int], *, modulus: int
+    recipe: AnyMechanism, inputs: Sequence[int], *, modulus: int
 ) -> Callable[[Noise], tuple[int, ...]]:
     """A counter's real code as a program for ``enumerated_loss``, with wrapped releases.
 

@@ -26,7 +26,6 @@ from ameles.audit.hiding import Hiding
 from ameles.audit.instant import View, views_of
 from ameles.audit.neighbours import Worst, worst_neighbours
 from ameles.audit.observation import (
-    Auditable,
     Effects,
     Matrices,
     NotLinear,
@@ -40,6 +39,7 @@ from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.loss import Approx, Concentrated, Loss
 from ameles.core.parameters import whole
 from ameles.mechanisms.counters.encoded import EncodedCounter
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise import Zero
 
 MOST_STEPS = 1 << 12
@@ -49,7 +49,7 @@ MOST_PLAYED = 16
 
 
 def exact_loss(
-    recipe: Auditable,
+    recipe: AnyMechanism,
     *,
     steps: int | None = None,
     views: Iterable[View] | None = None,
@@ -120,7 +120,7 @@ def _encoded_finding(recipe: EncodedCounter, count: int) -> Finding:
     )
 
 
-def _unknown(recipe: Auditable, count: int, why: str) -> Finding:
+def _unknown(recipe: AnyMechanism, count: int, why: str) -> Finding:
     promise = recipe.guarantee
     return Finding(
         mechanism=type(recipe).__name__,
@@ -136,7 +136,7 @@ def _unknown(recipe: Auditable, count: int, why: str) -> Finding:
     )
 
 
-def _refuse_vectors(recipe: Auditable) -> None:
+def _refuse_vectors(recipe: AnyMechanism) -> None:
     width = getattr(recipe, "width", None)
     if width is not None:
         raise BadInput(
@@ -146,7 +146,7 @@ def _refuse_vectors(recipe: Auditable) -> None:
         )
 
 
-def _length(recipe: Auditable, steps: int | None) -> tuple[int, bool, str]:
+def _length(recipe: AnyMechanism, steps: int | None) -> tuple[int, bool, str]:
     """How many steps to audit, whether one by one, and a note if the horizon is no end."""
     horizon = recipe.guarantee.horizon
     if steps is None and horizon is None:
@@ -169,7 +169,7 @@ def _length(recipe: Auditable, steps: int | None) -> tuple[int, bool, str]:
     return count, False, ""
 
 
-def _runs(recipe: Auditable, steps: int, *, stepping: bool) -> bool:
+def _runs(recipe: AnyMechanism, steps: int, *, stepping: bool) -> bool:
     """Whether a run goes on for so many steps."""
     run = recipe.start(Zero())
     try:

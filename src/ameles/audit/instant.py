@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.parameters import refuse
+from ameles.mechanisms.pan_private.survived import Announced
+from ameles.mechanisms.run import LiveRun
+from ameles.mechanisms.stepped import FoldedRun
 
 
 class Phase(IntEnum):
@@ -99,23 +102,23 @@ def acts_of(view: View) -> dict[Place, list[Act]]:
     return acts
 
 
-def refuse_unseen(view: View, run: Any, steps: int) -> None:
+def refuse_unseen(view: View, run: LiveRun, steps: int) -> None:
     """Refuses instants that never come, and those that this run has no calls for."""
     for instant in view:
         last = steps if instant.place[1] is Phase.CLOSED else steps - 1
         if not 0 <= instant.step <= last:
             raise BadInput(f"In {steps} steps there is no instant {instant}.")
-        if instant.place[1] is not Phase.CLOSED and not hasattr(run, "add"):
+        if instant.place[1] is not Phase.CLOSED and not isinstance(run, FoldedRun):
             raise BadInput(
                 f"There is no instant {instant}.", why="the steps of this run have no parts"
             )
-        if instant.announced is not None and not hasattr(run, "announce"):
+        if instant.announced is not None and not isinstance(run, Announced):
             raise BadInput(
                 "Intrusions cannot be announced to this run.", why="it has no method 'announce'"
             )
 
 
-def views_of(guarantee: Guarantee, run: Any, steps: int) -> list[View]:
+def views_of(guarantee: Guarantee, run: LiveRun, steps: int) -> list[View]:
     """What the guarantee lets an adversary see beyond the outputs, each case in turn.
 
     Announced intrusions are too many to try all: these are each one alone and never announced,
@@ -123,10 +126,10 @@ def views_of(guarantee: Guarantee, run: Any, steps: int) -> list[View]:
     """
     between_steps = [Instant(t) for t in range(steps + 1)]
     calm = list(between_steps)  # with one event a step, as most streams have
-    if hasattr(run, "add"):
+    if isinstance(run, FoldedRun):
         calm += [Instant(t, added=True) for t in range(steps)]
     busy = list(calm)
-    if hasattr(run, "add"):
+    if isinstance(run, FoldedRun):
         busy += [Instant(t, between=True) for t in range(steps)]
     together = list(dict.fromkeys((_ordered(calm), _ordered(busy))))
     alone: list[View] = [(instant,) for instant in _ordered(busy)]

@@ -18,29 +18,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from ameles.audit.algebra import Whole, clear_denominators, product, whole_array
 from ameles.audit.instant import Act, Phase, Place, View, acts_of, refuse_unseen
 from ameles.audit.patterns import MIXED, PATTERNS, Pattern
-from ameles.core.guarantee import Guarantee
-from ameles.core.mechanism import Noise
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.mechanisms.pan_private.survived import Announced
+from ameles.mechanisms.run import Run
 from ameles.mechanisms.snapshot import unpack
+from ameles.mechanisms.stepped import FoldedRun
 from ameles.noise import Tape, Zero
 
 Seen: TypeAlias = Fraction | int
 
 
-class Auditable(Protocol):
-    """What the audit needs of a recipe: its promise, its runs, and whose snapshots they are."""
+@runtime_checkable
+class Decoding(Protocol):
+    """A run whose outputs are decoded from noisy integers."""
 
-    @property
-    def guarantee(self) -> Guarantee: ...
-    @property
-    def fingerprint(self) -> bytes: ...
-    def start(self, noise: Noise) -> Any: ...
+    def encodings(self, xs: Any) -> Any:
+        """Those integers, for inputs as ``feed`` takes them."""
+        ...
 
 
 class NotLinear(Exception):
@@ -79,7 +80,7 @@ class Observer:
 
     def __init__(
         self,
-        recipe: Auditable,
+        recipe: AnyMechanism,
         steps: int,
         view: View = (),
         *,
@@ -93,7 +94,7 @@ class Observer:
         run = recipe.start(Zero())
         refuse_unseen(view, run, steps)
         # Outputs that are decoded from noisy integers: these are looked at instead.
-        self.encoded = not (decoded or view or stepping) and hasattr(run, "encodings")
+        self.encoded = not (decoded or view or stepping) and isinstance(run, Decoding)
         # ``step`` is another way to the same outputs, up to the horizon.
         horizon = recipe.guarantee.horizon
         within = horizon is None or steps <= horizon
@@ -101,7 +102,7 @@ class Observer:
         self.resolution = int(getattr(recipe, "resolution", 1))
         self.laws: list[tuple[str, Any]] | None = None
         self._acts = acts_of(view)
-        self._fingerprint = recipe.fingerprint
+        self._fingerprint = recipe.state_fingerprint
         self._size: int | None = None
         # For each number seen: where its state was looked at, or None for an output.
         self.places: list[Place | None] = []
@@ -113,7 +114,7 @@ class Observer:
         if self.view or self.stepping:
             shown = self._step_by_step(run, inputs)
         else:
-            look = run.encodings if self.encoded else run.feed
+            look = run.encodings if self.encoded and isinstance(run, Decoding) else run.feed
             shown = np.asarray(look(list(inputs))).ravel().tolist()
         seen = [_exact(value) for value in shown]
         laws = tape.laws
@@ -125,33 +126,36 @@ class Observer:
             raise NotLinear("how much is seen depends on the inputs or on the draws")
         return seen
 
-    def _step_by_step(self, run: Any, inputs: Sequence[int]) -> list[Any]:
+    def _step_by_step(self, run: Run[Any, Any], inputs: Sequence[int]) -> list[Any]:
         seen: list[Any] = []
         self.places = []
         self._act(run, (0, Phase.CLOSED), seen)
         for t, x in enumerate(inputs):
-            if (t, Phase.BETWEEN) in self._acts:
-                run.add(0)
-                self._act(run, (t, Phase.BETWEEN), seen)
-            if (t, Phase.ADDED) in self._acts:
-                run.add(x)
-                self._act(run, (t, Phase.ADDED), seen)
-                release = run.release()
-            else:
-                release = run.step(x)
+            release = self._parted(run, t, x, seen) if isinstance(run, FoldedRun) else run.step(x)
             seen += np.asarray(release).ravel().tolist()
             self.places += [None] * (len(seen) - len(self.places))
             self._act(run, (t + 1, Phase.CLOSED), seen)
         return seen
 
-    def _act(self, run: Any, place: Place, seen: list[Any]) -> None:
+    def _parted(self, run: FoldedRun[Any, Any], t: int, x: int, seen: list[Any]) -> Any:
+        """A step with what happens between its parts."""
+        if (t, Phase.BETWEEN) in self._acts:
+            run.add(0)
+            self._act(run, (t, Phase.BETWEEN), seen)
+        if (t, Phase.ADDED) not in self._acts:
+            return run.step(x)
+        run.add(x)
+        self._act(run, (t, Phase.ADDED), seen)
+        return run.release()
+
+    def _act(self, run: Run[Any, Any], place: Place, seen: list[Any]) -> None:
         for act in self._acts.get(place, ()):
-            if act is Act.ANNOUNCED:
-                run.announce()
-            else:
+            if act is Act.SEEN:
                 for part in unpack(run.snapshot(), self._fingerprint).parts:
                     seen += part.tolist()
                 self.places += [place] * (len(seen) - len(self.places))
+            elif isinstance(run, Announced):
+                run.announce()
 
 
 def matrices_of(observer: Observer, likely: Effects | None = None) -> Matrices:

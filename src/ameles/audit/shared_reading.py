@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ameles.audit.instant import View
-from ameles.audit.observation import Auditable, Effects, NotLinear, Observer, effects_of
+from ameles.audit.observation import Effects, NotLinear, Observer, effects_of
+from ameles.mechanisms.mechanism import AnyMechanism
 
 # Fewer views are read faster one by one than together and then checked one by one.
 WORTH_SHARING = 3
@@ -19,7 +20,7 @@ WORTH_SHARING = 3
 class SharedReading:
     """The effects of draws and inputs on all that some of these views see."""
 
-    def __init__(self, recipe: Auditable, steps: int, views: Sequence[View]) -> None:
+    def __init__(self, recipe: AnyMechanism, steps: int, views: Sequence[View]) -> None:
         looks = [view for view in views if _only_looks(view)]
         together = tuple(dict.fromkeys(instant for view in looks for instant in view))
         self._effects: Effects | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from ameles.core.parameters import refuse
 
 if TYPE_CHECKING:
-    from ameles.core.mechanism import FloatArray, IntArray
+    from ameles.core.noise import FloatArray, IntArray
 
 
 class Error(Protocol):

@@ -22,7 +22,7 @@ from ameles.connectors.reading import Reading
 from ameles.connectors.settled_files import LOOKS
 from ameles.connectors.source import AnySource, PassingSource, SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.wiping import wipe_bytes
 from ameles.engine.running.launch_checks import check_launch
 from ameles.engine.running.launching import check_unchanged, launch, under_its_rules

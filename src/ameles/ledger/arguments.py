@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import Guarantee, Neighbours, Unit
+from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.parameters import refuse
-
-_BUYABLE = ("guarantee", "to_json", "start", "resume")
+from ameles.core.recipe import Recipe
+from ameles.mechanisms.mechanism import Mechanism
 
 
 def check_loss(value: object, name: str) -> None:
@@ -40,21 +40,21 @@ def check_text(value: object, name: str) -> None:
         raise refuse(name, "text", value)
 
 
-def check_recipe(recipe: Any) -> None:
+def check_recipe(recipe: object) -> None:
     """Refuses what cannot be bought: it must be a recipe, and promise something."""
-    # A class has its methods too, and no parameters.
-    if isinstance(recipe, type) or not all(hasattr(type(recipe), name) for name in _BUYABLE[1:]):
-        raise BadInput(
-            f"A ledger sells recipes. Got {_named(recipe)} instead.",
-            why="a recipe has all its parameters, and promises a loss for them",
-            tip="a recipe such as counter(epsilon=1, horizon=365)",
-        )
-    if not isinstance(getattr(recipe, "guarantee", None), Guarantee):
+    if isinstance(recipe, Mechanism):
+        return
+    if isinstance(recipe, Recipe):
         raise BadInput(
             f"{type(recipe).__name__} cannot be bought by itself.",
             why="it has no guarantee of its own: it is a part of other mechanisms",
             tip="a recipe with it inside, such as Afresh(algorithm=...)",
         )
+    raise BadInput(
+        f"A ledger sells recipes. Got {_named(recipe)} instead.",
+        why="a recipe has all its parameters, and promises a loss for them",
+        tip="a recipe such as counter(epsilon=1, horizon=365)",
+    )
 
 
 def check_recipes(recipes: Any) -> None:

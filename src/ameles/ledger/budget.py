@@ -20,9 +20,10 @@ from ameles.core.loss import Loss
 from ameles.core.parameters import refuse, shown, whole
 from ameles.core.unique import Unique
 from ameles.ledger.arguments import check_loss, check_text, check_unit
+from ameles.mechanisms.mechanism import Mechanism, RunT
 
 if TYPE_CHECKING:
-    from ameles.ledger.ledger import Ledger, Recipe, RunT
+    from ameles.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Budget(Unique, ABC):
         """The cap less what was spent, if there is a cap here."""
         return None if self.cap is None else left_of(self.cap, spent=self._spent)
 
-    def start(self, recipe: Recipe[RunT], *, on: str, why: str) -> RunT:
+    def start(self, recipe: Mechanism[RunT], *, on: str, why: str) -> RunT:
         """Buys a run of this recipe: debits its guarantee, here and above, and starts it.
 
         ``on`` names the stream or table, ``why`` the purpose: both stay in the ledger.

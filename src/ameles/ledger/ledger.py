@@ -34,13 +34,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any
 
 from ameles.accounting.filter import admit, in_currency, left_of
 from ameles.core.exceptions import BadInput, BudgetExceeded, StoreRefused
 from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
 from ameles.core.loss import Loss
-from ameles.core.mechanism import Noise, Run
+from ameles.core.noise import Noise
 from ameles.core.parameters import shown
 from ameles.ledger.arguments import (
     check_loss,
@@ -53,24 +53,11 @@ from ameles.ledger.budget import Budget, Quote, added, any_of
 from ameles.ledger.entering import Terms
 from ameles.ledger.entry import Entry, Renewal
 from ameles.ledger.replay import replayed, told
-from ameles.mechanisms.live_run import LiveRun, live_runs, progress_of
+from ameles.mechanisms.mechanism import AnyMechanism, Mechanism, RunT
 from ameles.mechanisms.progress import Progress
+from ameles.mechanisms.run import LiveRun, Run, live_runs
 from ameles.mechanisms.snapshot import run_id
 from ameles.noise import System
-
-RunT = TypeVar("RunT", bound=Run[Any, Any], covariant=True)
-
-
-@runtime_checkable
-class Recipe(Protocol[RunT]):
-    """What can be bought: a recipe that says what it promises."""
-
-    @property
-    def guarantee(self) -> Guarantee: ...
-
-    def to_json(self) -> str: ...
-    def start(self, noise: Noise) -> RunT: ...
-    def resume(self, snapshot: bytes, noise: Noise) -> RunT: ...
 
 
 def _now() -> datetime:
@@ -170,19 +157,19 @@ class Ledger(Budget):
             self._renewals.append(renewal)
             self._cap = cap
 
-    def prices(self, recipes: Mapping[str, Recipe[Run[Any, Any]]]) -> dict[str, Loss]:
+    def prices(self, recipes: Mapping[str, AnyMechanism]) -> dict[str, Loss]:
         """What each recipe would cost here, in the population's currency; nothing is bought."""
         check_recipes(recipes)
         return {
             name: self._terms.price(recipe.guarantee, self._cap) for name, recipe in recipes.items()
         }
 
-    def check_fits(self, recipes: Mapping[str, Recipe[Run[Any, Any]]]) -> None:
+    def check_fits(self, recipes: Mapping[str, AnyMechanism]) -> None:
         """Refuses a plan that ``launch`` would refuse for its price; nothing is bought."""
         with self._lock:
             self._plan_total(self.prices(recipes))
 
-    def buy(self, recipe: Recipe[RunT], *, budget: Budget, on: str, why: str) -> RunT:
+    def buy(self, recipe: Mechanism[RunT], *, budget: Budget, on: str, why: str) -> RunT:
         """Starts a run that ``budget``, this ledger or one below it, pays for."""
         self.check_process()
         check_recipe(recipe)
@@ -200,7 +187,9 @@ class Ledger(Budget):
             self._watch(run)
         return run
 
-    def launch(self, recipes: Mapping[str, Recipe[RunT]], *, on: str, why: str) -> dict[str, RunT]:
+    def launch(
+        self, recipes: Mapping[str, Mechanism[RunT]], *, on: str, why: str
+    ) -> dict[str, RunT]:
         """Buys all runs of a plan, or none: the total is checked before any of them starts.
 
         Each has an entry of its own, on ``on/name``.
@@ -232,7 +221,7 @@ class Ledger(Budget):
                 self._watch(run)
         return runs
 
-    def resume(self, recipe: Recipe[RunT], snapshot: bytes) -> RunT:
+    def resume(self, recipe: Mechanism[RunT], snapshot: bytes) -> RunT:
         """Goes on with a run that was bought here, once from each snapshot.
 
         A second resumption would draw other noise for steps that may have been published.  So
@@ -272,23 +261,24 @@ class Ledger(Budget):
 
     def _watch(self, run: Run[Any, Any]) -> None:
         """Remembers how far a run goes, also when the run itself is gone."""
-        progress = progress_of(run)
-        if progress is not None:
-            self._progress[run.id] = progress
+        self._progress[run.id] = run.progress
 
     def _still(self, run: str, live: Iterable[LiveRun]) -> ExitStack:
         """Lets no run of this identity release anything meanwhile."""
-        found = [progress_of(one) for one in live] + [self._progress.get(run)]
         held = ExitStack()
         # Everyone takes several turns in one order: nobody waits for somebody who waits for them.
-        for progress in sorted({each for each in found if each is not None}, key=id):
+        for progress in sorted(self._known(run, live), key=id):
             held.enter_context(progress.still())
         return held
 
+    def _known(self, run: str, live: Iterable[LiveRun]) -> set[Progress]:
+        """How far the runs of this identity have come, those that are gone among them."""
+        sold = self._progress.get(run)
+        return {one.progress for one in live} | ({sold} if sold is not None else set())
+
     def _check_newest(self, run: str, snapshot: bytes, step: int) -> None:
         """Refuses a snapshot from before the last step that was released; a store knows better."""
-        known = [progress_of(one) for one in live_runs(run)] + [self._progress.get(run)]
-        steps = [progress.step for progress in known if progress is not None]
+        steps = [progress.step for progress in self._known(run, live_runs(run))]
         self._check_step(step, max([self._reached.get(run, 0), *steps]))
 
     def _check_step(self, step: int, reached: int) -> None:
@@ -313,7 +303,7 @@ class Ledger(Budget):
     def _entry(
         self,
         quotes: list[Quote],
-        recipe: Recipe[Run[Any, Any]],
+        recipe: AnyMechanism,
         run: str,
         on: str,
         why: str,

@@ -31,6 +31,7 @@ from ameles.measures.seized_distinct import (
     seized_recipe,
     seized_why,
 )
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray
 
 # A byte each, sealed anew whenever events arrive.
@@ -67,7 +68,7 @@ class Distinct(LinearMeasure):
         """One step, or each of a user's steps, by one, however many events there are."""
         return (terms.max_steps if self.over == "step" else 1), 1
 
-    def recipe(self, terms: Terms, loss: Loss) -> Recipe:
+    def recipe(self, terms: Terms, loss: Loss) -> AnyMechanism:
         """A counter, or a table that may be seized."""
         if terms.intrusions is Intrusions.NONE:
             return super().recipe(terms, loss)
@@ -166,7 +167,7 @@ class Distinct(LinearMeasure):
                 tip="a release for each cell, with where and a share of its own",
             )
 
-    def _seized(self, terms: Terms, loss: Loss) -> Recipe:
+    def _seized(self, terms: Terms, loss: Loss) -> AnyMechanism:
         if not isinstance(loss, Pure | Approx):
             raise TypeError(loss)
         return seized_recipe(

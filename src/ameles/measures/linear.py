@@ -21,6 +21,7 @@ from ameles.measures.measure import BETA, Measure, Published, Terms
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, quantiles
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray
 
 
@@ -45,7 +46,7 @@ class LinearMeasure(Measure):
         """How many steps one unit may change, and each by how much."""
         return terms.max_steps, terms.per_step * self.reach
 
-    def recipe(self, terms: Terms, loss: Loss) -> Recipe:
+    def recipe(self, terms: Terms, loss: Loss) -> AnyMechanism:
         """The counter with the smallest error over this span."""
         return self.counter(terms, loss)
 

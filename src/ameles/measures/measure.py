@@ -23,6 +23,7 @@ from ameles.core.recipe import Recipe
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
 from ameles.measures.keys import MOST, OTHER, Keys
 from ameles.measures.refusal import Refusal
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray
 
 Numbers: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
@@ -226,7 +227,7 @@ class Measure(Section, ABC):
         """What it asks of each event."""
 
     @abstractmethod
-    def recipe(self, terms: Terms, loss: Loss) -> Recipe:
+    def recipe(self, terms: Terms, loss: Loss) -> AnyMechanism:
         """The mechanism with the smallest computed error for this question."""
 
     @abstractmethod

@@ -34,6 +34,7 @@ from ameles.mechanisms.continual.halted import CODE
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import PRICE, Continual
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.pan_private.estimate import EstimateError
 from ameles.noise.arrays import IntArray
 
@@ -76,7 +77,7 @@ def seized_recipe(
     steps: int,
     horizon: int | None,
     windows: bool,
-) -> Recipe:
+) -> AnyMechanism:
     """The mechanism with the smallest half-width over so many steps, for users or their windows."""
     found: list[Afresh | Continual] = []
     for part in range(1, PARTS):

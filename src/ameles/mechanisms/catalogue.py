@@ -6,7 +6,7 @@ True
 
 from __future__ import annotations
 
-from ameles.core import recipe
+from ameles.core import codec, recipe
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
@@ -32,6 +32,7 @@ from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
+from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
@@ -89,3 +90,11 @@ MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)
 def recipe_from_json(text: str) -> Recipe:
     """The recipe that ``to_json`` wrote."""
     return recipe.recipe_from_json(text, {kind.__name__: kind for kind in MECHANISMS})
+
+
+def mechanism_from_json(text: str) -> AnyMechanism:
+    """The recipe that a ledger has sold; what it does not sell is refused."""
+    found = recipe_from_json(text)
+    if not isinstance(found, Mechanism):
+        raise codec.damaged("recipe of a mechanism")
+    return found

@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from ameles.core.mechanism import Shape
+from ameles.core.noise import Shape
 from ameles.core.parameters import whole
 from ameles.noise.arrays import BoolArray, IntArray, Words
 from ameles.noise.enclosure import Enclosure, exp_minus

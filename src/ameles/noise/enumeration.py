@@ -22,7 +22,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise, Shape
+from ameles.core.noise import Noise, Shape
 from ameles.core.parameters import whole
 from ameles.noise.arrays import BoolArray, IntArray
 from ameles.noise.coin import count_of

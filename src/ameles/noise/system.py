@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Shape
+from ameles.core.noise import Shape
 from ameles.core.parameters import refuse, whole
 from ameles.noise import coin, kernels
 from ameles.noise.arrays import BoolArray, IntArray

@@ -37,10 +37,10 @@ from ameles.connectors.format import Format
 from ameles.connectors.typed import IDS, WEIGHT
 from ameles.core.guarantee import Unit
 from ameles.core.loss import Approx, Loss, Pure
-from ameles.core.recipe import Recipe
 from ameles.core.rules import CURRENT, FIRST
 from ameles.measures.measure import Measure, Terms
 from ameles.measures.shares import default_shares
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.checking import Checking
 from ameles.plan.clock import Clock
 from ameles.plan.problems import BadPlan
@@ -116,7 +116,7 @@ class Plan:
         }
 
     @cached_property
-    def recipes(self) -> dict[str, Recipe]:
+    def recipes(self) -> dict[str, AnyMechanism]:
         """The mechanism of each release, chosen by computed error."""
         return {
             release.name: release.recipe(self.terms(release), self.shares[release.name])
@@ -124,7 +124,7 @@ class Plan:
         }
 
     @property
-    def purchases(self) -> dict[str, Recipe]:
+    def purchases(self) -> dict[str, AnyMechanism]:
         """All that is bought at launch: the mechanisms, and those of reserved epochs."""
         reserved = range(1, self.privacy.epochs_paid)
         return self.recipes | {

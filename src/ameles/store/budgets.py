@@ -16,7 +16,7 @@ from ameles.core import codec
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee, Neighbours, Unit
 from ameles.core.loss import Loss, loss_from_dict, loss_to_dict
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.ledger import Entry, Ledger, Renewal
 from ameles.ledger.entering import Terms
 from ameles.mechanisms.snapshot import MAGIC, run_id

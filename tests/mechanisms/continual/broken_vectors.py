@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.reply import Reply, Said
 from ameles.mechanisms.continual.sparse_vector import SparseVector, SparseVectorRun
 from ameles.mechanisms.snapshot import State
@@ -17,9 +16,9 @@ class Broken(SparseVector):
 
     mistake: str = ""
 
-    def start(self, noise: Noise) -> SparseVectorRun:
+    def _run(self, state: State, noise: Noise) -> SparseVectorRun:
         runs = {"fresh threshold": FreshThreshold, "same value": SameValue}
-        return runs[self.mistake](self, State(os.urandom(16), 0, ()), noise)
+        return runs[self.mistake](self, state, noise)
 
 
 class FreshThreshold(SparseVectorRun):

@@ -6,7 +6,7 @@ the transformation alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,15 +16,15 @@ from ameles.core.error import Error
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
-from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.estimator import Exactly
+from ameles.core.noise import Noise
+from ameles.mechanisms.continual.estimator import Estimator, EstimatorRun, Exactly
 from ameles.mechanisms.continual.transformation import Continual
-from ameles.mechanisms.snapshot import State, pack, unpack
+from ameles.mechanisms.snapshot import State
+from ameles.noise.arrays import IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scripted(Recipe):
+class Scripted(Estimator):
     answers: tuple[int, ...]
     seizable: bool = True
 
@@ -43,17 +43,14 @@ class Scripted(Recipe):
     def answer_error(self) -> Error:
         return Exactly()
 
-    def start(self, noise: Noise) -> ScriptedRun:
-        return ScriptedRun(self, 0)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> ScriptedRun:
-        return ScriptedRun(self, unpack(snapshot, self.fingerprint).step)
+    def _run(self, state: State, noise: Noise) -> ScriptedRun:
+        return ScriptedRun(self, replace(state, run=bytes(16)))
 
 
-class ScriptedRun:
-    def __init__(self, recipe: Scripted, taken: int) -> None:
+class ScriptedRun(EstimatorRun):
+    def __init__(self, recipe: Scripted, state: State) -> None:
+        super().__init__(recipe, state)
         self._recipe = recipe
-        self._taken = taken
 
     def check(self, x: object) -> None:
         if x is not None:
@@ -61,14 +58,13 @@ class ScriptedRun:
 
     def add(self, x: object) -> None:
         self.check(x)
-        self._taken += 1
+        self._t += 1
 
     def answer(self) -> int:
-        return self._recipe.answers[self._taken - 1]
+        return self._recipe.answers[self._t - 1]
 
-    def snapshot(self) -> bytes:
-        part = np.zeros(1, dtype=np.int64)
-        return pack(State(bytes(16), self._taken, (part,)), self._recipe.fingerprint)
+    def _parts(self) -> tuple[IntArray, ...]:
+        return (np.zeros(1, dtype=np.int64),)
 
 
 def scripted(answers: tuple[int, ...], **parameters: Any) -> Continual:

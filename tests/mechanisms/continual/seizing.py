@@ -16,7 +16,7 @@ from unittest import mock
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.halted import Halted
 from ameles.noise.enumeration import law_of
 

@@ -14,15 +14,13 @@ from ameles.accounting.conversion import to_approx
 from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Approx, Concentrated, Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.afresh import Afresh, AfreshRun
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.density import Density, DensityRun
-from ameles.mechanisms.pan_private.estimate import Estimate
 from ameles.mechanisms.pan_private.modular import ModularIncidence
-from ameles.mechanisms.pan_private.user_table import UserRun
-from ameles.mechanisms.snapshot import State, unpack
+from ameles.mechanisms.snapshot import State
 from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
 from tests.mechanisms.continual.scripted import Scripted
@@ -100,11 +98,8 @@ class Remembering(AfreshRun):
 
 
 class _Remembers(Afresh):
-    def start(self, noise: Noise) -> AfreshRun:
-        return Remembering(self, State(bytes(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> AfreshRun:
-        return Remembering(self, unpack(snapshot, self.fingerprint), noise)
+    def _run(self, state: State, noise: Noise) -> AfreshRun:
+        return Remembering(self, replace(state, run=bytes(16)), noise)
 
 
 class _OrRun(DensityRun):
@@ -118,7 +113,7 @@ class _OrRun(DensityRun):
 
 @dataclass(frozen=True, kw_only=True)
 class _OrTable(Density):
-    def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+    def _empty_run(self, state: State, noise: Noise) -> DensityRun:
         return _OrRun(self, state, noise)
 
 
@@ -199,8 +194,8 @@ def test_what_cannot_be_is_refused() -> None:
         users=9, modulus=2, neighbours="user-presence", epsilon_state=1, epsilon_output=1
     )
     for algorithm, match in (
-        (3, "recipe whose runs"),
-        (SimpleTwoCounter(epsilon=1), "recipe whose runs"),  # a recipe, and no estimator
+        (3, "an estimator"),
+        (SimpleTwoCounter(epsilon=1), "an estimator"),  # a recipe, and no estimator
         (residues, "Counts modulo"),
         (_Gaussian(answers=(0,)), "pure"),
         (_Short(answers=(0,)), "algorithm's own"),

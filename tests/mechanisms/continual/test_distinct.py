@@ -14,7 +14,7 @@ import pytest
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.estimator import Estimator, grid_units, on_grid
 from ameles.mechanisms.continual.halted import HALTED
@@ -146,7 +146,7 @@ def test_an_array_of_users_counts_like_one_after_another() -> None:
 
 def test_other_relations_are_refused() -> None:
     for relation in ("step", "add-remove", "replace"):
-        with pytest.raises(BadInput, match="user-presence"):
+        with pytest.raises(BadInput, match="USER_PRESENCE"):
             NoisyDistinct(users=13, epsilon=1, neighbours=relation)
 
 

@@ -61,7 +61,7 @@ def test_an_estimator_is_a_recipe_with_answers() -> None:
 
 @pytest.mark.parametrize("bad", [3, None, "ExactDistinct", ExactDistinct])
 def test_what_is_no_recipe_is_refused_by_the_parameter(bad: Any) -> None:
-    with pytest.raises(BadInput, match=r"'algorithm' parameter must be a recipe whose runs"):
+    with pytest.raises(BadInput, match=r"'algorithm' parameter must be an estimator"):
         Asks(algorithm=bad)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ameles.core.mechanism import Shape
+from ameles.core.noise import Shape
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.guarantee import user_window
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.halted import HALTED
@@ -18,7 +19,7 @@ from ameles.mechanisms.continual.renewed import Renewed, RenewedError, RenewedRu
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.snapshot import State, unpack
+from ameles.mechanisms.snapshot import State
 from ameles.noise import Zero
 from tests.mechanisms.continual.seizing import worst
 
@@ -120,11 +121,8 @@ def _reopened(inner: Afresh, kept: bytes, noise: Noise) -> Any:
 
 
 class _Lasts(Renewed):
-    def start(self, noise: Noise) -> RenewedRun:
-        return _Lasting(self, State(bytes(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> RenewedRun:
-        return _Lasting(self, unpack(snapshot, self.fingerprint), noise)
+    def _run(self, state: State, noise: Noise) -> RenewedRun:
+        return _Lasting(self, replace(state, run=bytes(16)), noise)
 
 
 def test_a_table_that_goes_on_is_caught() -> None:

@@ -15,7 +15,7 @@ from ameles.audit.enumeration import Enumerated, enumerated_loss
 from ameles.audit.finding import Verdict
 from ameles.core.guarantee import Neighbours
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from tests.mechanisms.continual.broken_vectors import Broken
 from tests.mechanisms.continual.threshold_law import (

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from ameles.core.exceptions import BadInput, HorizonReached, StoreRefused
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Concentrated, Pure
-from ameles.core.recipe import recipe_from_json
+from ameles.core.recipe import Recipe, recipe_from_json
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.halted import HALTED
 from ameles.mechanisms.continual.transformation import Continual, continual
@@ -123,7 +123,7 @@ def test_resuming_equals_going_on_and_the_size_is_fixed(inner: str) -> None:
 def test_recipes_survive_json_with_their_algorithm() -> None:
     inner = NoisyDistinct(users=50, epsilon="1/2", neighbours="user-presence")
     recipe = continual(inner, horizon=9, epsilon=1, changes=3, jump=5, sensitivity=1)
-    known = {"Continual": Continual, "NoisyDistinct": NoisyDistinct}
+    known: dict[str, type[Recipe]] = {"Continual": Continual, "NoisyDistinct": NoisyDistinct}
     assert recipe_from_json(recipe.to_json(), known) == recipe
 
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(BadInput):
             continual(inner, **{**good, **bad})
     nothing: Any = 3
-    with pytest.raises(BadInput, match="recipe whose runs"):
+    with pytest.raises(BadInput, match="an estimator"):
         continual(nothing, **good)
     with pytest.raises(BadInput, match="pure"):
         continual(_Gaussian(answers=(0,)), **good)

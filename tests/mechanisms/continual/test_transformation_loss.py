@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.halted import Halted
 from ameles.mechanisms.continual.transformation import Continual, ContinualRun
-from ameles.mechanisms.snapshot import State, unpack
+from ameles.mechanisms.snapshot import State
 from tests.mechanisms.continual.figure_two import worst_loss
 from tests.mechanisms.continual.scripted import Scripted
 from tests.mechanisms.continual.views import bits_lost
@@ -72,11 +71,8 @@ def test_answers_further_away_lose_more_but_never_the_claim(threshold: int) -> N
 class KeepsTheAnswer(Continual):
     """Compares with the answer at the last update, as the figure's text can be read."""
 
-    def start(self, noise: Noise) -> ContinualRun:
-        return _KeepingRun(self, State(os.urandom(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> ContinualRun:
-        return _KeepingRun(self, unpack(snapshot, self.fingerprint), noise)
+    def _run(self, state: State, noise: Noise) -> ContinualRun:
+        return _KeepingRun(self, state, noise)
 
 
 class _KeepingRun(ContinualRun):
@@ -99,11 +95,8 @@ class _KeepingRun(ContinualRun):
 class PublishesTheAnswer(Continual):
     """New values without noise of their own."""
 
-    def start(self, noise: Noise) -> ContinualRun:
-        return _BareRun(self, State(os.urandom(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> ContinualRun:
-        return _BareRun(self, unpack(snapshot, self.fingerprint), noise)
+    def _run(self, state: State, noise: Noise) -> ContinualRun:
+        return _BareRun(self, state, noise)
 
 
 class _BareRun(ContinualRun):

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.transformation import ContinualRun
-from ameles.mechanisms.snapshot import unpack
+from ameles.mechanisms.snapshot import State, unpack
 from ameles.noise import Tape, Zero
-from tests.mechanisms.continual.scripted import Scripted, scripted
+from tests.mechanisms.continual.scripted import Scripted, ScriptedRun, scripted
 
 ANSWER = 8_675_309
 NOISES = [1_000_003 * k for k in (3, 5, 7, 11, 13, 17, 19, 23)]
@@ -106,22 +107,10 @@ def test_a_kept_answer_is_reached() -> None:
 class _Hidden(Scripted):
     """Answers a number that is computed, so that it is in nobody's memory beforehand."""
 
-    def start(self, noise: Any) -> Any:
-        return _HiddenRun()
-
-    def resume(self, snapshot: bytes, noise: Any) -> Any:
-        return _HiddenRun()
+    def _run(self, state: State, noise: Noise) -> ScriptedRun:
+        return _HiddenRun(self, state)
 
 
-class _HiddenRun:
-    def check(self, x: object) -> None:
-        pass
-
-    def add(self, x: object) -> None:
-        pass
-
+class _HiddenRun(ScriptedRun):
     def answer(self) -> int:
         return int("8675309")
-
-    def snapshot(self) -> bytes:
-        return b"nothing"

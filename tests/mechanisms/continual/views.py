@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from fractions import Fraction
 from typing import TypeAlias
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.halted import HALTED
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.snapshot import unpack

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.cascade import Cascade
 from ameles.mechanisms.counters.cascade_process import FEW, CascadeProcess, Levels

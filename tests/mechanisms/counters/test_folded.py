@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import HorizonReached
-from ameles.mechanisms.counters.folded import FoldedRun
+from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.noise import Tape
 
@@ -44,7 +44,7 @@ def test_no_input_is_reachable_after_the_call() -> None:
 def test_past_the_horizon_nothing_is_added_or_released() -> None:
     tape = Tape()
     run = SimpleTwoCounter(epsilon=1, horizon=2).start(tape)
-    assert isinstance(run, FoldedRun)
+    assert isinstance(run, FoldedCounterRun)
     for _ in range(2):
         run.add(1)
         run.release()
@@ -70,7 +70,7 @@ def test_step_is_add_then_release(width: int | None) -> None:
     recipe = SimpleTwoCounter(epsilon=1, width=width)
     x = 5 if width is None else np.array([5, 6])
     stepped, split = recipe.start(Tape(script)), recipe.start(Tape(script))
-    assert isinstance(split, FoldedRun)
+    assert isinstance(split, FoldedCounterRun)
     for _ in range(3):
         split.add(x)
         assert np.array_equal(stepped.step(x), split.release())

@@ -14,8 +14,8 @@ from ameles.audit import Instant, Verdict
 from ameles.audit import exact_loss as certified
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
-from ameles.core.mechanism import Noise
-from ameles.mechanisms.counters.folded import FoldedRun
+from ameles.core.noise import Noise
+from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.snapshot import State, unpack
@@ -24,9 +24,9 @@ from ameles.noise.arrays import IntArray
 from tests.mechanisms.counters.loss import exact_loss
 
 
-def folded(recipe: SimpleTwoCounter, noise: Any) -> FoldedRun:
+def folded(recipe: SimpleTwoCounter, noise: Any) -> FoldedCounterRun:
     run = recipe.start(noise)
-    assert isinstance(run, FoldedRun)
+    assert isinstance(run, FoldedCounterRun)
     return run
 
 
@@ -71,7 +71,7 @@ def test_the_state_between_add_and_release_has_its_noise() -> None:
     assert run.release() == 6
     run.add(1)
     resumed = recipe.resume(run.snapshot(), Zero())
-    assert isinstance(resumed, FoldedRun)
+    assert isinstance(resumed, FoldedCounterRun)
     assert resumed.release() == 16
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.counters.summed import Process
 from ameles.noise import Tape
 from ameles.noise.arrays import IntArray

@@ -16,7 +16,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from ameles.core.guarantee import Neighbours
-from ameles.core.mechanism import Noise, Shape
+from ameles.core.noise import Noise, Shape
 from ameles.mechanisms.pan_private.biased_bits import Bits, biased_bits
 from ameles.noise.arrays import BoolArray, IntArray
 from ameles.noise.coin import count_of

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.estimate import Estimate
 from ameles.mechanisms.pan_private.user_table import UserRecipe
 from ameles.mechanisms.snapshot import unpack

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
 from ameles.noise.arrays import IntArray
 from tests.mechanisms.pan_private.laws import law_of

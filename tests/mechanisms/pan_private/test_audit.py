@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from ameles.audit import Instant, Verdict, enumerated_loss, exact_loss
-from ameles.audit.observation import Auditable
 from ameles.core.guarantee import Intrusions
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.measures.counter_choice import Span, chosen
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.tree import TreeCounter
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.snapshot import unpack
@@ -50,7 +50,7 @@ from tests.mechanisms.pan_private.twins import (
 )
 
 
-def loss(recipe: Auditable, views: Any = None, steps: int | None = None) -> Any:
+def loss(recipe: AnyMechanism, views: Any = None, steps: int | None = None) -> Any:
     """The exact loss: of all instants that the guarantee covers, unless views are given."""
     return exact_loss(recipe, views=views, steps=steps).exact
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ameles.core.guarantee import Neighbours
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private import cropped_mean
 from ameles.mechanisms.pan_private.biased_bits import Bits, biased_bits
 from ameles.mechanisms.pan_private.cropped_mean import Crop, CroppedMean, CroppedRecipe

@@ -12,7 +12,7 @@ import pytest
 from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.guarantee import Guarantee, Intrusions, Neighbours
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private import density
 from ameles.mechanisms.pan_private.biased_bits import Bits, bias, biased_bits, fair_bits
 from ameles.mechanisms.pan_private.density import Density, DensityRun, absences
@@ -334,7 +334,7 @@ def test_the_guarantee() -> None:
     assert Guarantee.from_json(guarantee.to_json()) == guarantee
     run = recipe.start(Zero())
     run.feed([[1], [2], []])
-    with pytest.raises(HorizonReached, match="declared for 3 releases"):
+    with pytest.raises(HorizonReached, match="has 3 steps and has taken 3"):
         run.release()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.low_memory import (
     BucketDensity,
     SampledDensity,

@@ -12,7 +12,7 @@ import pytest
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.pan_private import residue_table
 from ameles.mechanisms.pan_private.modular import (

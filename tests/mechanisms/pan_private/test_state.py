@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Shape
-from ameles.mechanisms.counters.folded import FoldedRun
+from ameles.core.noise import Shape
+from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
@@ -77,9 +77,9 @@ def arrays(run: object) -> dict[int, int]:
     return {held.ctypes.data: held.size for held in reachable(run) if isinstance(held, np.ndarray)}
 
 
-def folded(recipe: CounterRecipe, noise: Any) -> FoldedRun:
+def folded(recipe: CounterRecipe, noise: Any) -> FoldedCounterRun:
     run = recipe.start(noise)
-    assert isinstance(run, FoldedRun)
+    assert isinstance(run, FoldedCounterRun)
     return run
 
 
@@ -87,7 +87,7 @@ def some_input(recipe: CounterRecipe, value: int) -> Any:
     return value if recipe.width is None else np.full(recipe.width, value)
 
 
-def state_of(recipe: CounterRecipe, run: FoldedRun) -> set[int]:
+def state_of(recipe: CounterRecipe, run: FoldedCounterRun) -> set[int]:
     parts = unpack(run.snapshot(), recipe.fingerprint).parts
     return {int(number) for part in parts for number in part}
 
@@ -191,7 +191,7 @@ def test_a_run_resumes_between_add_and_release(recipe: CounterRecipe) -> None:
         run.step(some_input(recipe, 1))
     run.add(some_input(recipe, 5))
     resumed = recipe.resume(run.snapshot(), Zero())
-    assert isinstance(resumed, FoldedRun)
+    assert isinstance(resumed, FoldedCounterRun)
     assert resumed.snapshot() == run.snapshot()
     resumed.release()
     assert resumed.t == 4

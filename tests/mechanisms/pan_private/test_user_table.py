@@ -175,7 +175,7 @@ def test_releases_are_counted(recipe: UserRecipe[Any]) -> None:
     run = recipe.start(Zero())
     run.release()
     run.release()
-    with pytest.raises(HorizonReached, match="2 releases"):
+    with pytest.raises(HorizonReached, match="has 2 steps and has taken 2"):
         run.release()
     with pytest.raises(HorizonReached):
         recipe.resume(run.snapshot(), Zero()).release()

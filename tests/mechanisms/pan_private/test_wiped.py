@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ameles.core.guarantee import Intrusions
-from ameles.core.mechanism import Shape
+from ameles.core.noise import Shape
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter, PanPrivateTreeRun
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun, _aligned
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter, PanPrivateTreeRun
 from ameles.mechanisms.snapshot import State

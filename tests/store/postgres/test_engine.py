@@ -13,7 +13,7 @@ from typing import ClassVar
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.core.mechanism import Noise, Shape
+from ameles.core.noise import Noise, Shape
 from ameles.core.release import Release
 from ameles.engine.engine import Engine
 from ameles.noise import System, Tape, Zero

@@ -12,13 +12,12 @@ from uuid import UUID
 from ameles.core.exceptions import PlanError, StoreRefused
 from ameles.core.guarantee import Neighbours
 from ameles.core.loss import Approx, Loss, Pure
-from ameles.core.mechanism import Noise, Run
+from ameles.core.noise import Noise
 from ameles.core.recipe import Recipe
 from ameles.core.wiping import wipe_bytes
 from ameles.engine.running.noise_tally import CountsNoises, NoiseTally
 from ameles.engine.running.window_phase import check_window
 from ameles.ledger.ledger import Ledger
-from ameles.ledger.ledger import Recipe as Buyable
 from ameles.measures.measure import Measure
 from ameles.mechanisms.pan_private.erase import erase
 from ameles.plan.difference import difference
@@ -68,8 +67,7 @@ def launch(
     ledger = transaction.ledger(population, noise=noise, unit=plan.unit)
     if ledger is None:
         raise StoreRefused(f"Population '{population}' cannot be found after it was opened.")
-    recipes = {key: bought(recipe) for key, recipe in plan.purchases.items()}
-    runs = ledger.launch(recipes, on=name, why=f"plan of stream '{name}'")
+    runs = ledger.launch(plan.purchases, on=name, why=f"plan of stream '{name}'")
     entries = {entry.run: entry.number for entry in ledger.entries}
     stream = transaction.add_stream(
         name,
@@ -105,13 +103,6 @@ def _nothing_yet(plan: Plan, release: Measure) -> bytes:
     return NoiseTally.blank(steps).to_bytes() + bytes(8 * steps * release.question.width)
 
 
-def bought(recipe: Recipe) -> Buyable[Run[Any, Any]]:
-    """A recipe as the ledger sells it: every mechanism is one."""
-    if not isinstance(recipe, Buyable):
-        raise TypeError(type(recipe))
-    return recipe
-
-
 def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> ReleaseState:
     """Where a mechanism stands, for the store."""
     return ReleaseState(
@@ -125,8 +116,7 @@ def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> Rel
 
 def check_price(plan: Plan) -> None:
     """Refuses a plan that its own cap does not pay for, where it is to open its population."""
-    recipes: Mapping[str, Any] = plan.purchases
-    Ledger(plan.privacy.population, **_opening(plan)).check_fits(recipes)
+    Ledger(plan.privacy.population, **_opening(plan)).check_fits(plan.purchases)
 
 
 def _open_population(transaction: Transaction, plan: Plan) -> None:

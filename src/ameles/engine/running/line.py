@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ameles.core.exceptions import StoreRefused
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.recipe import Recipe
 from ameles.engine.gathering.pending import Pending, Totals
-from ameles.engine.running.launching import bought, state_of
+from ameles.engine.running.launching import state_of
 from ameles.engine.running.noise_tally import CountsNoises, NoiseTally
 from ameles.measures.measure import Measure, Terms
-from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.mechanisms.catalogue import mechanism_from_json
+from ameles.mechanisms.run import Run
 from ameles.noise.arrays import IntArray
 from ameles.plan.plan import Plan
 from ameles.store import ReleaseState, StreamRecord, Transaction
@@ -28,7 +29,7 @@ class Line:
     measure: Measure
     terms: Terms
     recipe: Recipe
-    run: Any
+    run: Run[Any, Any]
     state: ReleaseState  # as it was last kept
     series: int
     history: IntArray  # the public outputs of the last window
@@ -111,10 +112,10 @@ def lines_of(
         state = transaction.state(stream, release.name)
         if state is None:
             raise StoreRefused(f"The store has no state of release '{release.name}'.")
-        recipe = recipe_from_json(state.recipe)
+        recipe = mechanism_from_json(state.recipe)
         terms = replace(plan.terms(release), announced=announced)
         snapshot = state.snapshot if sealed is None else sealed[release.name]
-        run = ledger.resume(bought(recipe), snapshot)
+        run = ledger.resume(recipe, snapshot)
         # of a state that may be lost the last outputs at least: a restart goes on there
         steps = max(terms.window or 0, 0 if sealed is None else 1)
         width = release.question.width

@@ -14,30 +14,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.wiping import wipe_bytes
-from ameles.engine.running.launching import bought
-from ameles.engine.sealed.session import Sealing
+from ameles.engine.sealed.session import Sealing, folded
 from ameles.engine.sealed.vault import EpochEnded, Vault, VaultMissing
-from ameles.mechanisms.catalogue import recipe_from_json
+from ameles.mechanisms.catalogue import mechanism_from_json
 from ameles.mechanisms.pan_private.erase import erase
 from ameles.mechanisms.snapshot import adopted
 from ameles.noise import System
 from ameles.plan.plan import Plan, reserved_name
 from ameles.store import EpochRecord, ReleaseState, Store, StreamRecord, Transaction
-
-
-@runtime_checkable
-class Releasing(Protocol):
-    """A run that is told when a step ends."""
-
-    def release(self) -> Any: ...
-    def snapshot(self) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -143,11 +133,9 @@ class Restarting:
 
     def _fresh(self, transaction: Transaction, release: str, epoch: EpochRecord) -> bytes:
         """A mechanism that has taken the steps so far, all of them empty, and published nothing."""
-        recipe = bought(recipe_from_json(self._state(transaction, release).recipe))
+        recipe = mechanism_from_json(self._state(transaction, release).recipe)
         noise = System.direct() if self.noise is None else self.noise
-        run = recipe.start(noise)
-        if not isinstance(run, Releasing):
-            raise TypeError(type(recipe))
+        run = folded(recipe.start(noise))
         for _ in range(epoch.released):
             run.release()
         snapshot = run.snapshot()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -25,6 +25,7 @@ from ameles.core.wiping import wipe_bytes
 from ameles.engine.gathering.folding import Folding
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Totals
+from ameles.engine.running.noise_tally import CountsNoises
 from ameles.engine.running.session import Session
 from ameles.engine.sealed.freed_memory import overwrite_freed_memory
 from ameles.engine.sealed.vault import (
@@ -37,18 +38,14 @@ from ameles.engine.sealed.vault import (
 )
 from ameles.engine.sealed.vault.problems import told
 from ameles.mechanisms.continual.halted import CODE, Halted
+from ameles.mechanisms.pan_private.survived import Announced
+from ameles.mechanisms.run import Run
+from ameles.mechanisms.stepped import FoldedRun
 from ameles.noise.arrays import IntArray
 from ameles.plan.plan import Plan
 from ameles.store import StreamRecord
 
 _LENGTH = struct.Struct("<Q")
-
-
-@runtime_checkable
-class Announced(Protocol):
-    """A run that can be told of an intrusion."""
-
-    def announce(self) -> None: ...
 
 
 def slot_of(plan: Plan, identity: UUID) -> Slot:
@@ -164,6 +161,17 @@ class Sealing:
         return state + sum(8 * release.question.width for release in self._plan.releases)
 
 
+def folded(run: Run[Any, Any]) -> FoldedRun[Any, Any]:
+    """A run of a stream whose state may be seized: it takes events as they arrive."""
+    if not isinstance(run, FoldedRun):
+        raise StoreRefused(
+            "The store has a mechanism for this stream whose state cannot be seized without loss.",
+            why="the store is damaged",
+            tip="a backup of the store that is not older than its sinks",
+        )
+    return run
+
+
 def _numbers(released: Any) -> IntArray:
     """What a run released, for the vault."""
     found: IntArray = np.atleast_1d(CODE if isinstance(released, Halted) else released)
@@ -214,7 +222,7 @@ class SealedSession(Session):
         if reading.size:
             self._fold(reading)
         while (step := self.stream.released + 1) <= target:
-            outputs = [_numbers(line.run.release()) for line in self._lines]
+            outputs = [_numbers(folded(line.run).release()) for line in self._lines]
             self._seal(step, outputs)
             self._store_step(self.stream, step, outputs)
             self._progress(step, target)
@@ -259,7 +267,7 @@ class SealedSession(Session):
             totals = gathered.totals.get(line.measure.name)
             totals = totals or Totals.none(len(question.amounts))
             row = totals.matrix(step, 1, question.cells)[0]
-            line.run.add(row)
+            folded(line.run).add(row)
             row.fill(0)
             totals.amounts.fill(0)
         self._seal(stream.released, None)
@@ -270,7 +278,7 @@ class SealedSession(Session):
         for cells in folding.cells(reading):
             for line in self._lines:
                 found = cells[line.measure.name]
-                line.run.add(found)
+                folded(line.run).add(found)
                 found.fill(0)
         self._connection.close()
         self._seal(stream.released, None)
@@ -295,7 +303,7 @@ class SealedSession(Session):
             edges = [(step, clock.start_of(step), clock.end_of(step))]
             transaction.add_steps(stream, edges)
             for line, output, base in zip(self._lines, outputs, self._bases, strict=True):
-                if line.tally is not None:
+                if line.tally is not None and isinstance(line.run, CountsNoises):
                     noises = line.tally.count(
                         run=line.run.noises, step=step, window=line.terms.window
                     )

@@ -24,66 +24,38 @@ number.  Nothing halts, and nothing is published twice.
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from ameles.accounting.calibration import gaussian_variance_for
 from ameles.core.error import Error, checks_step
-from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import Approx, Pure
-from ameles.core.mechanism import Noise
-from ameles.core.parameters import Epsilon, Number, Whole, refuse
-from ameles.core.recipe import Recipe
+from ameles.core.noise import Noise
+from ameles.core.parameters import Epsilon, Number, Whole
 from ameles.mechanisms import laplace_sum
-from ameles.mechanisms.continual.estimator import Algorithm, EstimatorRun, check_estimator
-from ameles.mechanisms.continual.nested import nested, unnested
-from ameles.mechanisms.continual.stepped import SteppedRun
-from ameles.mechanisms.continual.varying import check_varying
+from ameles.mechanisms.continual.estimator import EstimatorRun
+from ameles.mechanisms.continual.nested import OuterRun
+from ameles.mechanisms.continual.published_answers import PublishedAnswers
 from ameles.mechanisms.counters import gaussian_error
 from ameles.mechanisms.counters.gaussian_error import sum_factor
-from ameles.mechanisms.live_run import Turn
-from ameles.mechanisms.noise_source import check_noise
-from ameles.mechanisms.pan_private.erase import only, wipe
-from ameles.mechanisms.snapshot import State, unpack
-from ameles.noise.arrays import IntArray
+from ameles.mechanisms.pan_private.erase import only
+from ameles.mechanisms.run import Turn
+from ameles.mechanisms.snapshot import State
 from ameles.noise.sampler import wrapped
 
 
 @dataclass(frozen=True, kw_only=True)
-class Afresh(Recipe):
+class Afresh(PublishedAnswers["AfreshRun"]):
     """An estimator that publishes a new answer at every step.
 
     ``epsilon`` is what all answers lose together, with ``delta`` if it is above 0; what the
     algorithm's state reveals is added to epsilon.
     """
 
-    algorithm: Algorithm = Algorithm()
     epsilon: Epsilon = Epsilon()
-    horizon: Whole = Whole(1, 2**40)
     sensitivity: Whole = Whole(1, 2**40)
     delta: Number = Number(0, "0.5", 0)
-
-    def __post_init__(self) -> None:
-        check_varying(self.algorithm, steps=self.horizon, epsilon=self.epsilon)
-        check_estimator(self.algorithm)
-        state = self.algorithm.state_guarantee
-        if not isinstance(state.loss, Pure):
-            raise BadInput(
-                "The state of an algorithm that is asked afresh must have a pure loss.",
-                why=f"its loss is {state.loss}, and the answers' is added to a pure one",
-            )
-        if state.horizon is not None and state.horizon < self.horizon:
-            raise refuse("horizon", f"at most the algorithm's own, {state.horizon}", self.horizon)
-        if 64 * max(self.scale, self.variance or 0) >= 1 << 61:
-            raise BadInput(
-                "These parameters need noise that does not fit into 64 bits.",
-                why="its scale is the sensitivity times the number of steps over epsilon",
-                tip="a larger epsilon, or fewer steps",
-            )
 
     @property
     def scale(self) -> Fraction:
@@ -98,65 +70,30 @@ class Afresh(Recipe):
         return _variance(self.epsilon, self.delta, self.horizon * self.sensitivity**2)
 
     @property
-    def intrusions(self) -> Intrusions:
-        """One, if the algorithm's state may be seized at all."""
-        secret = self.algorithm.state_guarantee.intrusions is Intrusions.NONE
-        return Intrusions.NONE if secret else Intrusions.ONE
+    def published_loss(self) -> Pure | Approx:
+        """Epsilon, with the delta."""
+        return Approx(self.epsilon, self.delta) if self.delta else Pure(self.epsilon)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """The algorithm's promise about its state, with the cost of the answers added."""
-        state = self.algorithm.state_guarantee
-        seized = state.loss.epsilon if isinstance(state.loss, Pure) else Fraction(0)
-        steps = min(state.contribution.steps, self.horizon)
-        total = seized + self.epsilon
-        return Guarantee(
-            loss=Approx(total, self.delta) if self.delta else Pure(total),
-            unit=state.unit,
-            neighbours=state.neighbours,
-            contribution=replace(state.contribution, steps=steps),
-            horizon=self.horizon,
-            intrusions=self.intrusions,
-        )
+    def widest(self) -> Fraction:
+        """The scale, or the variance if that is larger."""
+        return max(self.scale, self.variance or Fraction(0))
 
     @property
     def error(self) -> AfreshError:
         """The distance of an answer from the truth."""
         return AfreshError(self.algorithm.answer_error, self.scale, self.variance)
 
-    def start(self, noise: Noise) -> AfreshRun:
-        """A new run, with an identity of its own."""
-        self._check_noise(noise)
-        return AfreshRun(self, State(os.urandom(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> AfreshRun:
-        """The run that this snapshot was taken of."""
-        self._check_noise(noise)
-        return AfreshRun(self, unpack(snapshot, self.fingerprint), noise)
-
-    def _check_noise(self, noise: Noise) -> None:
-        check_noise(noise, self, forgetful=self.intrusions is not Intrusions.NONE)
+    def _run(self, state: State, noise: Noise) -> AfreshRun:
+        return AfreshRun(self, state, noise)
 
 
-class AfreshRun(SteppedRun[int]):
+class AfreshRun(OuterRun[EstimatorRun, int]):
     """A run: ``add`` on arrival, ``release`` at the tick; ``step`` is both."""
 
     def __init__(self, recipe: Afresh, state: State, noise: Noise) -> None:
-        super().__init__(recipe, state)
+        super().__init__(recipe, recipe.algorithm, state, noise)
         self._recipe = recipe
-        self._noise = noise
-        self._inner: EstimatorRun
-        if state.parts:
-            self._inner = recipe.algorithm.resume(unnested(state.parts), noise)
-            wipe(*state.parts)
-        else:
-            self._inner = recipe.algorithm.start(noise)
-
-    def add(self, x: Any) -> None:
-        """Takes an input into the algorithm's state."""
-        with Turn(self):
-            self.check_room(1)
-            self._inner.add(x)
 
     def release(self) -> int:
         """Closes the step: the value to publish."""
@@ -169,18 +106,6 @@ class AfreshRun(SteppedRun[int]):
                 noise = self._noise.gaussian(recipe.variance, 1)
             self._t += 1
             return wrapped(self._inner.answer() + only(noise))
-
-    def _parts(self) -> tuple[IntArray, ...]:
-        """The algorithm's state, and nothing else."""
-        return nested(self._inner.snapshot())
-
-    def _checked(self, x: Any) -> Any:
-        self._inner.check(x)
-        return x
-
-    def _step(self, x: Any) -> int:
-        self.add(x)
-        return self.release()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,31 +21,23 @@ moves one bit; a substitution moves two.
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ameles.core.error import Error, checks_step
 from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Whole, refuse
-from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.estimator import Exactly
-from ameles.mechanisms.continual.relation import Relation
-from ameles.mechanisms.live_run import LiveRun, Turn
-from ameles.mechanisms.noise_source import check_noise
-from ameles.mechanisms.pan_private.density import Density, DensityRun
+from ameles.mechanisms.continual.estimator import Estimator, EstimatorRun, Exactly
+from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.entries import indices
-from ameles.mechanisms.pan_private.estimate import Estimate
-from ameles.mechanisms.pan_private.user_table import UserRun
-from ameles.mechanisms.snapshot import State, unpack
+from ameles.mechanisms.pan_private.user_table import UserRelation
+from ameles.mechanisms.run import Turn
+from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
-
-RELATIONS = (Neighbours.USER_PRESENCE, Neighbours.USER_SUBSTITUTION)
 
 
 def _promise(epsilon: Fraction, neighbours: Neighbours, intrusions: Intrusions) -> Guarantee:
@@ -62,7 +54,7 @@ def _promise(epsilon: Fraction, neighbours: Neighbours, intrusions: Intrusions) 
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactDistinct(Recipe):
+class ExactDistinct(Estimator):
     """How many of ``users`` have occurred, exactly; the state is secret.
 
     >>> from ameles.noise import Zero
@@ -73,10 +65,7 @@ class ExactDistinct(Recipe):
     """
 
     users: Whole = Whole(1, 2**32)
-    neighbours: Relation = Relation(Neighbours.USER_PRESENCE)
-
-    def __post_init__(self) -> None:
-        _check(self.neighbours)
+    neighbours: UserRelation = UserRelation(Neighbours.USER_PRESENCE)
 
     @property
     def sensitivity(self) -> int:
@@ -93,28 +82,17 @@ class ExactDistinct(Recipe):
         """None."""
         return Exactly()
 
-    def start(self, noise: Noise) -> ExactDistinctRun:
-        """A new run; nobody has occurred."""
-        check_noise(noise, self, forgetful=False)
-        return ExactDistinctRun(self, os.urandom(16), np.zeros(self.users, dtype=np.uint8))
-
-    def resume(self, snapshot: bytes, noise: Noise) -> ExactDistinctRun:
-        """The run that this snapshot was taken of."""
-        check_noise(noise, self, forgetful=False)
-        state = unpack(snapshot, self.fingerprint)
-        return ExactDistinctRun(self, state.run, _bits(state, self.users))
+    def _run(self, state: State, noise: Noise) -> ExactDistinctRun:
+        return ExactDistinctRun(self, state)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyDistinct(Recipe):
+class NoisyDistinct(Estimator):
     """How many of ``users`` have occurred, from bits that may be seized once."""
 
     users: Whole = Whole(1, 2**32)
     epsilon: Epsilon = Epsilon()
-    neighbours: Relation = Relation()
-
-    def __post_init__(self) -> None:
-        _check(self.neighbours)
+    neighbours: UserRelation = UserRelation()
 
     @property
     def sensitivity(self) -> int:
@@ -155,29 +133,23 @@ class NoisyDistinct(Recipe):
             epsilon_output=self.epsilon,
         )
 
-    def start(self, noise: Noise) -> NoisyDistinctRun:
-        """A new run; every bit is a fair coin."""
-        return NoisyDistinctRun(self, self.table.start(noise))
+    @property
+    def state_fingerprint(self) -> bytes:
+        """That of the table: a snapshot is the table's own."""
+        return self.table.fingerprint
 
-    def resume(self, snapshot: bytes, noise: Noise) -> NoisyDistinctRun:
-        """The run that this snapshot was taken of."""
-        return NoisyDistinctRun(self, self.table.resume(snapshot, noise))
+    def _run(self, state: State, noise: Noise) -> NoisyDistinctRun:
+        return NoisyDistinctRun(self, state, noise)
 
 
-class ExactDistinctRun(LiveRun):
+class ExactDistinctRun(EstimatorRun):
     """A bit for each user, set when the user occurs."""
 
-    def __init__(self, recipe: Recipe, run: bytes, bits: NDArray[np.uint8]) -> None:
-        super().__init__(recipe, run)
-        self._seen = bits
-
-    def __repr__(self) -> str:
-        return f"<run of {type(self._written_by).__name__}>"
-
-    @property
-    def t(self) -> int:
-        """None: an estimator counts no steps."""
-        return 0
+    def __init__(self, recipe: ExactDistinct, state: State) -> None:
+        super().__init__(recipe, state)
+        self._seen = np.zeros(recipe.users, dtype=np.uint8)
+        if state.parts:
+            self._seen[:] = state.parts[0].view(np.uint8)[: recipe.users]
 
     def check(self, x: object) -> None:
         """Refuses who is not of the universe."""
@@ -206,21 +178,14 @@ class ExactDistinctRun(LiveRun):
         return (words,)
 
 
-class NoisyDistinctRun(LiveRun):
+class NoisyDistinctRun(EstimatorRun):
     """The table of a density, asked for its sum instead of for a release."""
 
-    def __init__(self, recipe: NoisyDistinct, table: UserRun[Estimate]) -> None:
-        super().__init__(recipe.table, bytes.fromhex(table.id))
+    def __init__(self, recipe: NoisyDistinct, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state)
         self._recipe = recipe
-        self._table = table
-
-    def __repr__(self) -> str:
-        return f"<run of {type(self._recipe).__name__}>"
-
-    @property
-    def t(self) -> int:
-        """None: its table gives no releases."""
-        return self._table.t
+        self._table = recipe.table._empty_run(state, noise)
+        self._table.begin(state.parts)
 
     def check(self, x: object) -> None:
         """Refuses who is not of the universe."""
@@ -236,14 +201,7 @@ class NoisyDistinctRun(LiveRun):
     def answer(self) -> int:
         """How many bits are set above half."""
         self.check_live()
-        if not isinstance(self._table, DensityRun):  # what its recipe starts is declared wider
-            raise TypeError
         return self._table.ones() - self._recipe.users // 2
-
-    def snapshot(self) -> bytes:
-        """The complete state: that of the table."""
-        self.check_live()
-        return self._table.snapshot()
 
     def _parts(self) -> tuple[IntArray, ...]:
         return self._table._parts()
@@ -266,15 +224,6 @@ class BitsError:
         return self.bound(steps, beta / steps)
 
 
-def _check(neighbours: Neighbours) -> None:
-    if neighbours not in RELATIONS:
-        raise refuse("neighbours", "user-presence or user-substitution", neighbours.value)
-
-
 def _check_users(x: object, users: int) -> None:
     if x is not None:
         indices(x, users).fill(0)
-
-
-def _bits(state: State, users: int) -> NDArray[np.uint8]:
-    return state.parts[0].view(np.uint8)[:users].copy()

@@ -20,56 +20,56 @@ values at most Delta apart are at most ceil(Delta / grid) units apart after it. 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
 
 from ameles.core.error import Error, checks_step
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import Guarantee
-from ameles.core.mechanism import Noise
+from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.parameters import Parameter, refuse
 from ameles.core.recipe import Recipe
+from ameles.mechanisms.mechanism import Startable
+from ameles.mechanisms.run import LiveRun
 
 
-class EstimatorRun(Protocol):
-    """A started estimator."""
+class EstimatorRun(LiveRun):
+    """A started estimator: it takes inputs, and counts no steps."""
 
-    def check(self, x: Any) -> None:
+    @abstractmethod
+    def check(self, x: object) -> None:
         """Refuses what ``add`` would refuse, whatever the state; changes nothing."""
-        ...
 
-    def add(self, x: Any) -> None:
+    @abstractmethod
+    def add(self, x: object) -> None:
         """Takes an input into the state; the input does not outlive the call."""
-        ...
 
+    @abstractmethod
     def answer(self) -> int:
         """The estimate from the state as it is, in units of the grid: exact, so secret."""
-        ...
-
-    def snapshot(self) -> bytes:
-        """The complete state, of a size that does not depend on the inputs."""
-        ...
 
 
-@runtime_checkable
-class Estimator(Protocol):
-    """A recipe whose runs answer."""
+@dataclass(frozen=True)
+class Estimator(Startable[EstimatorRun]):
+    """A recipe whose runs answer; snapshots have a size that does not depend on the inputs."""
 
     @property
+    @abstractmethod
     def state_guarantee(self) -> Guarantee:
         """What seizing the state reveals, and about whom.
 
         Where the state is secret, nothing: Pure(0) with no intrusions.
         """
-        ...
 
     @property
+    @abstractmethod
     def answer_error(self) -> Error:
         """How far the answers are from the truth, in units of the grid."""
-        ...
 
-    def start(self, noise: Noise) -> EstimatorRun: ...
-    def resume(self, snapshot: bytes, noise: Noise) -> EstimatorRun: ...
+    @property
+    def seizable(self) -> bool:
+        """As the guarantee of the state says."""
+        return self.state_guarantee.intrusions is not Intrusions.NONE
 
 
 class Algorithm(Parameter[Estimator, Estimator]):
@@ -92,7 +92,7 @@ def check_estimator(value: object) -> None:
 
 
 def _no_estimator(value: object) -> BadInput:
-    must = "a recipe whose runs have add(x), answer() and snapshot()"
+    must = "an estimator, such as ExactDistinct"
     return refuse("algorithm", must, type(value).__name__)
 
 

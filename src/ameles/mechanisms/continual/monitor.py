@@ -21,26 +21,24 @@ last one every step publishes "halted", and the inputs kept are overwritten.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Number
 from ameles.mechanisms.continual.integers import integer
 from ameles.mechanisms.continual.reply import Reply
 from ameles.mechanisms.continual.sparse_vector import SparseVectorRun
-from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.watching import LARGEST, Watch
-from ameles.mechanisms.noise_source import check_noise
-from ameles.mechanisms.snapshot import State, unpack
+from ameles.mechanisms.snapshot import State
+from ameles.mechanisms.stepped import SteppedRun
 from ameles.noise.arrays import IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowMonitor(Watch):
+class WindowMonitor(Watch["WindowMonitorRun"]):
     """Tells when the count of the last ``window`` steps reaches ``threshold``.
 
     ``answering`` is the share of epsilon that pays for the window's noisy count at each alert.
@@ -64,18 +62,11 @@ class WindowMonitor(Watch):
         """The 64-bit integers that a run holds."""
         return self.window + self.comparison.memory
 
-    def start(self, noise: Noise) -> WindowMonitorRun:
-        """A new run; the threshold's noise is drawn here, for the stream's life."""
-        check_noise(noise, self, forgetful=False)
-        return WindowMonitorRun(self, State(os.urandom(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> WindowMonitorRun:
-        """The run that this snapshot was taken of."""
-        check_noise(noise, self, forgetful=False)
-        return WindowMonitorRun(self, unpack(snapshot, self.fingerprint), noise)
+    def _run(self, state: State, noise: Noise) -> WindowMonitorRun:
+        return WindowMonitorRun(self, state, noise)
 
 
-class WindowMonitorRun(SteppedRun[Reply]):
+class WindowMonitorRun(SteppedRun[object, Reply]):
     """A run: one count a step."""
 
     def __init__(self, recipe: WindowMonitor, state: State, noise: Noise) -> None:
@@ -91,11 +82,6 @@ class WindowMonitorRun(SteppedRun[Reply]):
         self._asked = SparseVectorRun(recipe.comparison, asked, noise)
 
     @property
-    def t(self) -> int:
-        """As many as there were questions."""
-        return self._asked.t
-
-    @property
     def halted(self) -> bool:
         """Whether all aboves are used up: public, since every one of them was."""
         return self._asked.halted
@@ -108,12 +94,13 @@ class WindowMonitorRun(SteppedRun[Reply]):
         return integer(x, "count")
 
     def _step(self, value: int) -> Reply:
+        place = self.t % self._window
+        self._t += 1
         if self.halted:
             return self._asked.step(0)
         # Clamped, not wrapped: a wrap would move a comparison by 2**64 where clamping moves two
         # neighbours no further apart.
         value = max(-LARGEST, min(LARGEST, value))
-        place = self.t % self._window
         self._count += value - int(self._inputs[place])
         self._inputs[place] = value
         reply = self._asked.step(self._count)

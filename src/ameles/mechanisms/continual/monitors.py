@@ -30,27 +30,25 @@ Releases are codes: 1 above, 0 below, -1 halted.  A halted key's inputs are forg
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
-from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.watching import LARGEST, LONGEST, Watch
-from ameles.mechanisms.live_run import Turn
-from ameles.mechanisms.noise_source import check_noise
-from ameles.mechanisms.snapshot import State, unpack
+from ameles.mechanisms.run import Turn
+from ameles.mechanisms.snapshot import State
+from ameles.mechanisms.stepped import SteppedRun
 from ameles.noise.arrays import BoolArray, IntArray
 
 ABOVE, BELOW, HALTED = 1, 0, -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowMonitors(Watch):
+class WindowMonitors(Watch["WindowMonitorsRun"]):
     """Tells for ``width`` keys when the count of the last ``window`` steps reaches ``threshold``.
 
     Each key is above up to ``aboves`` times in the stream's life, then halted.  ``monotone``
@@ -79,18 +77,11 @@ class WindowMonitors(Watch):
         """The 64-bit integers that a run holds: windows, thresholds' noises, aboves."""
         return self.width * (self.window + 2)
 
-    def start(self, noise: Noise) -> WindowMonitorsRun:
-        """A new run; the thresholds' noises are drawn here, for the stream's life."""
-        check_noise(noise, self, forgetful=False)
-        return WindowMonitorsRun(self, State(os.urandom(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> WindowMonitorsRun:
-        """The run that this snapshot was taken of."""
-        check_noise(noise, self, forgetful=False)
-        return WindowMonitorsRun(self, unpack(snapshot, self.fingerprint), noise)
+    def _run(self, state: State, noise: Noise) -> WindowMonitorsRun:
+        return WindowMonitorsRun(self, state, noise)
 
 
-class WindowMonitorsRun(SteppedRun[IntArray]):
+class WindowMonitorsRun(SteppedRun[Any, IntArray]):
     """A run: one row of counts a step, one row of codes out."""
 
     def __init__(self, recipe: WindowMonitors, state: State, noise: Noise) -> None:

@@ -25,60 +25,38 @@ one user within 2 steps
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, TypeAlias
 
 from ameles.core.error import Error, checks_step
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Guarantee, user_window
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalHorizon, Parameter, refuse
-from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.nested import nested, unnested
-from ameles.mechanisms.continual.stepped import SteppedRun
-from ameles.mechanisms.live_run import Turn
-from ameles.mechanisms.noise_source import check_noise
-from ameles.mechanisms.pan_private.erase import erase, wipe
-from ameles.mechanisms.snapshot import State, unpack
-from ameles.noise.arrays import IntArray
+from ameles.mechanisms.continual.nested import OuterRun
+from ameles.mechanisms.mechanism import Mechanism
+from ameles.mechanisms.pan_private.erase import erase
+from ameles.mechanisms.run import Turn
+from ameles.mechanisms.snapshot import State
+from ameles.mechanisms.stepped import FoldedRun
+
+WindowMechanism: TypeAlias = Mechanism[FoldedRun[Any, Any]]
 
 
-class InnerRun(Protocol):
-    """A run of one window."""
+class Inner(Parameter[WindowMechanism, WindowMechanism]):
+    """The mechanism of a window, as a parameter."""
 
-    def check(self, x: Any) -> None: ...
-    def add(self, x: Any) -> None: ...
-    def release(self) -> Any: ...
-    def snapshot(self) -> bytes: ...
-
-
-@runtime_checkable
-class Inner(Protocol):
-    """A mechanism for the steps of one window."""
-
-    @property
-    def guarantee(self) -> Guarantee: ...
-    @property
-    def error(self) -> Error: ...
-    def start(self, noise: Noise) -> InnerRun: ...
-    def resume(self, snapshot: bytes, noise: Noise) -> InnerRun: ...
-
-
-class Mechanism(Parameter[Inner, Inner]):
-    """The inner mechanism as a parameter: a recipe, so that the whole goes into the ledger."""
-
-    def check(self, value: Inner) -> Inner:
-        if not isinstance(value, Recipe) or not isinstance(value, Inner):
-            raise refuse(self.name, "a recipe such as Afresh", type(value).__name__)
+    def check(self, value: WindowMechanism) -> WindowMechanism:
+        if not isinstance(value, Mechanism):
+            raise refuse(self.name, "a mechanism such as Afresh", type(value).__name__)
         return value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Renewed(Recipe):
+class Renewed(Mechanism["RenewedRun"]):
     """A mechanism for users, whose horizon is a window, window after window."""
 
-    inner: Mechanism = Mechanism()
+    inner: Inner = Inner()
     horizon: OptionalHorizon = OptionalHorizon()
 
     def __post_init__(self) -> None:
@@ -105,36 +83,16 @@ class Renewed(Recipe):
         """The inner error, at the step within the window."""
         return RenewedError(self.inner.error, self.window)
 
-    def start(self, noise: Noise) -> RenewedRun:
-        """A new run, with an identity of its own."""
-        check_noise(noise, self, forgetful=False)
-        return RenewedRun(self, State(os.urandom(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> RenewedRun:
-        """The run that this snapshot was taken of."""
-        check_noise(noise, self, forgetful=False)
-        return RenewedRun(self, unpack(snapshot, self.fingerprint), noise)
+    def _run(self, state: State, noise: Noise) -> RenewedRun:
+        return RenewedRun(self, state, noise)
 
 
-class RenewedRun(SteppedRun[Any]):
+class RenewedRun(OuterRun[FoldedRun[Any, Any], Any]):
     """A run: ``add`` on arrival, ``release`` at the tick; ``step`` is both."""
 
     def __init__(self, recipe: Renewed, state: State, noise: Noise) -> None:
-        super().__init__(recipe, state)
+        super().__init__(recipe, recipe.inner, state, noise)
         self._recipe = recipe
-        self._noise = noise
-        self._inner: InnerRun
-        if state.parts:
-            self._inner = recipe.inner.resume(unnested(state.parts), noise)
-            wipe(*state.parts)
-        else:
-            self._inner = recipe.inner.start(noise)
-
-    def add(self, x: Any) -> None:
-        """Takes an input into the state of the open window."""
-        with Turn(self):
-            self.check_room(1)
-            self._inner.add(x)
 
     def release(self) -> Any:
         """Closes the step: what the inner run publishes; with a window's last step, its state is
@@ -148,18 +106,6 @@ class RenewedRun(SteppedRun[Any]):
                 erase(self._inner)
                 self._inner = following
             return released
-
-    def _parts(self) -> tuple[IntArray, ...]:
-        """The state of the open window."""
-        return nested(self._inner.snapshot())
-
-    def _checked(self, x: Any) -> Any:
-        self._inner.check(x)
-        return x
-
-    def _step(self, x: Any) -> Any:
-        self.add(x)
-        return self.release()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ After the halt it says so for ever, and looks at nothing.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -45,7 +44,7 @@ from ameles.core.guarantee import (
     Unit,
 )
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import (
     Epsilon,
     Exact,
@@ -56,15 +55,14 @@ from ameles.core.parameters import (
     exact,
     refuse,
 )
-from ameles.core.recipe import Recipe
 from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.continual.integers import integer
 from ameles.mechanisms.continual.relation import Relation
 from ameles.mechanisms.continual.reply import Reply, Said
-from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.threshold_error import ThresholdError
-from ameles.mechanisms.noise_source import check_noise
-from ameles.mechanisms.snapshot import State, unpack
+from ameles.mechanisms.mechanism import Mechanism
+from ameles.mechanisms.snapshot import State
+from ameles.mechanisms.stepped import SteppedRun
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
@@ -74,7 +72,7 @@ ONE_WAY = (Neighbours.ADD_REMOVE, Neighbours.USER_PRESENCE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparseVector(Recipe):
+class SparseVector(Mechanism["SparseVectorRun"]):
     """Above or below a threshold, until ``aboves`` were above; ``above_threshold`` chooses one.
 
     A query with a threshold of its own is asked as the difference, at threshold 0.
@@ -164,18 +162,11 @@ class SparseVector(Recipe):
         """The 64-bit integers that a run holds."""
         return 2
 
-    def start(self, noise: Noise) -> SparseVectorRun:
-        """A new run; the threshold's noise is drawn here, and never again."""
-        check_noise(noise, self, forgetful=False)
-        return SparseVectorRun(self, State(os.urandom(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> SparseVectorRun:
-        """The run that this snapshot was taken of."""
-        check_noise(noise, self, forgetful=False)
-        return SparseVectorRun(self, unpack(snapshot, self.fingerprint), noise)
+    def _run(self, state: State, noise: Noise) -> SparseVectorRun:
+        return SparseVectorRun(self, state, noise)
 
 
-class SparseVectorRun(SteppedRun[Reply]):
+class SparseVectorRun(SteppedRun[object, Reply]):
     """A run: one query a step."""
 
     def __init__(self, recipe: SparseVector, state: State, noise: Noise) -> None:
@@ -184,7 +175,7 @@ class SparseVectorRun(SteppedRun[Reply]):
         self._noise = noise
         if state.parts:
             self._rho, self._aboves = (int(value) for value in state.parts[0])
-        else:
+        else:  # drawn here, and never again
             self._rho, self._aboves = self._draw(recipe.threshold_scale), 0
 
     @property

@@ -31,35 +31,23 @@ The number of steps taken is in the state: steps are those of a public clock.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
-from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.estimator import (
-    Algorithm,
-    Estimator,
-    EstimatorRun,
-    check_estimator,
-    grid_units,
-)
+from ameles.mechanisms.continual.estimator import Estimator, EstimatorRun, grid_units
 from ameles.mechanisms.continual.halted import HALTED, Halted
-from ameles.mechanisms.continual.nested import nested, unnested
-from ameles.mechanisms.continual.stepped import SteppedRun
+from ameles.mechanisms.continual.nested import OuterRun
+from ameles.mechanisms.continual.published_answers import PublishedAnswers
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
-from ameles.mechanisms.continual.varying import check_varying
-from ameles.mechanisms.live_run import Turn
-from ameles.mechanisms.noise_source import check_noise
-from ameles.mechanisms.pan_private.erase import only, wipe
-from ameles.mechanisms.snapshot import State, unpack
+from ameles.mechanisms.pan_private.erase import only
+from ameles.mechanisms.run import Turn
+from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
@@ -68,7 +56,7 @@ PRICE = Fraction(5, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Continual(Recipe):
+class Continual(PublishedAnswers["ContinualRun"]):
     """An estimator made continual; ``continual`` chooses the threshold.
 
     ``jump``, ``sensitivity`` and ``threshold`` are in units of the algorithm's grid.  ``epsilon``
@@ -81,7 +69,6 @@ class Continual(Recipe):
     (True, 1, 'epsilon 250')
     """
 
-    algorithm: Algorithm = Algorithm()
     epsilon: Epsilon = Epsilon()
     # With one step there is no interval, so no noise on the threshold (catalogue 14, erratum vi).
     horizon: Whole = Whole(2, 2**40)
@@ -89,24 +76,6 @@ class Continual(Recipe):
     jump: Whole = Whole(0, 2**60)
     sensitivity: Whole = Whole(1, 2**40)
     threshold: Whole = Whole(0, 2**61)
-
-    def __post_init__(self) -> None:
-        check_varying(self.algorithm, steps=self.horizon, epsilon=PRICE * self.epsilon)
-        check_estimator(self.algorithm)
-        state = self.algorithm.state_guarantee
-        if not isinstance(state.loss, Pure):
-            raise BadInput(
-                "The state of an algorithm that is made continual must have a pure loss.",
-                why=f"its loss is {state.loss}, and the theorem adds 2.5 epsilon to a pure one",
-            )
-        if state.horizon is not None and state.horizon < self.horizon:
-            raise refuse("horizon", f"at most the algorithm's own, {state.horizon}", self.horizon)
-        if 64 * max(self.decision_scale, self.levels * self.threshold_scale) >= 1 << 61:
-            raise BadInput(
-                "These parameters need noise that does not fit into 64 bits.",
-                why="its scale is the sensitivity times the number of changes over epsilon",
-                tip="a larger epsilon, fewer changes or a coarser grid",
-            )
 
     @property
     def levels(self) -> int:
@@ -124,26 +93,14 @@ class Continual(Recipe):
         return 2 * self.sensitivity * (self.changes + 1) / self.epsilon
 
     @property
-    def intrusions(self) -> Intrusions:
-        """One, if the algorithm's state may be seized at all."""
-        secret = self.algorithm.state_guarantee.intrusions is Intrusions.NONE
-        return Intrusions.NONE if secret else Intrusions.ONE
+    def published_loss(self) -> Pure:
+        """2.5 epsilon; a secret state adds nothing to it (erratum vii)."""
+        return Pure(PRICE * self.epsilon)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """The algorithm's promise about its state, with the cost of publishing added."""
-        state = self.algorithm.state_guarantee
-        # A secret state costs nothing; the sensitivity alone carries the proof (erratum vii).
-        seized = state.loss.epsilon if isinstance(state.loss, Pure) else Fraction(0)
-        steps = min(state.contribution.steps, self.horizon)
-        return Guarantee(
-            loss=Pure(seized + PRICE * self.epsilon),
-            unit=state.unit,
-            neighbours=state.neighbours,
-            contribution=replace(state.contribution, steps=steps),
-            horizon=self.horizon,
-            intrusions=self.intrusions,
-        )
+    def widest(self) -> Fraction:
+        """The larger of what is drawn for a comparison, and of all open intervals together."""
+        return max(self.decision_scale, self.levels * self.threshold_scale)
 
     @property
     def scales(self) -> Scales:
@@ -156,37 +113,21 @@ class Continual(Recipe):
         answers = self.algorithm.answer_error
         return ContinualError(answers, self.scales, self.threshold, self.jump)
 
-    def start(self, noise: Noise) -> ContinualRun:
-        """A new run, with an identity of its own."""
-        self._check_noise(noise)
-        return ContinualRun(self, State(os.urandom(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> ContinualRun:
-        """The run that this snapshot was taken of."""
-        self._check_noise(noise)
-        return ContinualRun(self, unpack(snapshot, self.fingerprint), noise)
-
-    def _check_noise(self, noise: Noise) -> None:
-        check_noise(noise, self, forgetful=self.intrusions is not Intrusions.NONE)
+    def _run(self, state: State, noise: Noise) -> ContinualRun:
+        return ContinualRun(self, state, noise)
 
 
-class ContinualRun(SteppedRun[int | Halted]):
+class ContinualRun(OuterRun[EstimatorRun, int | Halted]):
     """A run: ``add`` on arrival, ``release`` at the tick; ``step`` is both."""
 
     def __init__(self, recipe: Continual, state: State, noise: Noise) -> None:
-        super().__init__(recipe, state)
+        super().__init__(recipe, recipe.algorithm, state, noise, own=2)
         self._recipe = recipe
-        self._noise = noise
-        self._inner: EstimatorRun
+        # the last value and the number of updates; the noise of the open intervals
+        self._public = np.zeros(2, dtype=np.int64)
+        self._open = np.zeros(recipe.levels, dtype=np.int64)
         if state.parts:
-            # the last value and the number of updates; the noise of the open intervals
-            self._public, self._open, *inner = state.parts
-            self._inner = recipe.algorithm.resume(unnested(tuple(inner)), noise)
-            wipe(*inner)
-        else:
-            self._public = np.zeros(2, dtype=np.int64)
-            self._open = np.zeros(recipe.levels, dtype=np.int64)
-            self._inner = recipe.algorithm.start(noise)
+            self._public, self._open = (part.copy() for part in state.parts[:2])
 
     @property
     def halted(self) -> bool:
@@ -214,16 +155,10 @@ class ContinualRun(SteppedRun[int | Halted]):
 
     def _parts(self) -> tuple[IntArray, ...]:
         """What was published last, the open intervals' noise, and the algorithm's state."""
-        return self._public, self._open, *nested(self._inner.snapshot())
+        return self._public, self._open, *super()._parts()
 
     def _checked(self, x: Any) -> Any:
-        if not self.halted:
-            self._inner.check(x)
-        return x
-
-    def _step(self, x: Any) -> int | Halted:
-        self.add(x)
-        return self.release()
+        return x if self.halted else super()._checked(x)
 
     def _decide(self, answer: int) -> int | Halted:
         recipe = self._recipe

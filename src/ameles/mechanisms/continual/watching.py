@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, TypeVar
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import (
@@ -20,19 +21,22 @@ from ameles.core.guarantee import (
 )
 from ameles.core.loss import Pure
 from ameles.core.parameters import Bound, Contributions, Epsilon, OptionalHorizon, Switch, Whole
-from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
 from ameles.mechanisms.continual.threshold_error import ThresholdError
 from ameles.mechanisms.counters.recipe import EVENTS
+from ameles.mechanisms.mechanism import Mechanism
+from ameles.mechanisms.stepped import SteppedRun
 
 # The inputs of a window lie in memory; a longer one is a counter with an alert on it.
 LONGEST = 1 << 24
 # No count is beyond this, so that its distance from a threshold fits into 64 bits.
 LARGEST = 1 << 61
 
+WatchT = TypeVar("WatchT", bound=SteppedRun[Any, Any], covariant=True)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Watch(Recipe):
+class Watch(Mechanism[WatchT]):
     """A recipe that tells when the count of the last ``window`` steps reaches ``threshold``."""
 
     epsilon: Epsilon = Epsilon()

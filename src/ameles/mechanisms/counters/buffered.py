@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Horizon, Whole
 from ameles.mechanisms.counters.cascade import NUMBERS, Cascade
 from ameles.mechanisms.counters.cascade_process import CascadeProcess, Levels, largest_walk

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.counters.cascade import NUMBERS, PRECISION, Cascade
 from ameles.mechanisms.counters.encoded import DEVIATIONS, WORD, rounded
 from ameles.noise.arrays import IntArray

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.summed import Process

@@ -27,7 +27,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalWhole, refuse
 from ameles.mechanisms.counters.arity import best_arity, digit_total
 from ameles.mechanisms.counters.laplace_error import LaplaceError

@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.live_run import LiveRun, Turn
+from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
+from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State
+from ameles.mechanisms.stepped import FoldedRun
 from ameles.noise.arrays import IntArray
 
 
-class FoldedRun(LiveRun):
+class FoldedCounterRun(FoldedRun[Any, Any], CounterRun):
     """A run of a folded counter: ``add`` on arrival, ``release`` at the tick."""
 
     def __init__(self, recipe: CounterRecipe, state: State) -> None:
-        super().__init__(recipe, state.run, state.step)
+        super().__init__(recipe, state)
         self._recipe = recipe
 
     def add(self, x: Any) -> None:
@@ -30,7 +31,7 @@ class FoldedRun(LiveRun):
         row = self._recipe.row(x)
         try:
             with Turn(self):
-                self._recipe.check_room(self._t, 1)
+                self.check_room(1)
                 self._fold(row)
         finally:
             _wipe_copy(row, x)
@@ -38,7 +39,7 @@ class FoldedRun(LiveRun):
     def release(self) -> Any:
         """Closes the step and gives its release."""
         with Turn(self):
-            self._recipe.check_room(self._t, 1)
+            self.check_room(1)
             row = self._close()
             self._t += 1
         return self._given(row)
@@ -55,12 +56,16 @@ class FoldedRun(LiveRun):
         rows = self._recipe.rows(xs)
         try:
             with Turn(self):
-                self._recipe.check_room(self._t, len(rows))
+                self.check_room(len(rows))
                 releases = self._feed(rows)
                 self._t += len(rows)
         finally:
             _wipe_copy(rows, xs)
         return releases[:, 0] if self._recipe.width is None else releases
+
+    def _checked(self, x: Any) -> Any:
+        _wipe_copy(self._recipe.row(x), x)
+        return x
 
     def _given(self, row: IntArray) -> Any:
         return int(row[0]) if self._recipe.width is None else row

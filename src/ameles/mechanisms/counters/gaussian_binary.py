@@ -28,7 +28,7 @@ import numpy as np
 
 from ameles.accounting.calibration import gaussian_variance
 from ameles.core.error import checks_step
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Horizon
 from ameles.mechanisms.counters.digits import unshared_blocks
 from ameles.mechanisms.counters.gaussian import GaussianCounter

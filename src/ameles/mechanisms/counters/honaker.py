@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.counters.arity import digits_of
 from ameles.mechanisms.counters.laplace_error import LaplaceError

@@ -31,7 +31,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, OptionalHorizon, Parameter, Whole, refuse
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.elders import EldersCounter

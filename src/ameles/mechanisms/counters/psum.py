@@ -34,7 +34,7 @@ import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Horizon, Parameter, refuse
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.summed import Process, SummedCounter

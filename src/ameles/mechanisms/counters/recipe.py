@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import operator
-import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from ameles.core.error import AdditiveError
-from ameles.core.exceptions import BadInput, HorizonReached
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import (
     EVENT,
     Contribution,
@@ -23,11 +22,9 @@ from ameles.core.guarantee import (
     Unit,
 )
 from ameles.core.loss import Loss
-from ameles.core.mechanism import Noise
 from ameles.core.parameters import Bound, Contributions, Width
-from ameles.core.recipe import Recipe
-from ameles.mechanisms.noise_source import check_noise
-from ameles.mechanisms.snapshot import State, unpack
+from ameles.mechanisms.mechanism import Mechanism
+from ameles.mechanisms.run import Run
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
@@ -35,20 +32,16 @@ from ameles.noise.sampler import wrapped
 EVENTS = 1 << 40
 
 
-class CounterRun(Protocol):
-    """A run of a counter: integers in and out, or arrays of them, one for each counter."""
+class CounterRun(Run[Any, Any]):
+    """A run of a counter: integers in and out or, with a width, arrays of them."""
 
-    @property
-    def id(self) -> str: ...
-    @property
-    def t(self) -> int: ...
-    def step(self, x: Any) -> Any: ...
-    def feed(self, xs: Any) -> Any: ...
-    def snapshot(self) -> bytes: ...
+    @abstractmethod
+    def feed(self, xs: Any) -> Any:
+        """Many steps at once, as an array: the same releases as that many calls of ``step``."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CounterRecipe(Recipe, ABC):
+class CounterRecipe(Mechanism[CounterRun]):
     """A counter: ``width`` running counts advanced together, or one plain count.
 
     One unit may change up to ``contributions`` steps, each by at most ``bound`` in the L1
@@ -110,37 +103,6 @@ class CounterRecipe(Recipe, ABC):
     def columns(self) -> int:
         """How many counters there are."""
         return self.width or 1
-
-    def start(self, noise: Noise) -> CounterRun:
-        """A new run, with an identity of its own."""
-        self._check_noise(noise)
-        return self._run(State(os.urandom(16), 0, ()), noise)
-
-    def resume(self, snapshot: bytes, noise: Noise) -> CounterRun:
-        """The run that this snapshot was taken of."""
-        self._check_noise(noise)
-        state = unpack(snapshot, self.fingerprint)
-        run = self._run(state, noise)
-        if self.intrusions is not Intrusions.NONE:  # then it has them in buffers of its own
-            for part in state.parts:
-                part.fill(0)
-        return run
-
-    @abstractmethod
-    def _run(self, state: State, noise: Noise) -> CounterRun:
-        """A run from a state; a state without parts is the beginning."""
-
-    def _check_noise(self, noise: Noise) -> None:
-        check_noise(noise, self, forgetful=self.intrusions is not Intrusions.NONE)
-
-    def check_room(self, t: int, count: int) -> None:
-        """Refuses steps past the horizon, before anything is drawn."""
-        if self.steps is not None and t + count > self.steps:
-            raise HorizonReached(
-                f"This run has {self.steps} steps and has taken {t}; {count} more do not fit.",
-                why="its noise was calibrated for its horizon",
-                tip="a new run, with its own budget",
-            )
 
     def number(self, x: object) -> int:
         """One step's input of a plain counter."""

@@ -37,7 +37,7 @@ import numpy as np
 
 from ameles.accounting.calibration import gaussian_variance
 from ameles.core.error import checks_step
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Number, OptionalHorizon, Whole
 from ameles.mechanisms.counters.buffered import Buffers, cascade_bits
 from ameles.mechanisms.counters.cascade import NUMBERS, Cascade

@@ -35,7 +35,7 @@ from functools import lru_cache
 import numpy as np
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalWhole
 from ameles.mechanisms.counters import siblings_kernel
 from ameles.mechanisms.counters.arity import best_arity, digits_of

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ameles.core.error import checks_step
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Horizon
 from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.counters.summed import Process, SummedCounter

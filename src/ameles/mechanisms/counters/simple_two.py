@@ -37,10 +37,10 @@ from numpy.typing import NDArray
 from ameles.core.error import checks_step
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, OptionalHorizon
 from ameles.mechanisms import laplace_sum
-from ameles.mechanisms.counters.folded import FoldedRun
+from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
 from ameles.mechanisms.snapshot import COUNTED, State
@@ -88,7 +88,7 @@ class SimpleTwoCounter(CounterRecipe):
         return SimpleTwoRun(self, state, noise)
 
 
-class SimpleTwoRun(FoldedRun):
+class SimpleTwoRun(FoldedCounterRun):
     """A run of a simple counter II, which knows how many noises it has drawn."""
 
     _version = COUNTED

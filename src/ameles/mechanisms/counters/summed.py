@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
-from ameles.mechanisms.live_run import LiveRun, Turn
+from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
@@ -54,11 +54,11 @@ class SummedCounter(CounterRecipe):
         return kind(self, state, noise)
 
 
-class SummedRun(LiveRun):
+class SummedRun(CounterRun):
     """A run of a vector of summed counters."""
 
     def __init__(self, recipe: SummedCounter, state: State, noise: Noise) -> None:
-        super().__init__(recipe, state.run, state.step)
+        super().__init__(recipe, state)
         self._recipe = recipe
         if state.parts:
             self._sums, ahead, process = state.parts
@@ -86,7 +86,7 @@ class SummedRun(LiveRun):
             self.check_live()
         rows = self._recipe.rows(xs)
         with Turn(self), self._progress.still():
-            self._recipe.check_room(self.t, len(rows))
+            self.check_room(len(rows))
             noise = self._take(len(rows))
             releases = self._running(rows)
         releases += noise
@@ -112,7 +112,7 @@ class SummedRun(LiveRun):
             if waiting is not None:
                 return waiting
             t, count = self.t, self._recipe.ahead
-            self._recipe.check_room(t, 1)
+            self.check_room(1)
             if self._recipe.steps is not None:
                 count = min(count, self._recipe.steps - t)
             self._ahead = self._process.take(count)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.noise.arrays import IntArray
 
 

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.counters.encoded import (
     DEVIATIONS,

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.guarantee import Neighbours
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.erase import moved, wipe
 
 Bits: TypeAlias = NDArray[np.uint8]

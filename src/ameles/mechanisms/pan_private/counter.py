@@ -45,15 +45,15 @@ import numpy as np
 
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, OptionalHorizon
-from ameles.mechanisms.counters.folded import FoldedRun
+from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.tape_order import Demands
-from ameles.mechanisms.live_run import Turn
 from ameles.mechanisms.pan_private.epoch_error import EpochError
 from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.pan_private.survived import Survived, refuse_unplanned
+from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
@@ -121,7 +121,7 @@ class PanPrivateCounter(CounterRecipe):
         return PanPrivateRun(self, state, noise)
 
 
-class PanPrivateRun(FoldedRun):
+class PanPrivateRun(FoldedCounterRun):
     """A run of a pan-private counter: all that it is, is in its snapshot."""
 
     def __init__(self, recipe: PanPrivateCounter, state: State, noise: Noise) -> None:

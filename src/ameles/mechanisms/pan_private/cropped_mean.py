@@ -31,7 +31,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.biased_bits import bias, biased_bits, fair_bits
 from ameles.mechanisms.pan_private.entries import CHUNK, kind_for, room, times
@@ -104,7 +104,7 @@ class CroppedRecipe(UserRecipe[Estimate]):
         clocks = sum(np.dtype(kind_for(crop.at)).itemsize for crop in self.crops)
         return self.entries * (clocks + len(self.crops))
 
-    def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+    def _empty_run(self, state: State, noise: Noise) -> UserRun[Estimate]:
         return _CroppedRun(self, state, noise)
 
 
@@ -175,5 +175,5 @@ class _CroppedRun(UserRun[Estimate]):
             middle += crop.weight * recipe.entries / 2
         return error.estimate((noisy - middle) * error.unit, beta, top=recipe.top)
 
-    def _parts(self) -> tuple[IntArray, ...]:
+    def _table_parts(self) -> tuple[IntArray, ...]:
         return self._words

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.mechanisms.continual.limits import Seizures
 from ameles.mechanisms.pan_private.biased_bits import bias, biased_bits, fair_bits
 from ameles.mechanisms.pan_private.entries import CHUNK, Entries, room
@@ -101,7 +101,7 @@ class Density(UserRecipe[Estimate]):
         """A byte for each user and table."""
         return self.entries * self.seizures
 
-    def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+    def _empty_run(self, state: State, noise: Noise) -> DensityRun:
         return DensityRun(self, state, noise)
 
 
@@ -167,7 +167,7 @@ class DensityRun(UserRun[Estimate]):
         """What is told of the fraction of entries that were met."""
         return error.estimate(fraction, beta)
 
-    def _parts(self) -> tuple[IntArray, ...]:
+    def _table_parts(self) -> tuple[IntArray, ...]:
         return self._words
 
 

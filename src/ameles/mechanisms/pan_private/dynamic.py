@@ -50,7 +50,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.continual.limits import Seizures
 from ameles.mechanisms.pan_private.erase import only
@@ -122,7 +122,7 @@ class DynamicDensity(ResidueRecipe[Estimate]):
         """A residue for each user, and the prime."""
         return super().memory + 8
 
-    def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+    def _empty_run(self, state: State, noise: Noise) -> UserRun[Estimate]:
         return DynamicRun(self, state, noise)
 
 
@@ -172,5 +172,5 @@ class DynamicRun(ResidueRun[Estimate]):
         noisy = nonzero + only(self._noise.laplace(error.scale, 1))
         return error.estimate(error.fraction(noisy), beta)
 
-    def _parts(self) -> tuple[IntArray, ...]:
-        return (*super()._parts(), self._prime)
+    def _table_parts(self) -> tuple[IntArray, ...]:
+        return (*super()._table_parts(), self._prime)

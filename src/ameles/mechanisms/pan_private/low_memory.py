@@ -31,11 +31,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.density import Density, DensityRun
 from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
-from ameles.mechanisms.pan_private.user_table import UserRun
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray, Words
 
@@ -84,7 +83,7 @@ class SampledDensity(_Reduced):
         """The bits, and who has them."""
         return super().memory + 8 * self.sample
 
-    def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+    def _empty_run(self, state: State, noise: Noise) -> DensityRun:
         return _SampledRun(self, state, noise)
 
 
@@ -119,7 +118,7 @@ class BucketDensity(_Reduced):
             return math.inf
         return math.log1p(-hit) / math.log1p(-1 / self.buckets) / self.users
 
-    def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+    def _empty_run(self, state: State, noise: Noise) -> DensityRun:
         return _BucketRun(self, state, noise)
 
 
@@ -143,8 +142,8 @@ class _SampledRun(DensityRun):
         place.fill(0)
         kept.fill(0)
 
-    def _parts(self) -> tuple[IntArray, ...]:
-        return (*super()._parts(), self._sample)
+    def _table_parts(self) -> tuple[IntArray, ...]:
+        return (*super()._table_parts(), self._sample)
 
 
 class _BucketRun(DensityRun):
@@ -178,8 +177,8 @@ class _BucketRun(DensityRun):
             confidence=hit.confidence,
         )
 
-    def _parts(self) -> tuple[IntArray, ...]:
-        return (*super()._parts(), self._key)
+    def _table_parts(self) -> tuple[IntArray, ...]:
+        return (*super()._table_parts(), self._key)
 
 
 def distinct(noise: Noise, users: int, count: int) -> IntArray:

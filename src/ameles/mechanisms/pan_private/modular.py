@@ -40,7 +40,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Parameter, Whole, refuse, whole
 from ameles.mechanisms.continual.limits import Seizures
 from ameles.mechanisms.pan_private.erase import only, wipe
@@ -97,7 +97,7 @@ class ModularIncidence(ModularRecipe[tuple[Estimate, ...]]):
         """The error of each fraction, where no intrusion was announced."""
         return self.error_over(1, 1)
 
-    def _run(self, state: State, noise: Noise) -> UserRun[tuple[Estimate, ...]]:
+    def _empty_run(self, state: State, noise: Noise) -> UserRun[tuple[Estimate, ...]]:
         return _HistogramRun(self, state, noise)
 
 
@@ -151,7 +151,7 @@ class ResidueFraction(ModularRecipe[Estimate]):
         """The error, where no intrusion was announced."""
         return self.error_over(1, len(self.residues))
 
-    def _run(self, state: State, noise: Noise) -> UserRun[Estimate]:
+    def _empty_run(self, state: State, noise: Noise) -> UserRun[Estimate]:
         return _FractionRun(self, state, noise)
 
 

@@ -20,8 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from ameles.core.exceptions import BadInput
-from ameles.core.mechanism import Noise
-from ameles.mechanisms.live_run import Turn
+from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.entries import (
     CHUNK,
     amounts,
@@ -34,6 +33,7 @@ from ameles.mechanisms.pan_private.entries import (
 from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.pan_private.estimate import ChanceError
 from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
+from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
@@ -178,7 +178,7 @@ class ResidueRun(UserRun[Out]):
             bins += np.bincount(part, minlength=bins.size)
         return bins
 
-    def _parts(self) -> tuple[IntArray, ...]:
+    def _table_parts(self) -> tuple[IntArray, ...]:
         return (self._words,)
 
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
 from ameles.core.parameters import Parameter
+
+
+@runtime_checkable
+class Announced(Protocol):
+    """A run that can be told of an intrusion."""
+
+    def announce(self) -> None:
+        """Says that the state was seized: call it after the intrusion, before the next one."""
+        ...
 
 
 class Survived(Parameter[Intrusions | str, Intrusions]):

@@ -46,17 +46,17 @@ import numpy as np
 
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, OptionalHorizon, OptionalWhole
 from ameles.mechanisms.counters.arity import best_arity
-from ameles.mechanisms.counters.folded import FoldedRun
+from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.tape_order import Demands
-from ameles.mechanisms.live_run import Turn
 from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.pan_private.survived import Survived, refuse_unplanned
 from ameles.mechanisms.pan_private.tree_epochs import TreeEpochs, levels_of
 from ameles.mechanisms.pan_private.tree_error import PublishedError, published_cost
+from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import BoolArray, IntArray
 
@@ -136,7 +136,7 @@ class PanPrivateTreeCounter(CounterRecipe):
         return PanPrivateTreeRun(self, state, noise)
 
 
-class PanPrivateTreeRun(FoldedRun):
+class PanPrivateTreeRun(FoldedCounterRun):
     """A run of a pan-private tree counter: all that it is, is in its snapshot."""
 
     def __init__(self, recipe: PanPrivateTreeCounter, state: State, noise: Noise) -> None:

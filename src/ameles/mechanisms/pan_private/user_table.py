@@ -10,34 +10,29 @@ table: one if a user is present or absent, two if some occurrences become anothe
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Generic
 
 import numpy as np
 
-from ameles.core.exceptions import BadInput, HorizonReached
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Parameter, Whole, refuse
-from ameles.core.recipe import Recipe
-from ameles.mechanisms.live_run import LiveRun, Turn
-from ameles.mechanisms.noise_source import check_noise
+from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.pan_private.entries import CHUNK, indices
-from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.pan_private.estimate import EstimateError, check_beta
-from ameles.mechanisms.snapshot import State, pack, unpack
+from ameles.mechanisms.run import Out, Turn
+from ameles.mechanisms.snapshot import State
+from ameles.mechanisms.stepped import FoldedRun
 from ameles.noise.arrays import IntArray
 
 RELATIONS = (Neighbours.USER_PRESENCE, Neighbours.USER_SUBSTITUTION)
 # A table of more entries does not fit into memory; a sample or buckets do.
 LARGEST_TABLE = 1 << 32
-
-Out = TypeVar("Out")
 
 
 class UserRelation(Parameter[Neighbours | str, Neighbours]):
@@ -56,7 +51,7 @@ class UserRelation(Parameter[Neighbours | str, Neighbours]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UserRecipe(Recipe, ABC, Generic[Out]):
+class UserRecipe(Mechanism["UserRun[Out]"], Generic[Out]):
     """A statistic over users 0 to ``users`` - 1, of whom a table keeps one entry each.
 
     ``epsilon_state`` is lost to whoever sees the table once, ``epsilon_output`` with each of
@@ -125,41 +120,24 @@ class UserRecipe(Recipe, ABC, Generic[Out]):
     def memory(self) -> int:
         """How many bytes the state has."""
 
-    def start(self, noise: Noise) -> UserRun[Out]:
-        """A new run, with an identity of its own."""
-        self._check_noise(noise)
-        run = self._run(State(os.urandom(16), 0, ()), noise)
-        run.open()
-        return run
-
-    def resume(self, snapshot: bytes, noise: Noise) -> UserRun[Out]:
-        """The run that this snapshot was taken of."""
-        self._check_noise(noise)
-        state = unpack(snapshot, self.fingerprint)
-        run = self._run(state, noise)
-        run.restore(state.parts)
-        wipe(*state.parts)
+    def _run(self, state: State, noise: Noise) -> UserRun[Out]:
+        run = self._empty_run(state, noise)
+        run.begin(state.parts)
         return run
 
     @abstractmethod
-    def _run(self, state: State, noise: Noise) -> UserRun[Out]:
+    def _empty_run(self, state: State, noise: Noise) -> UserRun[Out]:
         """A run with empty tables."""
 
-    def _check_noise(self, noise: Noise) -> None:
-        check_noise(noise, self, forgetful=True)
 
-
-class UserRun(LiveRun, Generic[Out]):
+class UserRun(FoldedRun[object, Out]):
     """A run: ``add`` on arrival, ``release`` as often as declared."""
 
     def __init__(self, recipe: UserRecipe[Out], state: State, noise: Noise) -> None:
-        super().__init__(recipe, state.run, state.step)
+        super().__init__(recipe, state)
         self._recipe = recipe
         self._noise = noise
         self._announced = 0
-
-    def __repr__(self) -> str:
-        return f"<run of {type(self._recipe).__name__} after {self.t} releases>"
 
     def add(self, users: object) -> None:
         """Folds occurrences into the table, as if one after another."""
@@ -169,26 +147,10 @@ class UserRun(LiveRun, Generic[Out]):
         """The statistic, with fresh noise, and an interval that misses with probability beta."""
         check_beta(beta)  # before any noise is drawn
         with Turn(self):
-            self._check_room(1)
+            self.check_room(1)
             released = self._close(beta)
             self._t += 1
         return released
-
-    def step(self, x: object) -> Out:
-        """``add``, then ``release``."""
-        self.add(x)
-        return self.release()
-
-    def feed(self, xs: Iterable[object]) -> list[Out]:
-        """A step for each array of users; refused whole if one of them is refused."""
-        self.check_live()
-        steps = list(xs)
-        self._check_room(len(steps))
-        if steps:
-            self._check_open()
-        for x in steps:
-            indices(x, self._recipe.users).fill(0)
-        return [self.step(x) for x in steps]
 
     def intruded(self) -> None:
         """Announces that the state was seen, before anything is added to it again.
@@ -208,19 +170,25 @@ class UserRun(LiveRun, Generic[Out]):
             if self._announced < self._recipe.seizures:
                 self._refresh()
 
-    def snapshot(self) -> bytes:
-        """The complete state, which the guarantee covers: of fixed size."""
-        with Turn(self):
-            head = np.array([self._announced], dtype=np.int64)
-            return pack(State(self._id, self._t, (head, *self._parts())), self._recipe.fingerprint)
+    def begin(self, parts: tuple[IntArray, ...]) -> None:
+        """Draws the first table or, where there are parts, takes over their state."""
+        self.check_live()
+        if parts:
+            self.restore(parts)
+        else:
+            self.open()
 
     def restore(self, parts: tuple[IntArray, ...]) -> None:
         """Takes over the state of a snapshot."""
         self.check_live()
         head, *rest = parts
         self._announced = int(head[0])
-        for mine, given in zip(self._parts(), rest, strict=True):
+        for mine, given in zip(self._table_parts(), rest, strict=True):
             mine[:] = given
+
+    def _checked(self, x: object) -> object:
+        indices(x, self._recipe.users).fill(0)
+        return x
 
     def _take(self, users: object, sign: int) -> None:
         self.check_live()
@@ -232,15 +200,6 @@ class UserRun(LiveRun, Generic[Out]):
                     self._fold(found[start : start + CHUNK], sign)
         finally:
             found.fill(0)
-
-    def _check_room(self, count: int) -> None:
-        if self._t + count > self._recipe.releases:
-            raise HorizonReached(
-                f"This run was declared for {self._recipe.releases} releases and has given "
-                f"{self._t}; {count} more do not fit.",
-                why="each release costs epsilon_output of its own",
-                tip="a new run with a larger 'releases' and its own budget",
-            )
 
     def _check_open(self) -> None:
         if self._announced == self._recipe.seizures:
@@ -270,6 +229,9 @@ class UserRun(LiveRun, Generic[Out]):
     def _close(self, beta: float) -> Out:
         """The release."""
 
-    @abstractmethod
     def _parts(self) -> tuple[IntArray, ...]:
+        return np.array([self._announced], dtype=np.int64), *self._table_parts()
+
+    @abstractmethod
+    def _table_parts(self) -> tuple[IntArray, ...]:
         """The arrays that are the state, as 64-bit integers: the arrays themselves."""

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import RunSpent
-from ameles.mechanisms import live_run
+from ameles.mechanisms import run as run_module
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.live_run import live_runs
+from ameles.mechanisms.run import live_runs
 from ameles.noise import System, Tape
 from tests import one_run
 
@@ -103,7 +103,7 @@ def test_in_a_forked_child_noise_drawn_before_is_refused_too(width: int | None) 
 
 
 def test_a_child_of_a_fork_starts_runs_of_its_own() -> None:
-    with live_run._lock:  # as another thread may hold it
+    with run_module._lock:  # as another thread may hold it
         child = os.fork()
         if child == 0:
             signal.alarm(60)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput, HorizonReached, RunSpent
+from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalHorizon
-from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.halted import HALTED
 from ameles.mechanisms.continual.integers import integer
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.sparse_vector import above_threshold
-from ameles.mechanisms.continual.stepped import SteppedRun
 from ameles.mechanisms.continual.transformation import continual
+from ameles.mechanisms.mechanism import Startable
 from ameles.mechanisms.snapshot import State, run_id, unpack
+from ameles.mechanisms.stepped import SteppedRun
 from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
 
@@ -26,11 +27,19 @@ CANARY = 8_675_309
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sum(Recipe):
+class Sum(Startable["SumRun"]):
     horizon: OptionalHorizon = OptionalHorizon()
+    seizable: ClassVar[bool] = False
+
+    @property
+    def steps(self) -> int | None:
+        return self.horizon
+
+    def _run(self, state: State, noise: Noise) -> SumRun:
+        return SumRun(self, state)
 
 
-class SumRun(SteppedRun[int]):
+class SumRun(SteppedRun[object, int]):
     def __init__(self, recipe: Sum, state: State) -> None:
         super().__init__(recipe, state)
         self._sum = int(state.parts[0][0]) if state.parts else 0

@@ -33,40 +33,40 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from typing import Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ameles.core.exceptions import RunSpent
+from ameles.core.exceptions import HorizonReached, RunSpent
 from ameles.core.unique import Unique
 from ameles.mechanisms.progress import Progress
 from ameles.mechanisms.snapshot import VERSION, State, pack
 from ameles.noise.arrays import IntArray
 
+if TYPE_CHECKING:
+    from ameles.mechanisms.mechanism import Startable
 
-class Fingerprinted(Protocol):
-    """What a run needs of its recipe in order to write its snapshots."""
-
-    @property
-    def fingerprint(self) -> bytes: ...
+In = TypeVar("In", contravariant=True)
+Out = TypeVar("Out", covariant=True)
 
 
 class LiveRun(Unique, ABC):
-    """A run: it knows who it is, how far it is, and whether it may go on."""
+    """A started recipe: it knows who it is, how far it is, and whether it may go on."""
 
     noun = "run"
     elsewhere = "start or resume the run in the process that steps it"
     _version = VERSION  # of its snapshots
 
-    def __init__(self, recipe: Fingerprinted, run: bytes, step: int = 0) -> None:
+    def __init__(self, recipe: Startable[LiveRun], state: State) -> None:
         super().__init__()
-        self._written_by = recipe
-        self._id = run
-        self._progress = Progress(step)
+        self._started_from = recipe
+        self._id = state.run
+        self._progress = Progress(state.step)
         weakref.finalize(self, self._progress.forget_noise).atexit = False
         with _lock:
             _runs.add(self)
 
     def __repr__(self) -> str:
-        return f"<run of {type(self._written_by).__name__} at step {self.t}>"
+        return f"<run of {type(self._started_from).__name__} at step {self.t}>"
 
     @property
     def id(self) -> str:
@@ -82,7 +82,7 @@ class LiveRun(Unique, ABC):
         """The complete state; secret, unless the guarantee covers intrusions."""
         with Turn(self), self._progress.still():
             state = State(self._id, self.t, self._parts())
-            return pack(state, self._written_by.fingerprint, self._version)
+            return pack(state, self._started_from.state_fingerprint, self._version)
 
     def check_live(self) -> None:
         """Refuses what a spent run, or one of another process, is asked for."""
@@ -93,6 +93,11 @@ class LiveRun(Unique, ABC):
                 why="two runs of one payment would draw different noise for the same steps",
                 tip="the run that ledger.resume gave",
             )
+
+    @property
+    def progress(self) -> Progress:
+        """What the run shares with the ledger that sold it."""
+        return self._progress
 
     def spend(self) -> None:
         """Makes this run, and every run that it holds, refuse all that follows."""
@@ -116,6 +121,35 @@ class LiveRun(Unique, ABC):
         """The state as integers."""
 
 
+class Run(LiveRun, Generic[In, Out]):
+    """A started mechanism: it takes steps, each with an input and a release.
+
+    A step is a tick of a stream, a query, or the one look at a data set.
+    """
+
+    def __init__(self, recipe: Startable[LiveRun], state: State) -> None:
+        super().__init__(recipe, state)
+        self._horizon = recipe.steps
+
+    @abstractmethod
+    def step(self, x: In) -> Out:
+        """One step: takes an input, gives a release."""
+
+    @abstractmethod
+    def feed(self, xs: Iterable[In]) -> Iterable[Out]:
+        """Many steps at once: the same releases as that many calls of ``step``."""
+
+    def check_room(self, count: int) -> None:
+        """Refuses steps past the horizon, before anything is drawn."""
+        if self._horizon is not None and self.t + count > self._horizon:
+            raise HorizonReached(
+                f"This run has {self._horizon} steps and has taken {self.t}; {count} more do not "
+                "fit.",
+                why="its noise was calibrated, and paid for, for so many steps",
+                tip="a new run, with its own budget",
+            )
+
+
 class Turn:
     """Within it a run that may go on draws noise and counts steps, and nobody else does so with it.
 
@@ -137,11 +171,6 @@ class Turn:
 
     def __exit__(self, *_: object) -> None:
         self._run._progress.turn.release()
-
-
-def progress_of(run: object) -> Progress | None:
-    """What a run shares with its ledger; None for a run of another make."""
-    return run._progress if isinstance(run, LiveRun) else None
 
 
 def live_runs(run: str) -> list[LiveRun]:

@@ -13,8 +13,8 @@ from ameles.core.exceptions import BadInput
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monotone import continual_monotone
+from ameles.mechanisms.continual.published_answers import check_varying, parts
 from ameles.mechanisms.continual.transformation import Continual, continual
-from ameles.mechanisms.continual.varying import check_varying, parts
 from ameles.mechanisms.counters.lower_bounds import varying_bound
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.heavy_hitters import heavy_hitters
@@ -81,7 +81,7 @@ def test_what_only_grows_is_not_refused(algorithm: Any) -> None:
 
 
 def test_a_recipe_that_is_no_estimator_is_refused_for_that() -> None:
-    with pytest.raises(BadInput, match="recipe whose runs"):
+    with pytest.raises(BadInput, match="an estimator"):
         continual(_given(CroppedMean(crop=2, **SHARED)), changes=1, jump=1, **GIVEN)
 
 

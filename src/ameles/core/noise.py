@@ -1,4 +1,4 @@
-"""A mechanism is a frozen recipe; starting it gives a run; a run takes steps.
+"""The source of randomness of a mechanism, and the arrays that it gives.
 
 All randomness reaches a run through one ``Noise``, so a test can replace it: by zeros to
 see the truth, by an impulse to see one column of the noise matrix, or by every tape in
@@ -7,12 +7,9 @@ turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
-
-from ameles.core.error import Error
-from ameles.core.guarantee import Guarantee
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,51 +57,4 @@ class Noise(Protocol):
 
     def choose(self, gammas: Sequence[Fraction]) -> int:
         """An index i with probability proportional to exp(-gammas[i])."""
-        ...
-
-
-In = TypeVar("In", contravariant=True)
-Out = TypeVar("Out", covariant=True)
-
-
-class Run(Protocol[In, Out]):
-    """A started mechanism: the only thing that changes."""
-
-    @property
-    def id(self) -> str:
-        """What tells this run from every other, for the ledger."""
-        ...
-
-    @property
-    def t(self) -> int:
-        """How many steps were taken."""
-        ...
-
-    def step(self, x: In) -> Out:
-        """One step: takes an input, gives a release."""
-        ...
-
-    def feed(self, xs: Iterable[In]) -> Iterable[Out]:
-        """Many steps at once: the same releases as that many calls of ``step``."""
-        ...
-
-    def snapshot(self) -> bytes:
-        """The complete state; secret, unless the guarantee covers intrusions."""
-        ...
-
-
-class Mechanism(Protocol[In, Out]):
-    """A frozen recipe with its promise and its error."""
-
-    @property
-    def guarantee(self) -> Guarantee: ...
-    @property
-    def error(self) -> Error: ...
-
-    def start(self, noise: Noise) -> Run[In, Out]:
-        """A new run.  Outside of research and tests, the ledger calls this."""
-        ...
-
-    def resume(self, snapshot: bytes, noise: Noise) -> Run[In, Out]:
-        """The run that a snapshot was taken of, at the step where it was taken."""
         ...
