@@ -20,7 +20,7 @@ from ameles.core.exceptions import BadInput, PlanError, StoreRefused
 from ameles.core.guarantee import EVENT as ONE_EVENT
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
-from ameles.core.mechanism import Noise
+from ameles.core.noise import Noise
 from ameles.engine.engine import Engine
 from ameles.engine.sealed import restarting
 from ameles.engine.sealed.restarting import Restarting
