@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -28,6 +29,12 @@ class TooDeep(Exception):
     """A tape that is longer than asked for."""
 
 
+@cache
+def _laplace(scale: Fraction, window: int) -> list[tuple[int, float]]:
+    q = math.exp(-1 / scale)
+    return [(k, (1 - q) / (1 + q) * q ** abs(k)) for k in range(-window, window + 1)]
+
+
 class Branching:
     """Follows the choices it is given, then the first option of every further draw."""
 
@@ -43,9 +50,7 @@ class Branching:
         self.chance = 1.0
 
     def laplace(self, scale: Fraction, size: Shape) -> IntArray:
-        q = math.exp(-1 / scale)
-        window = range(-self._window, self._window + 1)
-        return self._draw([(k, (1 - q) / (1 + q) * q ** abs(k)) for k in window], size)
+        return self._draw(_laplace(scale, self._window), size)
 
     def gaussian(self, variance: Fraction, size: Shape) -> IntArray:
         raise NotImplementedError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,8 +22,9 @@ from ameles.noise import System, Tape
 T = 40
 
 
+@cache  # many tests compare with the rows of the same recipe that is told nothing
 def noise_rows(
-    recipe: PanPrivateTreeCounter, told: Sequence[int] = ()
+    recipe: PanPrivateTreeCounter, told: tuple[int, ...] = ()
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What each draw adds to each release, 0 before the first, and the draws' variances.
 
