@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ameles.connectors import lines
-from ameles.connectors.lines import blocks, chunks, text
+from ameles.connectors.encodings import script_of
+from ameles.connectors.lines import LONGEST, blocks, chunks, text
 
 
 def read(content: bytes, *, within: bool = False) -> list[str]:
@@ -93,3 +94,14 @@ def test_the_limit_is_that_of_the_line_alone() -> None:
         lines.LONGEST,
         lines.LONGEST,
     ]
+
+
+@pytest.mark.parametrize("size", [LONGEST + 1, 2 * LONGEST + 3])
+def test_a_piece_that_ends_inside_a_unit_of_a_line_that_is_too_long(size: int) -> None:
+    """As a pipe may give it: the half unit belongs to what comes next."""
+    script = script_of("utf-16-le")
+    data = ("x" * (3 * LONGEST) + "\nlast\n").encode("utf-16-le")
+    assert size % 2
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    found = blocks(lambda _: pieces.pop(0) if pieces else b"", script=script)
+    assert b"".join(found) == b"last\n"
