@@ -9,7 +9,7 @@ values are sent again; nothing is drawn twice.  Running a plan again is free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.reading import Reading
 from ameles.connectors.settled_files import LOOKS
+from ameles.connectors.sink import Sink
 from ameles.connectors.source import AnySource, PassingSource, SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.core.noise import Noise
@@ -48,7 +49,7 @@ class Engine:
     ``noise`` replaces the operating system's in tests; the store is then marked for ever.
     ``restart`` says what happened to the state of a pan-private stream, which then begins anew.
     ``declarations`` say what files are that cannot be told; ``warn`` hears of files that cannot
-    be read.
+    be read.  ``sinks`` are open ones beside those of the plan.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Engine:
         noise: Noise | None = None,
         restart: str | None = None,
         declarations: Declarations = NOTHING,
+        sinks: Sequence[Sink] = (),
         warn: Callable[[AmelesError], None] = lambda problem: None,
         progress: Callable[[int, int], None] = lambda done, of: None,
         memory: int = MEMORY,
@@ -69,6 +71,7 @@ class Engine:
         self._noise = noise
         self._restart = restart
         self._declarations = declarations
+        self._sinks = tuple(sinks)
         self._warn = warn
         self._told: set[str] = set()
         self._progress = progress
@@ -204,7 +207,7 @@ class Engine:
 
     def _outlets(self, identity: UUID) -> Outlets:
         genuine = self._noise is None or self._noise.genuine
-        return Outlets(self.plan, identity, genuine=genuine)
+        return Outlets(self.plan, identity, genuine=genuine, sinks=self._sinks)
 
     def _stored(self) -> StreamRecord | None:
         """The stream as the store has it; None: it was not launched."""

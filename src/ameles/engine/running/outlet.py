@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from ameles.connectors.sink import Row, Sink
@@ -13,16 +13,24 @@ from ameles.store import Store, StreamRecord
 
 
 class Outlet:
-    """What goes wrong with its sink is kept in ``failed`` until it is put right."""
+    """What goes wrong with its sink is kept in ``failed`` until it is put right.
 
-    def __init__(self, plan: Plan, identity: UUID, kind: str, target: str) -> None:
-        self.name = f"{kind}:{target}"
+    ``open_it`` opens the sink, once at first and again after a failure.
+    """
+
+    def __init__(self, name: str, open_it: Callable[[], Sink]) -> None:
+        self.name = name
         self.sink: Sink | None = None
         self.failed: AmelesError | None = None
-        self._kind, self._target, self._base = kind, target, plan.base
-        self._stream, self._identity = plan.stream.name, str(identity)
+        self._open_sink = open_it
         self._recorded = 0  # a step that the store knows it has had
         self._open()
+
+    @classmethod
+    def of(cls, plan: Plan, identity: UUID, kind: str, target: str) -> Outlet:
+        """The outlet to a sink of a plan."""
+        whose = {"stream": plan.stream.name, "identity": str(identity)}
+        return cls(f"{kind}:{target}", lambda: open_sink(kind, target, plan.base, **whose))
 
     def expect(self, step: int) -> None:
         """The store knows that it has had this step: with neither a file nor a note it is lost."""
@@ -107,9 +115,8 @@ class Outlet:
 
     def _open(self) -> None:
         self.sink, self.failed = None, None
-        whose = {"stream": self._stream, "identity": self._identity}
         try:
-            self.sink = open_sink(self._kind, self._target, self._base, **whose)
+            self.sink = self._open_sink()
             self.failed = self.sink.problem()
         except AmelesError as problem:
             self.failed = problem

@@ -10,9 +10,12 @@ its note tells nothing any more; as long as there is no other that does, nothing
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
+from ameles.connectors.sink import Sink
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.running.apart import check_apart
@@ -32,18 +35,29 @@ class SinkState:
 
 
 class Outlets:
-    """All sinks of one stream; ``genuine`` says whether this run's noise is."""
+    """All sinks of one stream; ``genuine`` says whether this run's noise is.
 
-    def __init__(self, plan: Plan, identity: UUID, *, genuine: bool = True) -> None:
+    ``sinks`` are already open, and come after those that the plan names.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        identity: UUID,
+        *,
+        genuine: bool = True,
+        sinks: Sequence[Sink] = (),
+    ) -> None:
         check_apart(plan)
         self._plan = plan
         self._identity = identity
         self._genuine = genuine
         self.outlets = [
-            Outlet(plan, identity, kind, target)
+            Outlet.of(plan, identity, kind, target)
             for section in plan.sinks
             for kind, target in section.given.items()
         ]
+        self.outlets += [Outlet(sink.name, partial(_same, sink)) for sink in sinks]
 
     def check_launch(self, store: Store) -> None:
         """Refuses what a sink would refuse later, before anything is spent."""
@@ -100,7 +114,7 @@ class Outlets:
         now = {outlet.name for outlet in self.outlets}
         gone = [name.partition(":") for name in recorded if name not in now]
         return [
-            Outlet(self._plan, self._identity, kind, target)
+            Outlet.of(self._plan, self._identity, kind, target)
             for kind, _, target in gone
             if kind in SINKS and SINKS[kind].of_files
         ]
@@ -112,6 +126,10 @@ class Outlets:
                 why="what it holds is no private release, and must not leave it",
                 tip="a new store",
             )
+
+
+def _same(sink: Sink) -> Sink:
+    return sink
 
 
 def failure(failed: tuple[Outlet, ...], of: int, released: int) -> AmelesError:
