@@ -136,6 +136,22 @@ def test_many_rows_are_counted_at_once_but_not_all(monkeypatch: pytest.MonkeyPat
     assert script.largest == 8
 
 
+class Noted(Script):
+    """Also which step rows were counted in."""
+
+    def take(self, reading: bytes, target: int, *, arrived: int | None = None) -> None:
+        self.steps = {**getattr(self, "steps", {}), reading: arrived}
+        super().take(reading, target, arrived=arrived)
+
+
+def test_rows_that_arrive_in_two_steps_are_counted_apart() -> None:
+    """Those without a time of their own: also if the second step has come and was not yet said."""
+    rows = [(0.0, Came(CLOCK.start_of(step), b"%d\n" % n)) for n, step in enumerate([1, 1, 2])]
+    script = Noted([*rows, (99.0, None)], 0.0)
+    run(script, timed=False)
+    assert script.steps == {b"0\n1\n": 1, b"2\n": 2}
+
+
 def test_the_docs_say_so() -> None:
     assert arrivals.QUIET == PROMISED
     assert arrivals.BACKLOG == 64 << 20

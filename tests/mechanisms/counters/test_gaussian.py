@@ -101,3 +101,11 @@ def test_measured_variance_is_the_formula(kind: Kind) -> None:
     seen = recipe.start(System()).feed(np.zeros((12, 200_000), dtype=np.int64))
     for t in (1, 7, 8, 12):
         assert float(seen[t - 1].var()) == pytest.approx(recipe.error.std(t) ** 2, rel=0.02)
+
+
+def test_a_rho_is_within_its_range() -> None:
+    assert GaussianBinaryCounter(rho=10**6, horizon=8).spend == 10**6
+    assert GaussianBinaryCounter(rho="1e-18", horizon=8).spend == Fraction(1, 10**18)
+    for rho in (10**6 + 1, "0.9e-18", 0):
+        with pytest.raises(BadInput, match="'rho' parameter"):
+            GaussianBinaryCounter(rho=rho, horizon=8)
