@@ -32,6 +32,15 @@ def test_a_good_plan() -> None:
     assert len(forecasts(plan)) == 9
 
 
+def test_shares_may_use_up_all_there_is() -> None:
+    document = good()
+    names = [release["name"] for release in document["release"]]
+    for release in document["release"]:
+        release["share"] = f"1/{len(names)}"
+    shares = check_plan(document).shares
+    assert shares == dict.fromkeys(names, Pure(Fraction(1, len(names))))
+
+
 # What is wrong, the key that is named, and the sentence about it.
 BAD: list[tuple[dict[str, Any], str, str]] = [
     (changed(stream__name=None), "stream.name", "It is missing."),
