@@ -117,7 +117,7 @@ def test_signatures_have_the_types_that_a_caller_may_give() -> None:
     assert counter
     assert "    epsilon: int | float | str | Fraction | Decimal,\n" in counter[0]
     assert '    unit: Unit | str = "event",\n' in counter[0]
-    assert "start(recipe: Recipe[RunT], *, on: str, why: str) -> RunT" in REFERENCE["ledger.md"]
+    assert "start(recipe: Mechanism[RunT], *, on: str, why: str) -> RunT" in REFERENCE["ledger.md"]
 
 
 def test_every_parameter_has_its_meaning_and_no_meaning_is_left_over(api: ModuleType) -> None:

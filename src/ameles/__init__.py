@@ -1,7 +1,7 @@
 """Ameles publishes live statistics about people under differential privacy.
 
 The names below are public, and so are those in ``__all__`` of ``ameles.noise``, ``.accounting``,
-``.audit`` and ``.plot``.  Everything else may change without notice.
+``.audit``, ``.plot`` and ``.testing``.  Everything else may change without notice.
 """
 
 from ameles.core.exceptions import (

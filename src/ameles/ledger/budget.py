@@ -72,18 +72,39 @@ class Budget(Unique, ABC):
         return None if self.cap is None else left_of(self.cap, spent=self._spent)
 
     def start(self, recipe: Mechanism[RunT], *, on: str, why: str) -> RunT:
-        """Buys a run of this recipe: debits its guarantee, here and above, and starts it.
+        """Starts a run of this recipe and pays for it: debits its guarantee, here and above.
 
         ``on`` names the stream or table, ``why`` the purpose: both stay in the ledger.
+
+        >>> from ameles import EVENT, Ledger, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> run = people.start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="weekly report")
+        >>> print(people.left)
+        epsilon 0.75
         """
         return self.ledger.buy(recipe, budget=self, on=on, why=why)
 
     def child(self, name: str, *, cap: Loss | None = None) -> Budget:
-        """A part of this budget, with a cap of its own or without."""
+        """A part of this budget, with a cap of its own or without.
+
+        >>> from ameles import EVENT, Ledger, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> team = people.child("team", cap=Pure("0.5"))
+        >>> run = team.start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="weekly report")
+        >>> print(team.left, "|", people.left)
+        epsilon 0.25 | epsilon 0.75
+        """
         return Child(self, name, factor=1, cap=cap)
 
     def scaled(self, factor: int) -> Budget:
-        """The budget for data in which one row became up to ``factor`` rows."""
+        """The budget for data in which one row became up to ``factor`` rows.
+
+        >>> from ameles import EVENT, Ledger, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> run = people.scaled(3).start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="words")
+        >>> print(people.left)
+        epsilon 0.25
+        """
         factor = whole(factor, "factor", low=1, high=1 << 40)
         return Child(self, f"{self.name} x {factor}", factor=factor, cap=None)
 
@@ -91,7 +112,14 @@ class Budget(Unique, ABC):
         """A budget for each part of the data, where no unit is in two parts.
 
         The parts must be public and divide the protected units: parts of events are no
-        parts of users.
+        parts of users.  The population pays for the most expensive part only.
+
+        >>> from ameles import EVENT, Ledger, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> for part in people.partition(["north", "south"], of=EVENT).values():
+        ...     run = part.start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="weekly report")
+        >>> print(people.left)
+        epsilon 0.75
         """
         if not isinstance(parts, Iterable):
             raise refuse("parts", "names", parts)
@@ -113,7 +141,7 @@ class Budget(Unique, ABC):
         return {name: partition.part(name) for name in names}
 
     def quote(self, asked: Loss, *, on: str) -> list[Quote]:
-        """What this spend would mean here and above, the root last; or a refusal."""
+        """The totals after this spend, here and above, the root last; raises if it does not fit."""
         if self.cap is None:
             total = added(self._spent, asked)
         else:

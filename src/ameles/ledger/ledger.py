@@ -65,7 +65,12 @@ def _now() -> datetime:
 
 
 class Ledger(Budget):
-    """The budget of one population; safe to use from several threads.
+    """The budget of one population: runs are started here, and each is paid for.
+
+    ``cap`` is the most that all runs together may lose; its type, such as ``Pure``, is the
+    currency.  ``unit`` and ``neighbours`` say whose loss is counted.  ``start`` debits the
+    guarantee of a recipe and returns the run; what does not fit is refused.  Several threads may
+    use one ledger.
 
     ``contributions`` is the owner's promise of how many events one unit may have, for
     mechanisms that protect single events under a cap for users.  ``noise`` replaces the
@@ -104,7 +109,7 @@ class Ledger(Budget):
 
     @property
     def ledger(self) -> Ledger:
-        """This ledger: it is the root."""
+        """The ledger itself: it is the root of its budgets."""
         return self
 
     @property
@@ -114,7 +119,7 @@ class Ledger(Budget):
 
     @property
     def left(self) -> Loss:
-        """The cap less the lifetime sum, to the last bit."""
+        """What is left: the cap less all that was ever spent, exactly."""
         return left_of(self._cap, spent=self._spent)
 
     @property
@@ -124,7 +129,7 @@ class Ledger(Budget):
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation that losses are stated for."""
+        """Which inputs are neighbours, for every loss in this ledger."""
         return self._terms.neighbours
 
     @property
@@ -143,7 +148,7 @@ class Ledger(Budget):
         return tuple(self._renewals)
 
     def renew(self, added_cap: Loss, *, why: str) -> None:
-        """Adds to the cap: an explicit, permanent entry."""
+        """Adds to the cap.  The renewal stays in the ledger, with its reason."""
         self.check_process()
         check_loss(added_cap, "added_cap")
         check_text(why, "why")
@@ -165,7 +170,7 @@ class Ledger(Budget):
         }
 
     def check_fits(self, recipes: Mapping[str, AnyMechanism]) -> None:
-        """Refuses a plan that ``launch`` would refuse for its price; nothing is bought."""
+        """Raises if ``launch`` would refuse these recipes for their price; nothing is bought."""
         with self._lock:
             self._plan_total(self.prices(recipes))
 
@@ -222,10 +227,10 @@ class Ledger(Budget):
         return runs
 
     def resume(self, recipe: Mechanism[RunT], snapshot: bytes) -> RunT:
-        """Goes on with a run that was bought here, once from each snapshot.
+        """Resumes a run that was bought here, once from each snapshot.
 
-        A second resumption would draw other noise for steps that may have been published.  So
-        would the run itself, if it goes on in this process: it is spent.
+        A second resumption would draw other noise for steps that may have been published.  The
+        same is true of the run that the snapshot was taken of, so that one is spent.
         """
         self.check_process()
         check_recipe(recipe)

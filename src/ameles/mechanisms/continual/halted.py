@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Halted(Enum):
-    """What is published once the changes are used up."""
+    """What a run publishes at every step after its last allowed change."""
 
     HALTED = "halted"
 

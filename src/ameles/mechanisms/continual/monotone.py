@@ -41,7 +41,7 @@ def continual_monotone(
     grid: Exact = 1,
     beta: float = 0.05,
 ) -> Continual:
-    """The estimator of a quantity that rises from 0 to at most ``highest``, made continual.
+    """Makes the estimator of a quantity that only rises, up to ``highest``, publish at every step.
 
     Changes and jump are those with the smallest error bound at ``beta`` for the whole horizon.
 

@@ -54,7 +54,7 @@ class Inner(Parameter[WindowMechanism, WindowMechanism]):
 
 @dataclass(frozen=True, kw_only=True)
 class Renewed(Mechanism["RenewedRun"]):
-    """A mechanism for users, whose horizon is a window, window after window."""
+    """A mechanism for users that starts anew with every window."""
 
     inner: Inner = Inner()
     horizon: OptionalHorizon = OptionalHorizon()

@@ -73,7 +73,7 @@ ONE_WAY = (Neighbours.ADD_REMOVE, Neighbours.USER_PRESENCE)
 
 @dataclass(frozen=True, kw_only=True)
 class SparseVector(Mechanism["SparseVectorRun"]):
-    """Above or below a threshold, until ``aboves`` were above; ``above_threshold`` chooses one.
+    """Says whether each query is above a threshold, until ``aboves`` of them were.
 
     A query with a threshold of its own is asked as the difference, at threshold 0.
     ``monotone``: between any two neighbours all queries move the same way, as counts do when a
@@ -222,7 +222,7 @@ def above_threshold(
     unit: Unit | str = EVENT,
     horizon: int | None = None,
 ) -> SparseVector:
-    """The sparse vector with the best split of ``epsilon``, ``answering`` of it for answers.
+    """The best sparse vector for ``epsilon``, of which the share ``answering`` pays for answers.
 
     The variance of nu - rho is smallest at threshold : query = 1 : (2c)^(2/3), or c^(2/3) if
     monotone.  The ratio is rounded to a whole number of thousandths; the sum is exact.

@@ -57,7 +57,7 @@ PRICE = Fraction(5, 2)
 
 @dataclass(frozen=True, kw_only=True)
 class Continual(PublishedAnswers["ContinualRun"]):
-    """An estimator made continual; ``continual`` chooses the threshold.
+    """An estimator that is published at every step; ``continual`` chooses the threshold.
 
     ``jump``, ``sensitivity`` and ``threshold`` are in units of the algorithm's grid.  ``epsilon``
     is that of the theorem: the loss is 2.5 times it and what the algorithm's state reveals.
@@ -201,7 +201,7 @@ def continual(
     grid: Exact = 1,
     beta: float = 0.05,
 ) -> Continual:
-    """The estimator made continual, with the threshold that its error bound at beta needs.
+    """Makes an estimator publish at every step, with the threshold that its error bound needs.
 
     ``jump`` and ``sensitivity`` are in the scale of what is estimated, ``grid`` is what one unit
     of an answer is worth there; both are rounded up to whole units.  The bound holds if the

@@ -99,7 +99,7 @@ def counter(
     intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
 ) -> CounterRecipe:
-    """The recipe with the smallest error for this guarantee.
+    """The counter with the smallest error for this guarantee, as a recipe.
 
     ``horizon`` None means a stream without end.  ``delta`` above zero allows Gaussian noise.
     ``intrusions`` says how often the state may be seized: "none", "one", "announced" or "every";
@@ -131,7 +131,7 @@ def compare(
     intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
 ) -> list[Row]:
-    """All counters that can give this guarantee, the one with the smallest error first."""
+    """All counters that can give this guarantee, with their errors, the smallest first."""
     if not 0 <= exact(delta, "delta") < 1:
         raise refuse("delta", "a probability: zero or more and below 1", delta)
     steps = REFERENCE if horizon is None else horizon

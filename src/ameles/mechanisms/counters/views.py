@@ -37,7 +37,7 @@ def interval_total(releases: Sequence[Any] | NDArray[Any], first: int, last: int
 
 
 def monotone(releases: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
-    """A view for counts that only grow: never negative, never falling, and never revised.
+    """Released counts as a line that never falls and is never negative; past values stay.
 
     Each value is the largest release so far.  It is as close to the truth as the worst release
     so far, so ``recipe.error.bound_all`` holds for it too.

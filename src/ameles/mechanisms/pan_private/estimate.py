@@ -27,8 +27,11 @@ from ameles.mechanisms import laplace_sum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A released statistic.  Its noise has mean zero, so it may lie outside of what is possible;
-    ``low`` to ``high`` is cut to it and covers the truth with probability ``confidence``.
+    """A released statistic with its interval.
+
+    The noise has mean zero, so ``value`` may be impossible, such as a negative fraction.  The
+    interval from ``low`` to ``high`` has possible values only, and covers the truth with
+    probability ``confidence``.
 
     >>> found = Estimate(value=-0.01, standard_error=0.02, low=0.0, high=0.03, confidence=0.95)
     >>> found.low, found.high

@@ -51,7 +51,7 @@ class HeavyHitters(CroppedRecipe):
 def heavy_hitters(
     *, at_least: int, below: int | None = None, **terms: Unpack[Terms]
 ) -> UserRecipe[Estimate]:
-    """The sharper recipe for the fraction of users with at least this many occurrences.
+    """The more accurate recipe for the fraction of users with at least this many occurrences.
 
     ``below`` is a public promise that no user occurs that often; it is not checked, since no
     exact count is kept.

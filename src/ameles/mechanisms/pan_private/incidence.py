@@ -52,7 +52,7 @@ class Incidence(CroppedRecipe):
 def incidence(
     *, exactly: int, below: int | None = None, **terms: Unpack[Terms]
 ) -> UserRecipe[Estimate]:
-    """The sharper recipe for the fraction of users with exactly this many occurrences.
+    """The more accurate recipe for the fraction of users with exactly this many occurrences.
 
     ``below`` is a public promise that no user occurs that often; it is not checked, since no
     exact count is kept.
