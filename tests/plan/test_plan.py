@@ -18,6 +18,7 @@ from ameles.plan.plan import check_plan, read_plan, read_plan_text
 from ameles.plan.problems import BadPlan
 from tests.engine.documents import DOCUMENTS, GOOD, changed, good, mutants
 from tests.engine.neighbours import command
+from tests.engine.worlds import COUNT, World
 
 
 def test_a_good_plan() -> None:
@@ -30,6 +31,14 @@ def test_a_good_plan() -> None:
     assert shares["visits"] == Fraction(1, 10)
     assert check_plan(good()).to_json() == plan.to_json()
     assert len(forecasts(plan)) == 9
+
+
+@pytest.mark.parametrize(("horizon", "steps"), [(1, (1, 1, 1)), (2, (1, 1, 2)), (9, (1, 4, 9))])
+def test_a_forecast_is_of_the_first_step_a_middle_one_and_the_last(
+    tmp_path: Path, horizon: int, steps: tuple[int, int, int]
+) -> None:
+    (forecast,) = forecasts(World(tmp_path, COUNT, horizon=horizon).plan)
+    assert forecast.steps == steps
 
 
 def test_shares_may_use_up_all_there_is() -> None:
