@@ -32,11 +32,11 @@ from ameles.core.release import Release
 from ameles.ledger import Ledger
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
-from ameles.mechanisms.continual.halted import HALTED
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.renewed import Renewed
+from ameles.mechanisms.continual.replies import HALTED
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
 from ameles.mechanisms.continual.transformation import Continual, continual
 from ameles.mechanisms.counters.binary import BinaryCounter
@@ -45,11 +45,12 @@ from ameles.mechanisms.counters.choose import compare, counter
 from ameles.mechanisms.counters.elders import EldersCounter
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.grid import Grid
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
+from ameles.mechanisms.counters.post_processing import interval_total, monotone
 from ameles.mechanisms.counters.psum import PSumCounter
-from ameles.mechanisms.counters.real import Grid
 from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
@@ -57,7 +58,6 @@ from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
-from ameles.mechanisms.counters.views import interval_total, monotone
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density

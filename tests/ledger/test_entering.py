@@ -10,7 +10,7 @@ import pytest
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER, Neighbours, Unit, user_window
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
-from ameles.ledger.entering import Terms
+from ameles.ledger.entering import CapTerms
 from tests.ledger.populations import promise
 
 STEP, ADD, REPLACE = Neighbours.STEP, Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -51,7 +51,7 @@ def test_group_privacy_pays_for_what_moves(
 def cost(
     given: tuple[Unit, Neighbours], stated: tuple[Unit, Neighbours], events: int | None
 ) -> Loss:
-    terms = Terms(unit=stated[0], neighbours=stated[1], contributions=events)
+    terms = CapTerms(unit=stated[0], neighbours=stated[1], contributions=events)
     return terms.price(promise(Pure("0.1"), unit=given[0], neighbours=given[1]), Pure(1))
 
 
@@ -81,7 +81,7 @@ def test_every_other_combination_is_refused() -> None:
     ],
 )
 def test_currencies(loss: Loss, cap: Loss, cost: Loss) -> None:
-    terms = Terms(unit=EVENT, neighbours=ADD, contributions=None)
+    terms = CapTerms(unit=EVENT, neighbours=ADD, contributions=None)
     assert terms.price(promise(loss), cap) == cost
 
 
@@ -95,14 +95,14 @@ def test_currencies(loss: Loss, cap: Loss, cost: Loss) -> None:
     ],
 )
 def test_what_promises_less_than_the_cap_has_no_place(loss: Loss, cap: Loss) -> None:
-    terms = Terms(unit=EVENT, neighbours=ADD, contributions=None)
+    terms = CapTerms(unit=EVENT, neighbours=ADD, contributions=None)
     with pytest.raises(BadInput):
         terms.price(promise(loss), cap)
 
 
 def test_a_pure_loss_is_grouped_before_it_is_converted() -> None:
     # (2 epsilon)^2 / 2, not 2 (epsilon^2 / 2)
-    terms = Terms(unit=EVENT, neighbours=REPLACE, contributions=None)
+    terms = CapTerms(unit=EVENT, neighbours=REPLACE, contributions=None)
     assert terms.price(promise(Pure(1)), Concentrated(9)) == Concentrated(2)
 
 
@@ -111,17 +111,17 @@ def test_a_pure_loss_is_grouped_before_it_is_converted() -> None:
 )
 def test_a_cap_has_a_relation_of_its_unit(unit: Unit, relation: Neighbours) -> None:
     with pytest.raises(BadInput, match="does not go with"):
-        Terms(unit=unit, neighbours=relation, contributions=None)
+        CapTerms(unit=unit, neighbours=relation, contributions=None)
 
 
 def test_events_alone_say_nothing_about_users_and_the_error_says_what_to_do() -> None:
-    terms = Terms(unit=USER, neighbours=PRESENT, contributions=None)
+    terms = CapTerms(unit=USER, neighbours=PRESENT, contributions=None)
     with pytest.raises(BadInput, match="contributions=20"):
         terms.price(promise(Pure(1)), Pure(1))
 
 
 @pytest.mark.parametrize("loss", [Pure(0), Approx(0, 0), Concentrated(0)])
 def test_a_promise_of_no_loss_is_refused(loss: Loss) -> None:
-    terms = Terms(unit=EVENT, neighbours=ADD, contributions=None)
+    terms = CapTerms(unit=EVENT, neighbours=ADD, contributions=None)
     with pytest.raises(BadInput, match="no loss at all"):
         terms.price(promise(loss), Concentrated(1))

@@ -10,8 +10,7 @@ import pytest
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Neighbours
 from ameles.core.loss import Approx, Concentrated, Pure
-from ameles.mechanisms.continual.monitor import WindowMonitor
-from ameles.mechanisms.continual.watching import LONGEST
+from ameles.mechanisms.continual.monitor import LONGEST, WindowMonitor
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.noise import System
 from tests.measures.asked import EVENTS, asked, largest_change, measure, problems, published, terms

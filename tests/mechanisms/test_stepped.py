@@ -12,14 +12,13 @@ from ameles.core.exceptions import BadInput, HorizonReached, RunSpent
 from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalHorizon
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
-from ameles.mechanisms.continual.halted import HALTED
-from ameles.mechanisms.continual.integers import integer
 from ameles.mechanisms.continual.monitor import WindowMonitor
+from ameles.mechanisms.continual.replies import HALTED
 from ameles.mechanisms.continual.sparse_vector import above_threshold
 from ameles.mechanisms.continual.transformation import continual
 from ameles.mechanisms.mechanism import Startable
 from ameles.mechanisms.snapshot import State, run_id, unpack
-from ameles.mechanisms.stepped import SteppedRun
+from ameles.mechanisms.stepped import SteppedRun, integer
 from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.parameters import refuse
-from ameles.mechanisms.pan_private.survived import Announced
+from ameles.mechanisms.pan_private.intrusions import Announced
 from ameles.mechanisms.run import LiveRun
 from ameles.mechanisms.stepped import FoldedRun
 

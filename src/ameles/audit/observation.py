@@ -26,7 +26,7 @@ from ameles.audit.algebra import Whole, clear_denominators, product, whole_array
 from ameles.audit.instant import Act, Phase, Place, View, acts_of, refuse_unseen
 from ameles.audit.patterns import MIXED, PATTERNS, Pattern
 from ameles.mechanisms.mechanism import AnyMechanism
-from ameles.mechanisms.pan_private.survived import Announced
+from ameles.mechanisms.pan_private.intrusions import Announced
 from ameles.mechanisms.run import Run
 from ameles.mechanisms.snapshot import unpack
 from ameles.mechanisms.stepped import FoldedRun

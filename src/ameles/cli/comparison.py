@@ -17,7 +17,6 @@ from ameles.accounting.concentrated import zcdp_rho
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
 from ameles.core.parameters import Exact, exact
-from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.counters.choose import (
     POINTS,
     REFERENCE,
@@ -28,6 +27,7 @@ from ameles.mechanisms.counters.choose import (
 )
 from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
 from ameles.mechanisms.counters.lower_bounds import intrusion_bound, packing_bound
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
 
 BETA = 0.05
 # A bound for fewer intrusions holds for more, and takes less time to compute.

@@ -16,7 +16,7 @@ from ameles.core.guarantee import Guarantee
 from ameles.core.loss import loss_to_dict
 from ameles.engine.running.registering import promises, registered
 from ameles.ledger.ledger import Ledger
-from ameles.ledger.report import Report, report
+from ameles.ledger.report import BudgetReport, report
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import Transaction, public_address
 
@@ -134,7 +134,7 @@ def _show(book: Ledger) -> None:
     typer.echo(rate_of(standing), err=True)
 
 
-def rate_of(standing: Report) -> str:
+def rate_of(standing: BudgetReport) -> str:
     """How fast the budget goes, in words; a stream is paid when it is launched, so the first days
     after it tell no rate."""
     days = f"the last {standing.window.days} days"

@@ -152,6 +152,17 @@ class Contribution:
         return f"{upto}{_steps(self.steps)} by at most {self.bound} ({self.norm.value})"
 
 
+class Relation(Parameter[Neighbours | str, Neighbours]):
+    """Which two inputs are neighbours, as the member or, as in JSON, its name."""
+
+    def check(self, value: Neighbours | str) -> Neighbours:
+        try:
+            return Neighbours(value)
+        except ValueError:
+            names = ", ".join(kind.value for kind in Neighbours)
+            raise refuse(self.name, f"one of {names}", value) from None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
     """What a mechanism promises: how much it may reveal, about whom, and against whom.

@@ -209,17 +209,17 @@ class Partition:
 
     def __init__(self, parent: Budget) -> None:
         self.parent = parent
-        self._parts: list[Part] = []
+        self._parts: list[PartBudget] = []
         replaced = (Neighbours.REPLACE, Neighbours.USER_SUBSTITUTION)
         self._touched = 2 if parent.ledger.neighbours in replaced else 1
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> PartBudget:
         """A new part, of which nothing is spent."""
-        part = Part(self, name)
+        part = PartBudget(self, name)
         self._parts.append(part)
         return part
 
-    def increase(self, part: Part, total: Loss) -> Loss:
+    def increase(self, part: PartBudget, total: Loss) -> Loss:
         """How much more the parent pays if this part's total becomes ``total``."""
         totals = [total if other is part else other.spent for other in self._parts]
         before, after = self._worst([other.spent for other in self._parts]), self._worst(totals)
@@ -234,7 +234,7 @@ class Partition:
         }
 
 
-class Part(Budget):
+class PartBudget(Budget):
     """One part of a partition."""
 
     def __init__(self, partition: Partition, name: str) -> None:

@@ -36,7 +36,7 @@ _RELATION_FACTORS: dict[tuple[Neighbours, Neighbours], int] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class CapTerms:
     """What a population's losses are stated for, fixed when its ledger is opened.
 
     ``contributions`` is the owner's promise of how many events one unit has at the most.

@@ -50,7 +50,7 @@ from ameles.ledger.arguments import (
     check_text,
 )
 from ameles.ledger.budget import Budget, Quote, added, any_of
-from ameles.ledger.entering import Terms
+from ameles.ledger.entering import CapTerms
 from ameles.ledger.entry import Entry, Renewal
 from ameles.ledger.replay import replayed, told
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism, RunT
@@ -97,7 +97,7 @@ class Ledger(Budget):
         opened = replayed(cap, past, more)
         super().__init__(population, opened.spent)
         self._cap = opened.cap
-        self._terms = Terms(unit=unit, neighbours=neighbours, contributions=contributions)
+        self._terms = CapTerms(unit=unit, neighbours=neighbours, contributions=contributions)
         self._noise = noise
         self._clock = clock
         self._lock = threading.Lock()

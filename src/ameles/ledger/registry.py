@@ -30,7 +30,7 @@ from ameles.core.release import written
 from ameles.ledger.budget import added, any_of
 from ameles.ledger.entry import Entry, Renewal
 from ameles.ledger.ledger import Ledger
-from ameles.ledger.report import MONTH, Report, report
+from ameles.ledger.report import MONTH, BudgetReport, report
 
 VERSION = 1
 # The delta at which a loss in rho is also told as (epsilon, delta).
@@ -219,7 +219,7 @@ def _rounded_up(number: Fraction) -> float | None:
 
 
 def _flags(
-    standing: Report, unit: Unit, deployments: list[dict[str, Any]], genuine: bool
+    standing: BudgetReport, unit: Unit, deployments: list[dict[str, Any]], genuine: bool
 ) -> dict[str, str]:
     """What a reader should not overlook, each with its reason."""
     flags = {}

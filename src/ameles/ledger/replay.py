@@ -18,14 +18,14 @@ from ameles.ledger.entry import Entry, Renewal
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class Standing:
     """Where a ledger stands."""
 
     cap: Loss
     spent: Loss
 
 
-def replayed(cap: Loss, entries: Sequence[Entry], renewals: Sequence[Renewal]) -> Totals:
+def replayed(cap: Loss, entries: Sequence[Entry], renewals: Sequence[Renewal]) -> Standing:
     """The cap with all renewals and the sum of all debits, if this can be the past of a ledger."""
     losses = [*(entry.paid for entry in entries), *(renewal.added for renewal in renewals)]
     numbered = [entry.number for entry in entries] == list(range(1, len(entries) + 1))
@@ -37,7 +37,7 @@ def replayed(cap: Loss, entries: Sequence[Entry], renewals: Sequence[Renewal]) -
     )
     if any(vars(spent)[name] > limit for name, limit in vars(raised).items()):
         raise _impossible("more was spent than its cap allows")
-    return Totals(raised, spent)
+    return Standing(raised, spent)
 
 
 def told(entries: Sequence[Entry]) -> str:

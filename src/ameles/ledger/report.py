@@ -39,7 +39,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class BudgetReport:
     """A budget at one moment; every loss is exact and in the population's currency."""
 
     population: str
@@ -59,7 +59,7 @@ class Report:
         return not next(iter(vars(self.left).values()))
 
 
-def report(ledger: Ledger, *, now: datetime, window: timedelta = MONTH) -> Report:
+def report(ledger: Ledger, *, now: datetime, window: timedelta = MONTH) -> BudgetReport:
     """Where a ledger stands now, with its rate over the last ``window``."""
     if window <= timedelta(0):
         raise BadInput("The window of a rate must have a length.", tip="timedelta(days=30)")
@@ -70,7 +70,7 @@ def report(ledger: Ledger, *, now: datetime, window: timedelta = MONTH) -> Repor
     per_day = None
     if ledger.entries and now - ledger.entries[0].at >= window:
         per_day = type(recent)(**{name: amount / days for name, amount in vars(recent).items()})
-    return Report(
+    return BudgetReport(
         population=ledger.name,
         at=now.astimezone(UTC),
         cap=ledger.cap,

@@ -19,9 +19,9 @@ from ameles.core.recipe import Recipe
 from ameles.core.words import brief
 from ameles.measures.measure import BETA, Measure, Published, Question, Terms
 from ameles.measures.refusal import Refusal
-from ameles.mechanisms import laplace_sum
+from ameles.mechanisms.continual.monitor import LARGEST, LONGEST
 from ameles.mechanisms.continual.monitors import ABOVE, BELOW, HALTED, WindowMonitors
-from ameles.mechanisms.continual.watching import LARGEST, LONGEST
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.noise.arrays import IntArray
 
 LABELS = {ABOVE: "above", BELOW: "below", HALTED: "halted"}

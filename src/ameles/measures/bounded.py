@@ -18,7 +18,7 @@ from ameles.measures.fields import Column, ExactNumber, problem
 from ameles.measures.linear import LinearMeasure
 from ameles.measures.measure import NUMERIC, Terms, Values, wrong_kind
 from ameles.measures.refusal import Refusal
-from ameles.mechanisms.counters.real import Grid
+from ameles.mechanisms.counters.grid import Grid
 from ameles.mechanisms.counters.recipe import EVENTS
 
 _TIP = "lower = 0, upper = 120, granularity = 1"

@@ -19,7 +19,7 @@ from ameles.core.error import AdditiveError
 from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
@@ -57,7 +57,7 @@ def law_of(
     if noises is not None:
         if not isinstance(recipe, SimpleTwoCounter):
             raise TypeError(recipe)
-        return LaplaceMixture((Part(recipe.scale, 1.0, noises),))
+        return LaplaceMixture((LaplacePart(recipe.scale, 1.0, noises),))
     error = error_of(recipe, announced)
     if not isinstance(error, Differing):
         raise TypeError(error)

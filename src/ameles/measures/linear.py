@@ -20,7 +20,7 @@ from ameles.measures.laws import error_of, law_of
 from ameles.measures.measure import BETA, Measure, Published, Terms
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, quantiles
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, quantiles
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray
 

@@ -19,7 +19,7 @@ from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part, quantiles
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, quantiles
 from ameles.noise.arrays import IntArray
 
 # Bounds are computed for this many edges, and hold for those in between.
@@ -97,7 +97,7 @@ def _bounds(
 def _weighted(law: LaplaceMixture, below: int, above: int, share: float) -> LaplaceMixture:
     """Copies of a law, of weight 1 - share below and of weight share above."""
     parts = [
-        Part(part.scale, part.weight * weight, part.count * copies)
+        LaplacePart(part.scale, part.weight * weight, part.count * copies)
         for weight, copies in ((1 - share, below), (share, above))
         for part in law.parts
     ]

@@ -9,10 +9,14 @@ A *folded* run takes an input into its state on arrival (``add``) and publishes 
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsIndex
 
+import numpy as np
+
+from ameles.core.exceptions import BadInput
 from ameles.mechanisms.run import In, Out, Run, Turn
 
 
@@ -63,3 +67,21 @@ class FoldedRun(SteppedRun[In, Out]):
     def _step(self, x: Any) -> Out:
         self.add(x)
         return self.release()
+
+
+def integer(x: object, name: str) -> int:
+    """The integer that was given; the error tells its type, never its value.
+
+    >>> integer(np.int64(3), "query")
+    3
+    """
+    if isinstance(x, SupportsIndex) and not isinstance(x, bool | np.bool_):
+        try:
+            return operator.index(x)
+        except TypeError:
+            pass  # an array, which has the method and not the meaning
+    raise BadInput(
+        f"A {name} must be a whole number. Got a {type(x).__name__} instead.",
+        why="nothing private may meet a float: its rounding can leak",
+        tip="integers, or real values on a grid of your choice",
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ameles.mechanisms.continual.limits import SEEN_TWICE
+from ameles.mechanisms.pan_private.intrusions import SEEN_TWICE
 from ameles.plan.problems import Problem
 from ameles.plan.sections import PrivacySection, StreamSection
 

@@ -18,7 +18,7 @@ from ameles.core.guarantee import Guarantee, Neighbours, Unit
 from ameles.core.loss import Loss, loss_from_dict, loss_to_dict
 from ameles.core.noise import Noise
 from ameles.ledger import Entry, Ledger, Renewal
-from ameles.ledger.entering import Terms
+from ameles.ledger.entering import CapTerms
 from ameles.mechanisms.snapshot import MAGIC, run_id
 from ameles.store.records import PopulationRecord, StreamRecord, microseconds, moment
 from ameles.store.session import Row, Session, TransactionPart
@@ -154,7 +154,7 @@ class Budgets(TransactionPart):
         ``window`` is the length in time of a unit user-window, which streams count in steps of
         their own.
         """
-        Terms(unit=unit, neighbours=neighbours, contributions=contributions)
+        CapTerms(unit=unit, neighbours=neighbours, contributions=contributions)
         if (window is not None) != (unit.window is not None):
             raise BadInput(
                 "The 'window' of a population goes with the unit user-window, and only with it.",

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from ameles.mechanisms.continual.halted import HALTED, Halted
+from ameles.mechanisms.continual.replies import HALTED, Halted
 
 
 def test_there_is_one_and_it_survives_copies() -> None:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ameles.mechanisms.continual.reply import Said
-from ameles.mechanisms.continual.sparse_vector import above_threshold
-from ameles.mechanisms.continual.threshold_error import ThresholdError
+from ameles.mechanisms.continual.replies import Said
+from ameles.mechanisms.continual.sparse_vector import ThresholdError, above_threshold
 from ameles.noise import System
 
 

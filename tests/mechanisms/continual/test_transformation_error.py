@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.continual.estimator import Exactly
 from ameles.mechanisms.continual.transformation_error import Allowances, ContinualError, Scales
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
 
 SCALES = Scales(threshold=Fraction(7), decision=Fraction(11), levels=3, changes=4)
 

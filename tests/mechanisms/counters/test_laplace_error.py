@@ -23,7 +23,7 @@ from ameles.mechanisms.counters.simple_one import IndependentError, SimpleOneCou
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter, WalkError
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
-from ameles.mechanisms.laplace_mixture import LaplaceMixture
+from ameles.mechanisms.laplace.mixture import LaplaceMixture
 from ameles.noise import System, Tape
 from tests.checks import build
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.noise import System, Tape

@@ -13,7 +13,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
-from ameles.mechanisms import laplace_sum
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.pan_private import residue_table
 from ameles.mechanisms.pan_private.modular import (
     ModularIncidence,

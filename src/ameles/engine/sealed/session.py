@@ -37,8 +37,8 @@ from ameles.engine.sealed.vault import (
     VaultMissing,
 )
 from ameles.engine.sealed.vault.problems import told
-from ameles.mechanisms.continual.halted import CODE, Halted
-from ameles.mechanisms.pan_private.survived import Announced
+from ameles.mechanisms.continual.replies import CODE, Halted
+from ameles.mechanisms.pan_private.intrusions import Announced
 from ameles.mechanisms.run import Run
 from ameles.mechanisms.stepped import FoldedRun
 from ameles.noise.arrays import IntArray

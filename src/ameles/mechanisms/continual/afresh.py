@@ -33,12 +33,12 @@ from ameles.core.error import Error, checks_step
 from ameles.core.loss import Approx, Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, Whole
-from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.continual.estimator import EstimatorRun
 from ameles.mechanisms.continual.nested import OuterRun
 from ameles.mechanisms.continual.published_answers import PublishedAnswers
 from ameles.mechanisms.counters import gaussian_error
 from ameles.mechanisms.counters.gaussian_error import sum_factor
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.pan_private.erase import only
 from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State

@@ -1,8 +1,7 @@
 """What is impossible, refused with its theorem.
 
 Some requests cannot be met by any mechanism, or not by the one that was asked for.  A function
-here raises the error that says so, with the number that the theorem gives; a parameter here
-refuses before there is a recipe.
+here raises the error that says so, with the number that the theorem gives.
 
 >>> try:
 ...     refuse_continual_modular(users=1000, steps=1440, epsilon=1)
@@ -17,15 +16,10 @@ from typing import NoReturn
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
-from ameles.core.parameters import Exact, Whole, exact
+from ameles.core.parameters import Exact, exact
 from ameles.mechanisms.counters.lower_bounds import intrusion_bound, varying_bound
 
 PAPER = "Dwork-Naor-Pitassi-Rothblum 2010"
-SEEN_TWICE = (
-    "who looks at one table twice sees whose entry changed in between: the loss is infinite; and "
-    "no count of users that may be seized after each of n steps has an error below the order of "
-    f"sqrt(n) ({PAPER}, Thm 4.3)"
-)
 
 
 def refuse_continual_modular(*, users: int, steps: int, epsilon: Exact) -> NoReturn:
@@ -71,19 +65,3 @@ def check_intrusions(allowed: Intrusions, asked: Intrusions, *, epsilon: Exact, 
             f"Got {asked.value} instead.",
             tip="a mechanism whose guarantee covers these intrusions",
         )
-
-
-class Seizures(Whole):
-    """How many intrusions into a table of users are declared: all but the last are announced."""
-
-    def check(self, value: int) -> int:
-        given: object = value
-        if isinstance(given, str | Intrusions):
-            got = given.value if isinstance(given, Intrusions) else given
-            raise BadInput(
-                f"The '{self.name}' parameter must be a whole number from {self.low} to "
-                f"{self.high}, of announced intrusions. Got {got!r} instead.",
-                why=SEEN_TWICE,
-                tip="a number: each intrusion is announced before more is added, and paid for",
-            )
-        return super().check(value)

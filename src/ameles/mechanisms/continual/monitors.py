@@ -38,7 +38,7 @@ import numpy as np
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
-from ameles.mechanisms.continual.watching import LARGEST, LONGEST, Watch
+from ameles.mechanisms.continual.monitor import LARGEST, LONGEST, Watch
 from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State
 from ameles.mechanisms.stepped import SteppedRun

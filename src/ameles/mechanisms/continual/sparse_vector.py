@@ -32,6 +32,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ameles.core.error import checks_step
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import (
     EVENT,
@@ -41,6 +42,7 @@ from ameles.core.guarantee import (
     Neighbours,
     Norm,
     Protects,
+    Relation,
     Unit,
 )
 from ameles.core.loss import Pure
@@ -55,14 +57,12 @@ from ameles.core.parameters import (
     exact,
     refuse,
 )
-from ameles.mechanisms import laplace_sum
-from ameles.mechanisms.continual.integers import integer
-from ameles.mechanisms.continual.relation import Relation
-from ameles.mechanisms.continual.reply import Reply, Said
-from ameles.mechanisms.continual.threshold_error import ThresholdError
+from ameles.mechanisms.continual.replies import Reply, Said
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.snapshot import State
-from ameles.mechanisms.stepped import SteppedRun
+from ameles.mechanisms.stepped import SteppedRun, integer
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
@@ -251,3 +251,27 @@ def above_threshold(
         query_epsilon=compared - first,
         answer_epsilon=total * share,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdError:
+    """On which side of the threshold a query is, is told rightly unless it is this close."""
+
+    threshold_scale: Fraction
+    query_scale: Fraction
+
+    @checks_step
+    def bound(self, t: int, beta: float) -> float:
+        """The distance from the threshold within which query ``t`` may hear wrongly.
+
+        Where the scales are far apart, the two noises one by one can be sharper than their sum.
+        """
+        parts = LaplacePart(self.threshold_scale, 1.0, 1), LaplacePart(self.query_scale, 1.0, 1)
+        return min(LaplaceMixture(parts).quantile(beta), self.bound_all(1, beta))
+
+    @checks_step
+    def bound_all(self, steps: int, beta: float) -> float:
+        """The same for all of the first ``steps`` queries, with probability 1 - beta."""
+        return laplace_sum.quantile(1, self.threshold_scale, beta / 2) + laplace_sum.quantile(
+            1, self.query_scale, beta / (2 * steps)
+        )

@@ -41,9 +41,9 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
 from ameles.mechanisms.continual.estimator import Estimator, EstimatorRun, grid_units
-from ameles.mechanisms.continual.halted import HALTED, Halted
 from ameles.mechanisms.continual.nested import OuterRun
 from ameles.mechanisms.continual.published_answers import PublishedAnswers
+from ameles.mechanisms.continual.replies import HALTED, Halted
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
 from ameles.mechanisms.pan_private.erase import only
 from ameles.mechanisms.run import Turn

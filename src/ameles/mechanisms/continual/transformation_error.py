@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from ameles.core.error import Error, checks_step
 from ameles.core.parameters import refuse
-from ameles.mechanisms import laplace_sum
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
 
 
 @dataclass(frozen=True, slots=True)

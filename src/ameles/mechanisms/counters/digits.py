@@ -23,7 +23,7 @@ from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.summed import Process
 from ameles.mechanisms.counters.tape_order import Demands
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 
@@ -153,14 +153,14 @@ class DigitError(LaplaceError):
         return best
 
     def law(self, t: int) -> LaplaceMixture:
-        return LaplaceMixture((Part(self.scale, 1.0, self.terms(t)),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, self.terms(t)),))
 
     def worst_law(self, steps: int) -> LaplaceMixture:
-        return LaplaceMixture((Part(self.scale, 1.0, self.most_terms(steps)),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, self.most_terms(steps)),))
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         unshared = sum(unshared_blocks(before, t, self.arities))
-        return LaplaceMixture((Part(self.scale, 1.0, unshared),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, unshared),))
 
 
 def unshared_blocks(before: int, t: int, arities: tuple[int, ...]) -> list[int]:

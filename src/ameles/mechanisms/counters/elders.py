@@ -33,7 +33,7 @@ from ameles.mechanisms.counters.arity import best_arity, digit_total
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.summed import Process
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 
@@ -170,10 +170,10 @@ class EldersError(LaplaceError):
         return min(self.arity // 2 * self.levels, steps)
 
     def law(self, t: int) -> LaplaceMixture:
-        return LaplaceMixture((Part(self.scale, 1.0, self.terms(t)),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, self.terms(t)),))
 
     def worst_law(self, steps: int) -> LaplaceMixture:
-        return LaplaceMixture((Part(self.scale, 1.0, self.most_terms(steps)),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, self.most_terms(steps)),))
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         k, unshared = self.arity, 0
@@ -182,7 +182,7 @@ class EldersError(LaplaceError):
             # blocks of one elder, on one side of its middle, are shared as far as both go
             shared = min(abs(first), abs(second)) if one == other and first * second > 0 else 0
             unshared += abs(first) + abs(second) - 2 * shared
-        return LaplaceMixture((Part(self.scale, 1.0, unshared),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, unshared),))
 
 
 def _placed(t: int, k: int, level: int) -> tuple[int, int]:

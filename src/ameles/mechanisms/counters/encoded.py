@@ -62,7 +62,7 @@ FINE = 11
 COARSEST = 8
 
 
-class Filter(Protocol):
+class NoiseFilter(Protocol):
     """What the error needs to know of a filter; its coefficients are b_0, b_1, ..."""
 
     def gain(self, t: int) -> float:
@@ -125,7 +125,7 @@ class EncodedCounter(GaussianCounter):
 
     @property
     @abstractmethod
-    def filter(self) -> Filter:
+    def filter(self) -> NoiseFilter:
         """The filter B."""
 
     @property
@@ -149,7 +149,7 @@ class EncodedCounter(GaussianCounter):
 class EncodedError(GaussianError):
     """The noise at t: the sum of b_j Z(t - j) over j < t, rounded."""
 
-    filter: Filter
+    filter: NoiseFilter
     bits: int
     variance: float  # of Z, in units of the grid
     _gains: dict[int, float] = field(default_factory=dict, init=False, compare=False, repr=False)

@@ -36,7 +36,7 @@ from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.siblings import LARGEST_SCALE
 from ameles.mechanisms.counters.siblings_kernel import HALF, SHIFT
 from ameles.mechanisms.counters.summed import Process
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 
@@ -204,15 +204,15 @@ class HonakerError(LaplaceError):
                 count = old[level] * self.arity ** (level - below)
                 within, own = self._weight(top, below), self._weight(level, below)
                 parts += [
-                    Part(self.scale, abs(within - own), count),
-                    Part(self.scale, within, -count),
+                    LaplacePart(self.scale, abs(within - own), count),
+                    LaplacePart(self.scale, within, -count),
                 ]
         return LaplaceMixture(tuple(part for part in parts if part.count and part.weight))
 
-    def _parts(self, digits: list[int]) -> tuple[Part, ...]:
+    def _parts(self, digits: list[int]) -> tuple[LaplacePart, ...]:
         weights = block_weights(self.arity, self.levels)
         return tuple(
-            Part(self.scale, weights[level][below], digit * self.arity ** (level - below))
+            LaplacePart(self.scale, weights[level][below], digit * self.arity ** (level - below))
             for level, digit in enumerate(digits)
             if digit
             for below in range(level + 1)

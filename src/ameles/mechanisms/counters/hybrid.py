@@ -41,7 +41,7 @@ from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.summed import Process, SummedCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 Bounded: TypeAlias = (
@@ -205,7 +205,7 @@ class HybridError(LaplaceError):
         if old == new:
             return LaplaceMixture(self._inside(new, passed, steps))
         parts = self._inside(old, 0, passed) + self._inside(new, 0, steps)
-        return LaplaceMixture((Part(self._scale, 1.0, new - old), *parts))
+        return LaplaceMixture((LaplacePart(self._scale, 1.0, new - old), *parts))
 
     def _place(self, t: int) -> tuple[int, int]:
         """How many epochs have ended by t, and how far into the next one t is."""
@@ -215,7 +215,7 @@ class HybridError(LaplaceError):
             ended += 1
         return ended, t - epoch_end(ended - 1, first, growth)
 
-    def _inside(self, epoch: int, before: int, t: int) -> tuple[Part, ...]:
+    def _inside(self, epoch: int, before: int, t: int) -> tuple[LaplacePart, ...]:
         """What the counter inside an epoch adds."""
         if before == t:
             return ()
@@ -241,7 +241,7 @@ class HybridError(LaplaceError):
         epoch = self.recipe.epoch_of(steps)
         inner = self.recipe.within(epoch) or self.recipe.within(max(epoch - 1, 0))
         inside = inner.error.worst_law(inner.horizon).parts if inner else ()
-        return LaplaceMixture((Part(self._scale, 1.0, epoch + 1), *inside), bounding=True)
+        return LaplaceMixture((LaplacePart(self._scale, 1.0, epoch + 1), *inside), bounding=True)
 
 
 LONGEST = 1 << 40  # no epoch is longer, since no bounded counter is

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.error import checks_step
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, quantiles
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, quantiles
 from ameles.noise.arrays import IntArray
 
 

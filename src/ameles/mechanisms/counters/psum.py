@@ -38,7 +38,7 @@ from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Horizon, Parameter, refuse
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.summed import Process, SummedCounter
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 Interval: TypeAlias = tuple[int, int]
@@ -161,14 +161,14 @@ class PSumError(LaplaceError):
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         unshared = self.cover(before) ^ self.cover(t)
-        return LaplaceMixture((Part(self.scale, 1.0, len(unshared)),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, len(unshared)),))
 
     def law(self, t: int) -> LaplaceMixture:
-        return LaplaceMixture((Part(self.scale, 1.0, self.terms(t)),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, self.terms(t)),))
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         most = max(self.terms(t) for t in range(1, steps + 1))
-        return LaplaceMixture((Part(self.scale, 1.0, most),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, most),))
 
 
 def most_shared(intervals: tuple[Interval, ...]) -> int:

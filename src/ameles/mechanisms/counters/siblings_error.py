@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ameles.mechanisms.counters.arity import digits_of
 from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 
 
 @lru_cache(maxsize=4096)
@@ -160,13 +160,13 @@ class SiblingsError(LaplaceError):
         for weight, count in parts:
             if weight and count:
                 counts[abs(weight)] = counts.get(abs(weight), 0) + count
-        return LaplaceMixture(tuple(Part(self.scale, a, n) for a, n in counts.items()))
+        return LaplaceMixture(tuple(LaplacePart(self.scale, a, n) for a, n in counts.items()))
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         # No weight exceeds 1.  By convexity, sums of squares being equal, fewer variables of
         # full weight have the larger Chernoff bound; so this many of them bound every step.
         most = worst_variance(self.arity, self.sizes)
-        return LaplaceMixture((Part(self.scale, 1.0, most),), bounding=True)
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, most),), bounding=True)
 
 
 def _group(size: int, digit: int, under: float, own: float) -> list[tuple[float, int]]:

@@ -28,9 +28,9 @@ from ameles.core.error import checks_step
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Horizon
-from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.counters.summed import Process, SummedCounter
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 
@@ -110,7 +110,7 @@ class IndependentError:
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         """The law of the noise of a total over steps before + 1, ..., t."""
-        return LaplaceMixture((Part(self.scale, 1.0, 2 if before else 1),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, 2 if before else 1),))
 
     def bounds(self, steps: IntArray, beta: float) -> NDArray[np.float64]:
         return np.full(len(steps), float(laplace_sum.quantile(1, self.scale, beta)))

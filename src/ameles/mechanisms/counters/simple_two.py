@@ -39,10 +39,10 @@ from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, OptionalHorizon
-from ameles.mechanisms import laplace_sum
 from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.mechanisms.snapshot import COUNTED, State
 from ameles.noise.arrays import IntArray
 
@@ -167,7 +167,7 @@ class WalkError:
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         """The law of the noise of a total over steps before + 1, ..., t."""
-        return LaplaceMixture((Part(self.scale, 1.0, t - before),))
+        return LaplaceMixture((LaplacePart(self.scale, 1.0, t - before),))
 
     def bounds(self, steps: IntArray, beta: float) -> NDArray[np.float64]:
         return laplace_sum.quantiles(steps, self.scale, beta).astype(np.float64)

@@ -52,7 +52,7 @@ from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.tape_order import Demands
 from ameles.mechanisms.pan_private.epoch_error import EpochError
 from ameles.mechanisms.pan_private.erase import wipe
-from ameles.mechanisms.pan_private.survived import Survived, refuse_unplanned
+from ameles.mechanisms.pan_private.intrusions import Survived, refuse_unplanned
 from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray

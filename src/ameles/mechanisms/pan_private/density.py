@@ -38,11 +38,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.continual.limits import Seizures
 from ameles.mechanisms.pan_private.biased_bits import bias, biased_bits, fair_bits
 from ameles.mechanisms.pan_private.entries import CHUNK, Entries, room
 from ameles.mechanisms.pan_private.erase import moved, only, wipe
 from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
+from ameles.mechanisms.pan_private.intrusions import Seizures
 from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray

@@ -52,9 +52,9 @@ import numpy as np
 
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
-from ameles.mechanisms.continual.limits import Seizures
 from ameles.mechanisms.pan_private.erase import only
 from ameles.mechanisms.pan_private.estimate import ChanceError, Estimate, check_beta
+from ameles.mechanisms.pan_private.intrusions import Seizures
 from ameles.mechanisms.pan_private.primes import most_divisors, primes
 from ameles.mechanisms.pan_private.residue_table import (
     LARGEST_MODULUS,

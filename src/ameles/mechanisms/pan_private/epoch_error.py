@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 
 
 @dataclass(frozen=True)
@@ -65,5 +65,7 @@ class EpochError(LaplaceError):
         return counts
 
     def _mixture(self, counts: dict[int, int]) -> LaplaceMixture:
-        parts = (Part(self.scale(depth), 1.0, count) for depth, count in counts.items() if count)
+        parts = (
+            LaplacePart(self.scale(depth), 1.0, count) for depth, count in counts.items() if count
+        )
         return LaplaceMixture(tuple(parts))

@@ -22,7 +22,7 @@ from functools import lru_cache
 
 from ameles.core.error import checks_step
 from ameles.core.parameters import refuse
-from ameles.mechanisms import laplace_sum
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

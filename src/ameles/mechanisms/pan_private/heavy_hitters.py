@@ -30,8 +30,7 @@ from typing import Unpack
 from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.cropped_mean import LARGEST_CROP, Crop, CroppedRecipe
 from ameles.mechanisms.pan_private.estimate import Estimate
-from ameles.mechanisms.pan_private.modular import ResidueFraction
-from ameles.mechanisms.pan_private.sharper import Terms, sharper
+from ameles.mechanisms.pan_private.modular import TableTerms, sharper
 from ameles.mechanisms.pan_private.user_table import UserRecipe
 
 
@@ -49,7 +48,7 @@ class HeavyHitters(CroppedRecipe):
 
 
 def heavy_hitters(
-    *, at_least: int, below: int | None = None, **terms: Unpack[Terms]
+    *, at_least: int, below: int | None = None, **terms: Unpack[TableTerms]
 ) -> UserRecipe[Estimate]:
     """The more accurate recipe for the fraction of users with at least this many occurrences.
 
@@ -60,9 +59,5 @@ def heavy_hitters(
     ...                    epsilon_state=1, epsilon_output=1)).__name__
     'ResidueFraction'
     """
-    cropped = HeavyHitters(at_least=at_least, **terms)
-    if below is None:
-        return cropped
-    return sharper(
-        cropped, ResidueFraction(modulus=below, residues=tuple(range(at_least, below)), **terms)
-    )
+    residues = range(at_least, below or at_least)
+    return sharper(HeavyHitters(at_least=at_least, **terms), residues, below, terms)

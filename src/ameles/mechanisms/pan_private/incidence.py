@@ -30,8 +30,7 @@ from typing import Unpack
 from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.cropped_mean import LARGEST_CROP, Crop, CroppedRecipe
 from ameles.mechanisms.pan_private.estimate import Estimate
-from ameles.mechanisms.pan_private.modular import ResidueFraction
-from ameles.mechanisms.pan_private.sharper import Terms, sharper
+from ameles.mechanisms.pan_private.modular import TableTerms, sharper
 from ameles.mechanisms.pan_private.user_table import UserRecipe
 
 
@@ -50,7 +49,7 @@ class Incidence(CroppedRecipe):
 
 
 def incidence(
-    *, exactly: int, below: int | None = None, **terms: Unpack[Terms]
+    *, exactly: int, below: int | None = None, **terms: Unpack[TableTerms]
 ) -> UserRecipe[Estimate]:
     """The more accurate recipe for the fraction of users with exactly this many occurrences.
 
@@ -61,7 +60,4 @@ def incidence(
     ...                epsilon_state=1, epsilon_output=1)).__name__
     'ResidueFraction'
     """
-    cropped = Incidence(exactly=exactly, **terms)
-    if below is None:
-        return cropped
-    return sharper(cropped, ResidueFraction(modulus=below, residues=(exactly,), **terms))
+    return sharper(Incidence(exactly=exactly, **terms), (exactly,), below, terms)

@@ -35,23 +35,25 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import NotRequired, TypedDict, TypeVar
 
 from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import Neighbours
 from ameles.core.noise import Noise
-from ameles.core.parameters import Parameter, Whole, refuse, whole
-from ameles.mechanisms.continual.limits import Seizures
+from ameles.core.parameters import Exact, Parameter, Whole, refuse, whole
 from ameles.mechanisms.pan_private.erase import only, wipe
 from ameles.mechanisms.pan_private.estimate import ChanceError, Estimate
+from ameles.mechanisms.pan_private.intrusions import Seizures
 from ameles.mechanisms.pan_private.residue_table import (
     LARGEST_MODULUS,
     MOST_INTRUSIONS,
     ResidueRecipe,
     ResidueRun,
 )
-from ameles.mechanisms.pan_private.user_table import UserRun
+from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
 from ameles.mechanisms.snapshot import State
 
 Out = TypeVar("Out")
@@ -185,3 +187,27 @@ class _FractionRun(ModularRun[Estimate]):
         noisy = int(bins[residues].sum()) + only(self._noise.laplace(error.scale, 1))
         wipe(bins)
         return error.estimate(error.fraction(noisy), beta)
+
+
+class TableTerms(TypedDict):
+    """What every table of users is told."""
+
+    users: int
+    neighbours: Neighbours | str
+    epsilon_state: Exact
+    epsilon_output: Exact
+    releases: NotRequired[int]
+
+
+def sharper(
+    cropped: UserRecipe[Estimate], residues: Iterable[int], below: int | None, terms: TableTerms
+) -> UserRecipe[Estimate]:
+    """The sharper of two tables for one fraction: cropped or, where counts are promised, modular.
+
+    The cropped tables hold for any counts.  A public promise that counts stay ``below`` a bound
+    makes them residues, whose table has no weights to amplify its noise.
+    """
+    if below is None:
+        return cropped
+    modular = ResidueFraction(modulus=below, residues=tuple(residues), **terms)
+    return min(cropped, modular, key=lambda recipe: recipe.error.std(1))

@@ -53,7 +53,7 @@ from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.tape_order import Demands
 from ameles.mechanisms.pan_private.erase import wipe
-from ameles.mechanisms.pan_private.survived import Survived, refuse_unplanned
+from ameles.mechanisms.pan_private.intrusions import Survived, refuse_unplanned
 from ameles.mechanisms.pan_private.tree_epochs import TreeEpochs, levels_of
 from ameles.mechanisms.pan_private.tree_error import PublishedError, published_cost
 from ameles.mechanisms.run import Turn

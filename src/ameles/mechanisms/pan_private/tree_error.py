@@ -9,7 +9,7 @@ from fractions import Fraction
 from ameles.mechanisms.counters.arity import digit_total
 from ameles.mechanisms.counters.digits import DigitError, unshared_blocks
 from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.mechanisms.pan_private.tree_epochs import TreeEpochs, levels_of
 
 
@@ -62,7 +62,11 @@ class PublishedError(LaplaceError):
 
     def _mixture(self, counts: dict[int, int]) -> LaplaceMixture:
         return LaplaceMixture(
-            tuple(Part(self.scale(depth), 1.0, count) for depth, count in counts.items() if count)
+            tuple(
+                LaplacePart(self.scale(depth), 1.0, count)
+                for depth, count in counts.items()
+                if count
+            )
         )
 
 

@@ -2,19 +2,19 @@
 
 Theorem      Y = sum of n_i independent copies of a_i Z_i, Z_i discrete Laplace of scale b_i.
              Chernoff: P(|Y| >= x) <= 2 exp(-h x) prod M_i(a_i h)^n_i for any h with a_i h < 1/b_i
-Error        with weights of 1 the tail is exact, by ``laplace_sum`` for equal parts and by
-             ``laplace_contour`` for others.  With other weights, from scale 1 on, the law is that
+Error        with weights of 1 the tail is exact, by ``equal_sums`` for equal parts and by
+             ``contour`` for others.  With other weights, from scale 1 on, the law is that
              of continuous variables but for the lattice, and its tail is found in the same way;
              one is added for the lattice and for the rounding of releases.  Below scale 1 the
              Chernoff bound: an error above x is at least x + 1, and to that the rounding of
              a release has added at most 1/2, that of a difference of two at most 1
 
->>> mixture = LaplaceMixture((Part(Fraction(10), 1.0, 3), Part(Fraction(10), 0.5, 2)))
+>>> mixture = LaplaceMixture((LaplacePart(Fraction(10), 1.0, 3), LaplacePart(Fraction(10), 0.5, 2)))
 >>> round(mixture.std, 1)
 26.4
 >>> mixture.quantile(0.05)
 55
->>> quantiles([mixture, LaplaceMixture((Part(Fraction(10), 1.0, 3),))], 0.05)
+>>> quantiles([mixture, LaplaceMixture((LaplacePart(Fraction(10), 1.0, 3),))], 0.05)
 array([55, 50])
 """
 
@@ -29,8 +29,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ameles.mechanisms import laplace_sum
-from ameles.mechanisms.laplace_contour import FloatArray, Sums
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
+from ameles.mechanisms.laplace.contour import FloatArray, Sums
 from ameles.noise.arrays import IntArray
 
 SMOOTH = 1
@@ -42,7 +42,7 @@ Terms: TypeAlias = dict[tuple[float, float], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LaplacePart:
     """Equal terms of a sum: ``count`` variables of this scale, each times ``weight``."""
 
     scale: Fraction
@@ -69,7 +69,7 @@ class LaplaceMixture:
     of one release.  Its counts need not be whole.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[LaplacePart, ...]
     bounding: bool = False
 
     @property

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ameles.mechanisms import laplace_contour, laplace_sum
-from ameles.mechanisms.laplace_contour import FloatArray, Sums
+from ameles.mechanisms.laplace import contour as laplace_contour
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
+from ameles.mechanisms.laplace.contour import FloatArray, Sums
 
 BETAS = (0.99, 0.5, 0.05, 1e-3, 1e-10, 1e-100)
 LAWS = st.lists(

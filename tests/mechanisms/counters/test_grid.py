@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.counters.real import Grid
+from ameles.mechanisms.counters.grid import Grid
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.noise import System, Zero
 

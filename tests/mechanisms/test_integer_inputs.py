@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.continual.integers import integer
+from ameles.mechanisms.stepped import integer
 
 CANARY = 8_675_309
 

@@ -9,20 +9,26 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms import laplace_sum
-from ameles.mechanisms.laplace_mixture import LaplaceMixture, Part, quantiles
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, quantiles
 from ameles.noise import System
 
 CASES = {
-    "equal": (Part(Fraction(3), 1.0, 4),),
-    "weights": (Part(Fraction(5), 1.0, 3), Part(Fraction(5), 0.4, 10), Part(Fraction(5), 0.05, 40)),
-    "scales": (Part(Fraction(20), 1.0, 1), Part(Fraction(3), 1.0, 6)),
-    "one": (Part(Fraction(7), 0.5, 1),),
-    "narrow": (Part(Fraction(1, 2), 1.0, 3), Part(Fraction(1, 2), 0.5, 3)),
+    "equal": (LaplacePart(Fraction(3), 1.0, 4),),
+    "weights": (
+        LaplacePart(Fraction(5), 1.0, 3),
+        LaplacePart(Fraction(5), 0.4, 10),
+        LaplacePart(Fraction(5), 0.05, 40),
+    ),
+    "scales": (LaplacePart(Fraction(20), 1.0, 1), LaplacePart(Fraction(3), 1.0, 6)),
+    "one": (LaplacePart(Fraction(7), 0.5, 1),),
+    "narrow": (LaplacePart(Fraction(1, 2), 1.0, 3), LaplacePart(Fraction(1, 2), 0.5, 3)),
 }
 
 
-def drawn(parts: tuple[Part, ...], count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def drawn(
+    parts: tuple[LaplacePart, ...], count: int
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     noise = System()
     total = np.zeros(count)
     for part in parts:
@@ -51,13 +57,13 @@ def test_bounds_are_not_much_too_wide(name: str) -> None:
 
 
 def test_equal_parts_have_the_exact_tail() -> None:
-    split = LaplaceMixture((Part(Fraction(3), 1.0, 1), Part(Fraction(3), 1.0, 3)))
+    split = LaplaceMixture((LaplacePart(Fraction(3), 1.0, 1), LaplacePart(Fraction(3), 1.0, 3)))
     for x in (0, 5, 30):
         assert split.tail(x) == laplace_sum.tail(4, Fraction(3), x)
 
 
 def test_a_bounding_law_uses_chernoff_alone() -> None:
-    parts = (Part(Fraction(3), 1.0, 4),)
+    parts = (LaplacePart(Fraction(3), 1.0, 4),)
     for x in (5, 20, 60):
         assert LaplaceMixture(parts, bounding=True).tail(x) >= LaplaceMixture(parts).tail(x)
 
@@ -74,7 +80,7 @@ def test_beta_must_be_a_probability(beta: float) -> None:
         LaplaceMixture(CASES["equal"]).quantile(beta)
 
 
-def reached(parts: tuple[Part, ...], grain: int, most: int) -> list[float]:
+def reached(parts: tuple[LaplacePart, ...], grain: int, most: int) -> list[float]:
     """P(|Y| >= x) for x up to ``most`` counts, where weights are multiples of 1 / grain.
 
     Exact but for 1e-14: the law on that lattice, by a Fourier transform over a window that is
@@ -94,15 +100,17 @@ def reached(parts: tuple[Part, ...], grain: int, most: int) -> list[float]:
 
 SMALL = (Fraction(1), Fraction(5, 4), Fraction(2), Fraction(5))
 EIGHTHS = [
-    (Part(scale, 1.0, 2), Part(scale, 3 / 8, few), Part(other, 1 / 8, many))
+    (LaplacePart(scale, 1.0, 2), LaplacePart(scale, 3 / 8, few), LaplacePart(other, 1 / 8, many))
     for scale in SMALL
     for other in (scale, Fraction(3))
     for few, many in ((1, 1), (5, 20))
 ]
 
 
-@pytest.mark.parametrize("parts", [*EIGHTHS, CASES["narrow"], (Part(Fraction(1), 1 / 8, 3),)])
-def test_weighted_bounds_hold_exactly_with_two_roundings(parts: tuple[Part, ...]) -> None:
+@pytest.mark.parametrize(
+    "parts", [*EIGHTHS, CASES["narrow"], (LaplacePart(Fraction(1), 1 / 8, 3),)]
+)
+def test_weighted_bounds_hold_exactly_with_two_roundings(parts: tuple[LaplacePart, ...]) -> None:
     # |Y| >= x is all that two releases, each rounded by up to a half, can differ by more than x
     exact = reached(parts, 8, 200)
     mixture = LaplaceMixture(parts)
@@ -146,8 +154,12 @@ def test_no_laws_have_no_bounds() -> None:
 
 
 def test_equal_parts_cancel_and_add_up() -> None:
-    pieces = (Part(Fraction(5), 0.5, 3), Part(Fraction(5), 0.2, 4), Part(Fraction(5), 0.5, -3))
-    whole = LaplaceMixture((Part(Fraction(5), 0.2, 4),))
+    pieces = (
+        LaplacePart(Fraction(5), 0.5, 3),
+        LaplacePart(Fraction(5), 0.2, 4),
+        LaplacePart(Fraction(5), 0.5, -3),
+    )
+    whole = LaplaceMixture((LaplacePart(Fraction(5), 0.2, 4),))
     assert LaplaceMixture(pieces).quantile(0.05) == whole.quantile(0.05)
 
 
@@ -155,6 +167,6 @@ def test_a_rounded_half_is_within_the_bound() -> None:
     # one noise, times a half: it is 0 or at least a half, which may be rounded up to 1
     scale = Fraction(1, 10)
     moved = laplace_sum.tail(1, scale, 0)
-    mixture = LaplaceMixture((Part(scale, 0.5, 1),))
+    mixture = LaplaceMixture((LaplacePart(scale, 0.5, 1),))
     assert mixture.tail(0) >= moved
     assert mixture.quantile(moved / 2) >= 1

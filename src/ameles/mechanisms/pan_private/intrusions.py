@@ -1,4 +1,4 @@
-"""Which intrusions a pan-private counter survives: one, or any number of announced ones."""
+"""Intrusions that are declared: their parameters, and what a run that is told of one refuses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import Protocol, runtime_checkable
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
-from ameles.core.parameters import Parameter
+from ameles.core.parameters import Parameter, Whole
+
+PAPER = "Dwork-Naor-Pitassi-Rothblum 2010"
+SEEN_TWICE = (
+    "who looks at one table twice sees whose entry changed in between: the loss is infinite; and "
+    "no count of users that may be seized after each of n steps has an error below the order of "
+    f"sqrt(n) ({PAPER}, Thm 4.3)"
+)
 
 
 @runtime_checkable
@@ -44,3 +51,19 @@ def refuse_unplanned(planned: Intrusions, mechanism: str) -> None:
             why="its noise was not planned for more",
             tip=f"{mechanism}(..., intrusions='announced')",
         )
+
+
+class Seizures(Whole):
+    """How many intrusions into a table of users are declared: all but the last are announced."""
+
+    def check(self, value: int) -> int:
+        given: object = value
+        if isinstance(given, str | Intrusions):
+            got = given.value if isinstance(given, Intrusions) else given
+            raise BadInput(
+                f"The '{self.name}' parameter must be a whole number from {self.low} to "
+                f"{self.high}, of announced intrusions. Got {got!r} instead.",
+                why=SEEN_TWICE,
+                tip="a number: each intrusion is announced before more is added, and paid for",
+            )
+        return super().check(value)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms import laplace_sum
-from ameles.mechanisms.laplace_sum import continuous_tail, quantile, quantiles, std, tail
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
+from ameles.mechanisms.laplace.equal_sums import continuous_tail, quantile, quantiles, std, tail
 from ameles.noise import System
 
 

@@ -5,7 +5,7 @@ Theorem      with q = exp(-1/b), p = 1 - q, a sum Y of k such variables has, for
              and w[j] is the coefficient of s^j in ((1 + u s / (1 - v s)) / (1 + q))^k,
              u = q^2 / (1 + q), v = 1 / (1 + q)  (partial fractions of the generating function)
 Error        every term is positive, so nothing cancels: tails are good to relative 1e-12
-             up to 128 terms; beyond, ``laplace_contour`` gives them to relative 1e-9
+             up to 128 terms; beyond, ``contour`` gives them to relative 1e-9
 
 The source texts bound these tails, some of them wrongly (catalogue 13).  For continuous
 Laplace variables the tail is ``continuous_tail``; the discrete one tends to it as b grows.
@@ -25,7 +25,7 @@ from functools import lru_cache
 import numpy as np
 
 from ameles.core.parameters import refuse
-from ameles.mechanisms.laplace_contour import FloatArray, Sums
+from ameles.mechanisms.laplace.contour import FloatArray, Sums
 from ameles.noise.arrays import IntArray
 
 # Up to here the finite formula; beyond, an integral in the complex plane.

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import Neighbours
+from ameles.core.guarantee import Neighbours, Relation
 from ameles.core.recipe import Recipe, recipe_from_json
-from ameles.mechanisms.continual.relation import Relation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ameles.mechanisms.continual.reply import Reply, Said
+from ameles.mechanisms.continual.replies import Reply, Said
 
 
 @pytest.mark.parametrize("said", Said)
