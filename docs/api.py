@@ -10,13 +10,14 @@ import inspect
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import signatures
+from docstrings import code, examples, markdown, prose, sections, table
 
 from ameles import PanPrivateCounter
 from ameles.core.exceptions import AmelesError
@@ -102,7 +103,7 @@ class Entry:
 
     def _elsewhere(self) -> str | None:
         own = members(self.value) if inspect.isclass(self.value) else ()
-        for text in (*(each.docstring for each in own), self.module.__doc__ or ""):
+        for text in (self.module.__doc__ or "", *(each.docstring for each in own)):
             shown = examples(text)
             if shown and re.search(rf"\b{self.name}\b", shown):
                 return shown
@@ -128,9 +129,10 @@ class Entry:
         else:
             yield code("python", signatures.signature(self.value, self.name))
             yield from markdown(self.docstring)
-            yield from self._members()
         if not self.described or self.example not in examples(self.docstring):
             yield code("pycon", self.example)
+        if inspect.isclass(self.value) and self.value not in MECHANISMS:
+            yield from self._members()
 
     def _mechanism(self) -> Iterator[str]:
         said = sections(self.module.__doc__ or "")
@@ -147,22 +149,33 @@ class Entry:
         yield table(("", ""), [(name, prose(said[name])) for name in SECTIONS])
 
     def _members(self) -> Iterator[str]:
-        if not inspect.isclass(self.value) or issubclass(self.value, AmelesError):
+        if issubclass(self.value, AmelesError | Enum):
             return
-        for member in members(self.value):
+        found = list(members(self.value))
+        for member in found:
             if not member.docstring:
                 raise Undocumented(f"{self.name}.{member.name} has no docstring")
-            yield f"### {self.name}.{member.name}"
-            yield code("python", member.signature)
-            yield from markdown(member.docstring)
+        rows = [
+            (f"`{each.name}`", f"`{each.kind}`", prose(" ".join(each.docstring.split())))
+            for each in found
+            if not each.signature
+        ]
+        if rows:
+            yield table(("Property", "Type", "Meaning"), rows)
+        for member in found:
+            if member.signature:
+                yield f"### {self.name}.{member.name}"
+                yield code("python", member.signature)
+                yield from markdown(member.docstring)
 
 
 class Member(NamedTuple):
-    """A public method or property of a class."""
+    """A public method with its signature, or a property with its type."""
 
     name: str
     docstring: str
-    signature: str
+    signature: str = ""
+    kind: str = ""
 
 
 def members(value: type) -> Iterator[Member]:
@@ -173,23 +186,23 @@ def members(value: type) -> Iterator[Member]:
             continue
         for name, held in vars(owner).items():
             called = getattr(held, "__func__", held)
-            method = inspect.isfunction(called)
-            spelled = signatures.signature(called, name) if method else computed(name, held)
-            if name.startswith("_") or name in seen or not spelled:
+            method, kind = inspect.isfunction(called), computed(held)
+            if name.startswith("_") or name in seen or not (method or kind):
                 continue
             seen.add(name)
             docstring = inspect.getdoc(getattr(value, name) if method else held)
             # Sources of noise have the same methods, and one of them says what they do.
-            docstring = docstring or inspect.getdoc(getattr(System, name, None))
-            yield Member(name, docstring or "", spelled)
+            docstring = docstring or inspect.getdoc(getattr(System, name, None)) or ""
+            spelled = signatures.signature(called, name) if method else ""
+            yield Member(name, docstring, spelled, kind)
 
 
-def computed(name: str, held: object) -> str:
-    """A property with its type; nothing for what is no property."""
+def computed(held: object) -> str:
+    """The type of a property; nothing for what is no property."""
     function = held.fget if isinstance(held, property) else getattr(held, "func", None)
     if not isinstance(held, property | cached_property) or function is None:
         return ""
-    return f"{name}: {signatures.plain(inspect.signature(function).return_annotation)}"
+    return signatures.plain(inspect.signature(function).return_annotation)
 
 
 def choices(enum: type[Enum]) -> Iterator[tuple[str, str, str]]:
@@ -238,55 +251,3 @@ def names() -> Iterator[str]:
             for name in importlib.import_module(module).__all__
         ]
         yield table(("Name", "What it is"), rows)
-
-
-def sections(docstring: str) -> dict[str, str]:
-    """The named lines of a mechanism's docstring; a line that is indented goes on."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in inspect.cleandoc(docstring).splitlines():
-        start = re.match(r"([A-Z][a-z]+)\s{2,}(\S.*)", line)
-        if start:
-            name = start[1]
-            found[name] = start[2]
-        elif name and line.startswith(" "):
-            found[name] += " " + line.strip()
-        else:
-            name = ""
-    return found
-
-
-def examples(docstring: str) -> str:
-    """The doctests of a docstring, as they stand there."""
-    blocks = re.split(r"\n\s*\n", inspect.cleandoc(docstring))
-    return "\n".join(block for block in blocks if block.lstrip().startswith(">>>"))
-
-
-def markdown(docstring: str) -> Iterator[str]:
-    """A docstring as Markdown: paragraphs, lists and doctests."""
-    for block in re.split(r"\n\s*\n", inspect.cleandoc(docstring)):
-        if block.lstrip().startswith(">>>"):
-            yield code("pycon", block)
-        elif block.startswith("    "):
-            yield code("text", inspect.cleandoc(block))
-        else:
-            yield prose(block)
-
-
-def prose(text: str) -> str:
-    """Plain text as Markdown: code stays code, and no other character has a meaning."""
-    parts = re.split(r"``(.+?)``", text, flags=re.DOTALL)
-    parts[::2] = [re.sub(r"([*$<_\[\]])", r"\\\1", part) for part in parts[::2]]
-    parts[1::2] = [f"`{part}`" for part in parts[1::2]]
-    return "".join(parts)
-
-
-def code(language: str, text: str) -> str:
-    return f"```{language}\n{text}\n```"
-
-
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [tuple(heads)]
-    lines.append(("---",) * len(lines[0]))
-    lines.extend(tuple(cell.replace("|", "\\|") for cell in row) for row in rows)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import api
 import typer.main
-from api import table
+from docstrings import markdown, table
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
@@ -82,7 +82,7 @@ def pages() -> dict[str, str]:
 
 def module_page(name: str) -> str:
     module = importlib.import_module(name)
-    about = api.markdown(module.__doc__ or "")
+    about = markdown(module.__doc__ or "")
     return page(f"{name}", *about, *api.entries(api.page_of(name, "")))
 
 
