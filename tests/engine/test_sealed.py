@@ -73,6 +73,19 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert world.values() == [1, 3, 4]
 
 
+def test_a_session_that_cannot_begin_lets_go_of_the_vault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = Sealed(tmp_path)
+    world.feed([row(1)])
+    with monkeypatch.context() as patched:
+        patched.setattr("ameles.engine.engine.SealedSession", None)
+        with pytest.raises(TypeError):
+            world.feed([row(1)])
+    world.feed([row(1)])
+    assert world.values() == [1, 2]
+
+
 @pytest.mark.parametrize("intrusions", ["one", "announced", "every"])
 def test_the_mechanisms_survive_what_is_asked(tmp_path: Path, intrusions: str) -> None:
     plan = Sealed(tmp_path, COUNT, intrusions, 1000).plan

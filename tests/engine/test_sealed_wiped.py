@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -162,6 +163,20 @@ def test_a_save_that_fails_leaves_no_key(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(secrets.keys) == 1
     assert secrets.left(left) == set()
     vault.close()
+
+
+def test_a_new_epoch_leaves_nothing_of_the_key_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = Secrets(monkeypatch)
+    with vault_in(tmp_path) as vault:
+        vault.save(b"a state that may be seized", step=1)
+    for file in (tmp_path / "v").glob("state.*"):  # the state is lost, and the key is still there
+        file.write_bytes(bytes(file.stat().st_size))
+    with Leftovers() as left:
+        vault_in(tmp_path, partial(Vault.create, epoch=2)).close()
+    assert len(secrets.keys) == 1
+    assert secrets.left(left) == set()
 
 
 def test_what_does_not_belong_to_a_key_is_decrypted_and_wiped() -> None:

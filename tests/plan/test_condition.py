@@ -177,6 +177,16 @@ def test_what_a_condition_may_not_is_refused(condition: str, said: str) -> None:
     assert caught.value.what.endswith(".")
 
 
+@pytest.mark.parametrize("count", range(1, 10))
+def test_the_greatest_is_of_two_to_eight(count: int) -> None:
+    condition = f"greatest({', '.join(['age'] * count)}) > 1"
+    if 2 <= count <= 8:
+        check_condition(condition, COLUMNS)
+        return
+    with pytest.raises(PlanError, match="another number of arguments"):
+        check_condition(condition, COLUMNS)
+
+
 def test_a_column_that_is_not_there_is_told_the_nearest() -> None:
     with pytest.raises(PlanError) as caught:
         check_condition("regoin = 'x'", COLUMNS)
