@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
+from ameles.core.parameters import Whole
+from ameles.mechanisms.catalogue import COUNTERS
+from ameles.mechanisms.counters import choose
 from ameles.mechanisms.counters.choose import (
     compare,
     counter,
@@ -20,6 +25,7 @@ from ameles.mechanisms.counters.choose import (
 )
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.mechanisms.counters.simple_one import IndependentError, SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
@@ -229,3 +235,52 @@ def test_the_worst_step_is_found_from_a_bad_one_that_differs_in_one_digit(
         arity=4, error=SimpleNamespace(std=lambda t: stds.get(t, 0.0 if 1 <= t <= 8 else 3.0))
     )
     assert worst_of(recipe, 8, [bad]) == 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newest(SimpleOneCounter):
+    """A counter that the catalogue has just got, and that is better than all others."""
+
+    @property
+    def error(self) -> IndependentError:
+        return IndependentError(Fraction(1, 100))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unasked(Newest):
+    choosable: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demanding(Newest):
+    """Has a parameter that nobody is asked for."""
+
+    colour: Whole = Whole(1, 7)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surviving(Newest):
+    survives: ClassVar[Intrusions] = Intrusions.ONE
+
+
+def test_a_counter_of_the_catalogue_is_considered_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def best(**asked: Any) -> str:
+        return type(counter(epsilon=1, **asked)).__name__
+
+    for kind in (Newest, Unasked, Demanding, Surviving):
+        monkeypatch.setattr(choose, "COUNTERS", (*COUNTERS, kind))
+        chosen = kind in (Newest, Surviving)
+        assert best(horizon=1024) == (kind.__name__ if chosen else "SiblingsCounter")
+        assert best() == "HybridCounter"  # which these cannot do
+        seized = best(horizon=1024, intrusions="one")
+        assert seized == ("Surviving" if kind is Surviving else "PanPrivateTreeCounter")
+        assert best(horizon=1024, intrusions="announced") == "PanPrivateTreeCounter"
+
+
+def test_counters_for_streams_without_end_are_for_those_alone() -> None:
+    names = {type(row.recipe).__name__ for row in compare(epsilon=1, delta="1e-6", horizon=64)}
+    others = {"HybridCounter", "SegmentedCounter", "TreeCounter", "GaussianStepsCounter"}
+    assert names & others == set()
+    assert len([row for row in compare(epsilon=1) if "HybridCounter" in row.name]) == 3

@@ -3,7 +3,8 @@
 Every counter that can give the asked guarantee is built, its error computed, and the one with
 the smallest error returned.  Nothing but public parameters enters, so the choice tells nothing.
 Where the state may be seized, only counters whose guarantee covers that are looked at; one that
-covers more may serve for less.
+covers more may serve for less.  The counters are those of the catalogue: a new one is considered as
+soon as it is listed there.
 
 >>> recipe = counter(epsilon=1, horizon=1024)
 >>> recipe
@@ -27,30 +28,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache, lru_cache, partial
 from typing import Any, Literal, TypeAlias
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.parameters import Exact, exact, refuse, whole
-from ameles.mechanisms.counters.binary import BinaryCounter
-from ameles.mechanisms.counters.buffered import BufferedCounter
-from ameles.mechanisms.counters.elders import EldersCounter
-from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
-from ameles.mechanisms.counters.honaker import HonakerCounter
+from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.hybrid import HybridCounter
-from ameles.mechanisms.counters.k_ary import KAryCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.counters.segments import SegmentedCounter
-from ameles.mechanisms.counters.siblings import SiblingsCounter
-from ameles.mechanisms.counters.simple_one import SimpleOneCounter
-from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
-from ameles.mechanisms.counters.two_level import TwoLevelCounter
-from ameles.mechanisms.pan_private.counter import PanPrivateCounter
-from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
 Objective: TypeAlias = Literal["mean", "worst"] | int
 
@@ -58,8 +45,6 @@ Objective: TypeAlias = Literal["mean", "worst"] | int
 REFERENCE = 1 << 20
 # Means over longer streams are taken at this many steps, spread evenly; maxima start from these.
 POINTS = 1024
-ARITIES = (3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 29, 33, 41)
-PUBLISHED_ARITIES = (*range(2, 21), 24, 28, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +127,7 @@ def compare(
     asked = intrusions_of(intrusions)
     shared = {"width": width, "contributions": contributions, "bound": bound, "unit": unit}
     pure = {"epsilon": epsilon, "horizon": horizon, **shared}
-    if asked is Intrusions.NONE:
-        recipes = _built(_candidates(pure, delta, steps, optimise))
-    else:
-        recipes = _built(_pan_private(pure, asked, steps, optimise))
-    recipes = [recipe for recipe in recipes if covers(recipe.guarantee.intrusions, asked)]
+    recipes = _built(_candidates(pure, delta, asked, steps, optimise))
     found = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
     return [_relative(row, found[0].objective) for row in found]
 
@@ -187,38 +168,34 @@ def covers(given: Intrusions, asked: Intrusions) -> bool:
 
 
 def _candidates(
-    pure: dict[str, Any], delta: Exact, steps: int, optimise: Objective
+    pure: dict[str, Any], delta: Exact, asked: Intrusions, steps: int, optimise: Objective
 ) -> Iterator[Callable[[], CounterRecipe]]:
-    """Ways to give the guarantee; each is built when called, and may then refuse."""
-    horizon = pure["horizon"]
-    tuned = {"share": Fraction(4, 25), **pure}
-    yield partial(SimpleTwoCounter, **pure)
-    if horizon is None:
-        yield partial(HybridCounter, **pure)
-        yield partial(HybridCounter, inside="EldersCounter", growth=16, first=16, **tuned)
-        yield partial(HybridCounter, inside="SiblingsCounter", growth=32, first=32, **tuned)
-    else:
-        for kind in (SimpleOneCounter, TwoLevelCounter, BinaryCounter, HonakerCounter):
-            yield partial(kind, **pure)
-        for tree in (KAryCounter, EldersCounter, SiblingsCounter):
-            yield partial(_best_of, partial(tree, **pure), steps, optimise)
-    if exact(delta, "delta") > 0:
-        gaussian = {"delta": delta, **pure}
-        if horizon is None:
-            yield partial(SegmentedCounter, **gaussian)
-        else:
-            for bell in (GaussianBinaryCounter, ToeplitzCounter, BufferedCounter):
-                yield partial(bell, **gaussian)
+    """Ways to give the guarantee, from the catalogue; each is built when called, and may refuse."""
+    given = {**pure, "delta": delta, "intrusions": asked}
+    # If all refuse, the first refusal is told: those that need no horizon come first.
+    for kind in sorted(COUNTERS, key=lambda kind: "horizon" in _required(kind)):
+        names = {field.name for field in fields(kind)}
+        if not kind.choosable or not _required(kind) <= given.keys():
+            continue
+        if kind.only_endless if pure["horizon"] is not None else "horizon" in _required(kind):
+            continue
+        if "delta" in names and (not exact(delta, "delta") or asked is not Intrusions.NONE):
+            continue
+        # what survives intrusions at a price is not looked at where there are none
+        if "intrusions" in names if asked is Intrusions.NONE else not covers(kind.survives, asked):
+            continue
+        build = partial(kind, **{name: given[name] for name in given.keys() & names})
+        for setting in kind.settings:
+            tuned = partial(build, **setting)
+            if kind.tried_arities:
+                yield partial(_best_of, tuned, steps, optimise, kind.tried_arities)
+            else:
+                yield tuned
 
 
-def _pan_private(
-    pure: dict[str, Any], asked: Intrusions, steps: int, optimise: Objective
-) -> Iterator[Callable[[], CounterRecipe]]:
-    """Ways to give it although the state is seized; those that cannot refuse."""
-    yield partial(SimpleTwoCounter, **pure)
-    yield partial(PanPrivateCounter, intrusions=asked, **pure)
-    tree = partial(PanPrivateTreeCounter, intrusions=asked, **pure)
-    yield partial(_best_of, tree, steps, optimise, PUBLISHED_ARITIES)
+def _required(kind: type[CounterRecipe]) -> set[str]:
+    """The parameters that a counter has no default for."""
+    return {field.name for field in fields(kind) if field.default is MISSING}
 
 
 def _built(builds: Iterator[Callable[[], CounterRecipe]]) -> list[CounterRecipe]:
@@ -238,7 +215,7 @@ def _best_of(
     build: Callable[..., CounterRecipe],
     steps: int,
     optimise: Objective,
-    arities: Iterable[int] = ARITIES,
+    arities: Iterable[int],
 ) -> CounterRecipe:
     """The tree whose arity suits the objective; by default each is tuned for the mean."""
     if optimise == "mean":

@@ -24,12 +24,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalWhole, refuse
-from ameles.mechanisms.counters.arity import best_arity, digit_total
+from ameles.mechanisms.counters.arity import TRIED, best_arity, digit_total
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.summed import Process
@@ -40,6 +41,8 @@ from ameles.noise.arrays import IntArray
 @dataclass(frozen=True, kw_only=True)
 class EldersCounter(PureTreeCounter):
     """Counts from noisy blocks, added and subtracted."""
+
+    tried_arities: ClassVar[tuple[int, ...]] = TRIED
 
     arity: OptionalWhole = OptionalWhole(3, 1 << 16)
 

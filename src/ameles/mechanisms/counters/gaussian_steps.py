@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +45,8 @@ from ameles.noise.arrays import IntArray
 @dataclass(frozen=True, kw_only=True)
 class GaussianStepsCounter(GaussianCounter):
     """Running sums of increments that each have their own Gaussian noise."""
+
+    choosable: ClassVar[bool] = False  # for totals of single steps, not for running counts
 
     horizon: OptionalHorizon = OptionalHorizon()
 

@@ -23,10 +23,11 @@ epsilon 1 for one event: streams that differ in 1 step by at most 1 (L1), withou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -73,6 +74,13 @@ class Inside(Parameter[str, str]):
 @dataclass(frozen=True, kw_only=True)
 class HybridCounter(SummedCounter):
     """Counts without end: noisy totals of finished epochs, a bounded counter in the open one."""
+
+    only_endless: ClassVar[bool] = True
+    settings: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"inside": "EldersCounter", "growth": 16, "first": 16, "share": Fraction(4, 25)},
+        {"inside": "SiblingsCounter", "growth": 32, "first": 32, "share": Fraction(4, 25)},
+    )
 
     epsilon: Epsilon = Epsilon()
     horizon: OptionalHorizon = OptionalHorizon()

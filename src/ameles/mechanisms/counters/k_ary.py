@@ -20,9 +20,10 @@ Without an arity, the one with the smallest mean variance is chosen from the for
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ameles.core.parameters import OptionalWhole
-from ameles.mechanisms.counters.arity import best_arity, digit_total, digits_of
+from ameles.mechanisms.counters.arity import TRIED, best_arity, digit_total, digits_of
 from ameles.mechanisms.counters.digits import DigitCounter
 
 LARGEST_ARITY = 1 << 16
@@ -31,6 +32,8 @@ LARGEST_ARITY = 1 << 16
 @dataclass(frozen=True, kw_only=True)
 class KAryCounter(DigitCounter):
     """Counts from noisy blocks of 1, k, k^2, ... steps."""
+
+    tried_arities: ClassVar[tuple[int, ...]] = TRIED
 
     arity: OptionalWhole = OptionalWhole(2, LARGEST_ARITY)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 
@@ -48,6 +49,14 @@ class CounterRecipe(Mechanism[CounterRun]):
     norm of the whole vector; ``unit`` says what one unit is.
     """
 
+    # What ``counter`` knows of it: whether it considers it, at all or for streams without end
+    # alone; the parameters and the arities that it tries; the most intrusions that it survives.
+    choosable: ClassVar[bool] = True
+    only_endless: ClassVar[bool] = False
+    settings: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    tried_arities: ClassVar[tuple[int, ...]] = ()
+    survives: ClassVar[Intrusions] = Intrusions.NONE
+
     unit: Protects = Protects(EVENT.tag)
     width: Width = Width()
     contributions: Contributions = Contributions()
@@ -75,7 +84,7 @@ class CounterRecipe(Mechanism[CounterRun]):
     @property
     def intrusions(self) -> Intrusions:
         """How often the state may be seized."""
-        return Intrusions.NONE
+        return self.survives
 
     @property
     @abstractmethod

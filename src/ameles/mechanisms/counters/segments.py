@@ -32,6 +32,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -66,6 +67,8 @@ class SegmentedCounter(GaussianCounter):
     With the default cuts and share the error is within 1.5 times the lower bound for any
     factorisation that knows its horizon, from 2^8 to 2^30 steps.
     """
+
+    only_endless: ClassVar[bool] = True
 
     horizon: OptionalHorizon = OptionalHorizon()
     first: Whole = Whole(2, 2**30, 2**13)

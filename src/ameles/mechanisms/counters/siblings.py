@@ -31,6 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +39,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalWhole
 from ameles.mechanisms.counters import siblings_kernel
-from ameles.mechanisms.counters.arity import best_arity, digits_of
+from ameles.mechanisms.counters.arity import TRIED, best_arity, digits_of
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.siblings_error import SiblingsError, mean_variance, weight_matrix
 from ameles.mechanisms.counters.siblings_kernel import HALF, SHIFT
@@ -55,6 +56,8 @@ TOGETHER = 1 << 16  # numbers worked on at a time: they stay in the cache
 @dataclass(frozen=True, kw_only=True)
 class SiblingsCounter(PureTreeCounter):
     """Counts from a k-ary tree by least squares over the siblings of the path."""
+
+    tried_arities: ClassVar[tuple[int, ...]] = TRIED
 
     arity: OptionalWhole = OptionalWhole(2, 1 << 16)
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,8 @@ from ameles.noise.arrays import IntArray
 class SimpleTwoCounter(CounterRecipe):
     """Running sums of noisy increments; pan-private against any number of intrusions."""
 
+    survives: ClassVar[Intrusions] = Intrusions.EVERY  # and between any two calls
+
     epsilon: Epsilon = Epsilon()
     horizon: OptionalHorizon = OptionalHorizon()
 
@@ -63,11 +66,6 @@ class SimpleTwoCounter(CounterRecipe):
     def steps(self) -> int | None:
         """The horizon; None: without end."""
         return self.horizon
-
-    @property
-    def intrusions(self) -> Intrusions:
-        """After every step, and between any two calls."""
-        return Intrusions.EVERY
 
     @property
     def scale(self) -> Fraction:

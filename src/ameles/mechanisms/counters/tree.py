@@ -22,6 +22,7 @@ the stated epsilon.  The state has exact sums: not for intruders.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ameles.core.parameters import Switch
 from ameles.mechanisms.counters.digits import DigitCounter
@@ -30,6 +31,8 @@ from ameles.mechanisms.counters.digits import DigitCounter
 @dataclass(frozen=True, kw_only=True)
 class TreeCounter(DigitCounter):
     """Counts from the noisy intervals of a dyadic tree over the whole horizon."""
+
+    choosable: ClassVar[bool] = False  # the trees of the other counters have smaller errors
 
     root: Switch = Switch(False)
 

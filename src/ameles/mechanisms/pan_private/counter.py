@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -66,6 +67,8 @@ CHUNK = 1 << 18
 @dataclass(frozen=True, kw_only=True)
 class PanPrivateCounter(CounterRecipe):
     """Counts whose state may be seized once, or any number of times if that is announced."""
+
+    survives: ClassVar[Intrusions] = Intrusions.ANNOUNCED
 
     epsilon: Epsilon = Epsilon()
     horizon: OptionalHorizon = OptionalHorizon()

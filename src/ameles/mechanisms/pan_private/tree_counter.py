@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -73,6 +74,9 @@ CHUNK = 1 << 18
 @dataclass(frozen=True, kw_only=True)
 class PanPrivateTreeCounter(CounterRecipe):
     """Counts from blocks of 1, k, k^2, ... steps, whose state may be seized."""
+
+    survives: ClassVar[Intrusions] = Intrusions.ANNOUNCED
+    tried_arities: ClassVar[tuple[int, ...]] = (*range(2, 21), 24, 28, 32)
 
     epsilon: Epsilon = Epsilon()
     horizon: OptionalHorizon = OptionalHorizon()
