@@ -23,8 +23,8 @@ from ameles.connectors.standard_input import StandardInput
 from ameles.core.noise import Shape
 from ameles.engine.engine import Engine
 from ameles.engine.gathering.connection import Connection
-from ameles.engine.sealed import session as sealed
-from ameles.engine.sealed.session import packed
+from ameles.engine.sealed import sealed_state as sealed
+from ameles.engine.sealed.stream_vault import packed
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 from ameles.noise.coin import count_of

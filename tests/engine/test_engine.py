@@ -78,7 +78,7 @@ def test_standard_input_has_all_steps_up_to_the_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also those that are far ahead of what was released before."""
-    monkeypatch.setattr("ameles.engine.running.session.FAR", 3)
+    monkeypatch.setattr("ameles.engine.running.stored_state.FAR", 3)
     text = "\n".join([HEADER, row(1), row(9), row(13), row(14), row(40)]) + "\n"
     monkeypatch.setattr(StandardInput, "incoming", lambda self: iter([text.encode()]))
     world = World(tmp_path, horizon=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ameles.engine.running.noise_tally import NoiseTally
+from ameles.engine.releasing.noise_tally import NoiseTally
 
 
 def test_a_total_has_all_noises_of_its_run() -> None:

@@ -16,7 +16,7 @@ from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.engine.engine import Engine
 from ameles.engine.following.follow import Publishing
 from ameles.engine.running.apart import check_apart
-from ameles.engine.running.outlets import Outlets, SinkState
+from ameles.engine.running.stream_sinks import SinkState, StreamSinks
 from ameles.plan.plan import read_plan
 from ameles.store import Store, open_store
 from tests.engine.worlds import World, day, row
@@ -40,7 +40,7 @@ def states(world: World) -> dict[str, SinkState]:
         with store.reading() as transaction:
             stream = transaction.stream("s")
         assert stream is not None
-        found = Outlets(world.plan, stream.identity).states(store, stream)
+        found = StreamSinks(world.plan, stream.identity).states(store, stream)
     return {state.sink.partition(":")[0]: state for state in found}
 
 

@@ -24,7 +24,7 @@ from ameles.core.noise import Noise
 from ameles.engine.engine import Engine
 from ameles.engine.sealed import restarting
 from ameles.engine.sealed.restarting import Restarting
-from ameles.engine.sealed.session import folder_of
+from ameles.engine.sealed.stream_vault import folder_of
 from ameles.engine.sealed.vault import EpochEnded, VaultMissing, disk
 from ameles.measures.count import Count
 from ameles.measures.measure import Terms

@@ -12,7 +12,8 @@ import pytest
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.sealed.session import SealedSession, packed, unpacked
+from ameles.engine.sealed.sealed_state import SealedState
+from ameles.engine.sealed.stream_vault import packed, unpacked
 from ameles.engine.sealed.vault import EpochEnded
 from ameles.noise import Tape, Zero
 from ameles.store import open_store
@@ -119,7 +120,7 @@ def test_a_step_that_was_sealed_is_published_after_a_crash(
     def dies(*given: Any, **more: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SealedSession, "_store_step", dies)
+    monkeypatch.setattr(SealedState, "_store_step", dies)
     with pytest.raises(KeyboardInterrupt):
         world.feed([row(1), row(1)])
     monkeypatch.undo()
@@ -171,7 +172,9 @@ class TestAnnounced:
                 closing(open_store(str(world.folder / "s.db"))) as store,
                 Engine(world.plan, store, noise=tape).session() as session,
             ):
-                return vars(session)["_vault"].load().state, vars(session)["_vault"].generation
+                return vars(session.state)["vault"].load().state, vars(session.state)[
+                    "vault"
+                ].generation
 
         world.feed([row(1)])
         seen, saves = state()
@@ -179,9 +182,9 @@ class TestAnnounced:
             closing(open_store(str(world.folder / "s.db"))) as store,
             Engine(world.plan, store, noise=tape).session() as session,
         ):
-            assert isinstance(session, SealedSession)
+            assert isinstance(session.state, SealedState)
             session.announce("a laptop was stolen")
-            runs = [line.run.snapshot() for line in session._lines]
+            runs = [run.run.snapshot() for run in session.state.runs]
         fresh, later = state()
         assert fresh != seen  # with noise that nobody has seen
         assert unpacked(fresh) == runs  # and this is what the vault has
@@ -253,7 +256,6 @@ def announce(world: World) -> None:
         closing(open_store(str(world.folder / "s.db"))) as store,
         Engine(world.plan, store, noise=Zero()).session() as session,
     ):
-        assert isinstance(session, SealedSession)
         session.announce("a laptop was stolen")
 
 

@@ -17,9 +17,9 @@ import pytest
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.noise import Noise
 from ameles.engine.engine import Engine
-from ameles.engine.running.line import Line
-from ameles.engine.running.noise_tally import NoiseTally
-from ameles.engine.sealed.vault import Vault
+from ameles.engine.releasing.noise_tally import NoiseTally
+from ameles.engine.releasing.release_run import ReleaseRun
+from ameles.engine.sealed.sealed_state import SealedState
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero
@@ -156,7 +156,7 @@ def test_a_step_that_was_sealed_before_a_crash_states_what_was_drawn(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Line, "publish", dies)
+        patched.setattr(ReleaseRun, "publish", dies)
         with pytest.raises(KeyboardInterrupt):
             run(world, Zero(), (6,))
     run(world, Zero(), (4,))
@@ -189,7 +189,8 @@ def test_what_was_launched_goes_on(tmp_path: Path, intrusions: str) -> None:
             source = StandardInput("csv", world.plan.stream.columns)
             source.reading([f"{HEADER}\n".encode()])
             with Engine(world.plan, store, noise=tape).session() as session:
-                recipes = {line.measure.name: line.recipe for line in session._lines}
+                assert isinstance(session.state, SealedState)
+                recipes = {run.measure.name: run.recipe for run in session.state.runs}
                 for _ in range(step):
                     session.take(source.reading([f"{row(1)}\n".encode()]), 0)
             with Engine(world.plan, store, noise=tape).session() as session:
@@ -213,8 +214,8 @@ def test_the_count_of_saves_is_public_and_is_that_of_the_vault(tmp_path: Path) -
         closing(open_store(str(world.folder / "s.db"))) as store,
         Engine(world.plan, store, noise=Zero()).session() as session,
     ):
-        vault: Vault = vars(session)["_vault"]
-        assert vault.generation == 1 + 3 + 1 + 2 + 1
+        assert isinstance(session.state, SealedState)
+        assert session.state.vault.generation == 1 + 3 + 1 + 2 + 1
 
 
 def test_a_snapshot_of_version_1_is_read_and_counted_from_there() -> None:

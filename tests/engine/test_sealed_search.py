@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ameles.engine.running.line import Line
+from ameles.engine.releasing.release_run import ReleaseRun
 from ameles.engine.sealed.vault.slot import KeySlot
 from tests.engine.test_sealed import Sealed
 from tests.engine.test_vault_search import Secrets, mounted, new_file_for_each_key, recorded
@@ -95,10 +95,12 @@ def test_keys_that_are_deleted_are_found(tmp_path: Path) -> None:
 
 
 def test_states_in_the_store_are_found(tmp_path: Path) -> None:
-    publish = Line.publish
+    publish = ReleaseRun.publish
 
-    def careless(self: Line, transaction: Any, stream: Any, outputs: Any, *given: Any) -> None:
+    def careless(
+        self: ReleaseRun, transaction: Any, stream: Any, outputs: Any, *given: Any
+    ) -> None:
         publish(self, transaction, stream, outputs, given[0], self.run.snapshot())
 
-    with patch.object(Line, "publish", careless):
+    with patch.object(ReleaseRun, "publish", careless):
         assert Searched(tmp_path, steps=4, events=2).states > 0

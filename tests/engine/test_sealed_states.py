@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from ameles.engine import engine
 from ameles.engine.running import launching
-from ameles.engine.sealed import restarting, session
+from ameles.engine.sealed import restarting, sealed_state, stream_vault
 from ameles.engine.sealed.vault import Vault
 from ameles.ledger import Ledger
 from tests.engine.test_restarting import feed, lose_key, reserving
@@ -32,7 +31,8 @@ class Held:
             "read": [],
         }
         self.runs: list[Any] = []
-        pack, unpack, save, load = session.packed, session.unpacked, Vault.save, Vault.load
+        pack, unpack = stream_vault.packed, stream_vault.unpacked
+        save, load = Vault.save, Vault.load
         launch = Ledger.launch
 
         def packed(snapshots: Iterable[bytes]) -> bytes:
@@ -59,8 +59,9 @@ class Held:
             self.runs += runs.values()
             return runs
 
-        monkeypatch.setattr(session, "packed", packed)
-        monkeypatch.setattr(session, "unpacked", unpacked)
+        for module in (sealed_state, stream_vault):
+            monkeypatch.setattr(module, "packed", packed)
+        monkeypatch.setattr(stream_vault, "unpacked", unpacked)
         monkeypatch.setattr(Vault, "save", saved)
         monkeypatch.setattr(Vault, "load", loaded)
         monkeypatch.setattr(Ledger, "launch", launched)
@@ -90,7 +91,7 @@ def test_states_are_gone_when_they_are_sealed_and_resumed(
 
 
 @pytest.mark.parametrize(
-    ("module", "kind"), [(session, "saved"), (launching, "packed"), (engine, "unpacked")]
+    ("module", "kind"), [(stream_vault, "saved"), (launching, "packed"), (sealed_state, "unpacked")]
 )
 def test_states_that_are_not_wiped_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, kind: str

@@ -20,7 +20,8 @@ from ameles.core.noise import Noise
 from ameles.engine.engine import Engine
 from ameles.engine.gathering.folding import Folding
 from ameles.engine.running.registering import registered
-from ameles.engine.sealed.session import SealedSession, Sealing
+from ameles.engine.sealed.sealed_state import SealedState
+from ameles.engine.sealed.stream_vault import StreamVault
 from ameles.measures.seized_distinct import inner_of, table_of
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
@@ -121,7 +122,7 @@ def test_a_crash_between_folding_and_releasing_loses_nothing(
     def dies(*given: Any, **more: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SealedSession, "_store_step", dies)
+    monkeypatch.setattr(SealedState, "_store_step", dies)
     with pytest.raises(KeyboardInterrupt):
         world.feed([who("ada", "bob")], noise=Zero())
     monkeypatch.undo()
@@ -171,7 +172,7 @@ def test_nothing_tells_who_was_there(tmp_path: Path) -> None:
     stream = salt.hex().encode() + b"canary-canary"
     hashed = hashlib.sha256(stream)
     written = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
-    vault, snapshots = Sealing(world.plan, _stream(world).identity).open()
+    vault, snapshots = StreamVault(world.plan, _stream(world).identity).open()
     vault.close()
     for content in (*written, *snapshots.values()):
         for canary in (b"canary", hashed.digest()[:7], hashed.hexdigest()[:14].encode()):
@@ -184,7 +185,7 @@ def test_the_state_has_one_size_and_its_bits_are_noise(tmp_path: Path) -> None:
         folder = tmp_path / str(users)
         world = People(folder)
         world.feed([who(*(f"u{i}" for i in range(users)))])
-        vault, snapshots = Sealing(world.plan, _stream(world).identity).open()
+        vault, snapshots = StreamVault(world.plan, _stream(world).identity).open()
         vault.close()
         sizes.add(len(snapshots["people"]))
         # 5,000 fair bits, of which at most 400 were drawn again; false alarm 1e-6
@@ -343,10 +344,9 @@ def test_nobody_announces(tmp_path: Path) -> None:
     with (
         closing(open_store(str(world.folder / "s.db"))) as store,
         Engine(world.plan, store).session() as session,
+        pytest.raises(BadInput, match="nobody announces"),
     ):
-        assert isinstance(session, SealedSession)
-        with pytest.raises(BadInput, match="nobody announces"):
-            session.announce("a theft")
+        session.announce("a theft")
 
 
 def test_the_plan_says_what_it_does(tmp_path: Path) -> None:

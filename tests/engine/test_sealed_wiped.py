@@ -16,7 +16,9 @@ import pytest
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.sealed.session import SealedSession
+from ameles.engine.releasing.release_run import ReleaseRun
+from ameles.engine.running.session import Session
+from ameles.engine.sealed.sealed_state import SealedState
 from ameles.engine.sealed.vault import FileSlot, Vault, cipher
 from ameles.engine.sealed.vault.slot import KeySlot
 from ameles.noise import Zero
@@ -35,14 +37,18 @@ PAID = (
 
 
 @contextmanager
-def watched(world: World, noise: Any) -> Iterator[tuple[SealedSession, StandardInput, Leftovers]]:
+def watched(world: World, noise: Any) -> Iterator[tuple[Session, StandardInput, Leftovers]]:
     """A session, what it reads, and what it leaves behind."""
     with closing(open_store(str(world.folder / "s.db"))) as store, Leftovers() as left:
         source = StandardInput("csv", world.plan.stream.columns)
         source.reading([f"{HEADER}\n".encode()])
         with Engine(world.plan, store, noise=noise).session() as opened:
-            assert isinstance(opened, SealedSession)
             yield opened, source, left
+
+
+def runs_of(session: Session) -> list[ReleaseRun]:
+    assert isinstance(session.state, SealedState)
+    return session.state.runs
 
 
 def line(**given: Any) -> bytes:
@@ -64,7 +70,7 @@ def test_events_and_noise_are_gone_when_they_are_folded(
             opened.take(source.reading([]), opened.stream.released + 1)
         if intrusions == "announced":
             opened.announce("a laptop was stolen")
-        states = [array for one in opened._lines for array in state_arrays(one.run)]
+        states = [array for one in runs_of(opened) for array in state_arrays(one.run)]
     secrets = {AMOUNT * n for n in range(1, 60)}
     assert left.numbers(secrets | noise.numbers, but=states) == set()
     assert not any(np.isin(drawn, list(noise.numbers)).any() for drawn in noise.arrays)
@@ -73,7 +79,7 @@ def test_events_and_noise_are_gone_when_they_are_folded(
 def test_sums_of_many_scans_are_gone_when_they_are_added_up(tmp_path: Path) -> None:
     with watched(Sealed(tmp_path, PAID), Zero()) as (opened, source, left):
         opened.take(source.reading([line(amount=AMOUNT)] * 65), 0)
-        states = [array for one in opened._lines for array in state_arrays(one.run)]
+        states = [array for one in runs_of(opened) for array in state_arrays(one.run)]
     assert left.numbers({AMOUNT * n for n in range(1, 66)}, but=states) == set()
 
 
@@ -81,7 +87,7 @@ def test_cells_of_users_are_gone_when_they_are_folded(tmp_path: Path) -> None:
     world = People(tmp_path, DISTINCT)
     folded: set[int] = set()
     with watched(world, Zero()) as (opened, source, left):
-        (one,) = opened._lines
+        (one,) = runs_of(opened)
         run: Any = one.run
         add = run.add
 

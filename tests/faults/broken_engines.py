@@ -24,9 +24,9 @@ from ameles.engine.following import follow
 from ameles.engine.gathering.gather import DuckGatherer
 from ameles.engine.gathering.gatherer import Gathered
 from ameles.engine.gathering.moment import Moment
-from ameles.engine.running.outlet import Outlet
-from ameles.engine.running.outlets import Outlets
-from ameles.engine.sealed import session as sealed
+from ameles.engine.running.stream_sink import StreamSink
+from ameles.engine.running.stream_sinks import StreamSinks
+from ameles.engine.sealed import sealed_state, stream_vault
 from ameles.noise import entropy
 from ameles.store import StreamRecord, Transaction
 from ameles.store.sqlite import store as settings
@@ -76,10 +76,10 @@ def _split_after(name: str) -> Callable[[], None]:
 
 
 def _publish_before_commit() -> None:
-    outlets: list[Outlets] = []
+    outlets: list[StreamSinks] = []
 
     def made(make: Any) -> Any:
-        def kept(self: Outlets, *given: Any, **named: Any) -> None:
+        def kept(self: StreamSinks, *given: Any, **named: Any) -> None:
             make(self, *given, **named)
             outlets[:] = [self]
 
@@ -88,7 +88,7 @@ def _publish_before_commit() -> None:
     def advanced(advance: Any) -> Any:
         def published(self: Transaction, stream: StreamRecord, **named: Any) -> Any:
             done = advance(self, stream, **named)
-            for outlet in outlets[0].outlets:
+            for outlet in outlets[0].sinks:
                 sink = outlet.sink
                 if sink is None:
                     continue
@@ -98,7 +98,7 @@ def _publish_before_commit() -> None:
 
         return published
 
-    _patch(Outlets, "__init__", made)
+    _patch(StreamSinks, "__init__", made)
     # as if nobody had thought of a store that is behind its sinks, which is what this one becomes
     _unfenced()
     _patch(Transaction, "advance", advanced)
@@ -106,7 +106,7 @@ def _publish_before_commit() -> None:
 
 def _unfenced() -> None:
     """A store that is older than its sinks goes on."""
-    _patch(Outlet, "check_fence", lambda check: lambda self, released: None)
+    _patch(StreamSink, "check_fence", lambda check: lambda self, released: None)
 
 
 def _noise_at_publish() -> None:
@@ -137,9 +137,9 @@ def _synchronous(how: str, reported: int) -> Callable[[], None]:
 
 def _vault_unsynced() -> None:
     unsynced = SimpleNamespace(replace=lambda path, content: path.write_bytes(content))
-    mock.patch.object(sealed, "durable", unsynced).start()
+    mock.patch.object(stream_vault, "durable", unsynced).start()
     make = lambda folder: folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    mock.patch.object(sealed, "_make_durably", make).start()
+    mock.patch.object(stream_vault, "_make_durably", make).start()
 
 
 def _with(module: Any, **changed: Any) -> Callable[[], object]:
@@ -206,7 +206,7 @@ def _unsealed_folds() -> None:
 
         return sealed_with_releases
 
-    _patch(sealed.SealedSession, "_seal", change)
+    _patch(sealed_state.SealedState, "_seal", change)
 
 
 BROKEN: dict[str, Broken] = {
@@ -242,7 +242,7 @@ BROKEN: dict[str, Broken] = {
     "speechless": Broken(
         "what the disk refuses to the vault's folder is a surprise",
         "I13",
-        lambda: _patch(sealed, "told", lambda told: lambda path, doing: nullcontext()),
+        lambda: _patch(stream_vault, "told", lambda told: lambda path, doing: nullcontext()),
     ),
     "lost position": Broken(
         "the position in the source is not kept", "I3", _nothing(Transaction, "set_position")

@@ -14,7 +14,6 @@ from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.words import brief
 from ameles.engine.engine import Engine
-from ameles.engine.sealed.session import SealedSession
 from ameles.measures.measure import Measure
 from ameles.plan.forecast import LOOKED_AHEAD
 from ameles.plan.plan import Plan, read_plan
@@ -68,12 +67,6 @@ def intrusion(
 def _announce(checked: Plan, store: Store, why: str) -> int:
     _check_stopped(checked, store)
     with Engine(checked, store).session() as session:
-        if not isinstance(session, SealedSession):
-            raise BadInput(
-                "The state of this stream is secret, and is not protected once it was seen.",
-                why='its plan has intrusions = "none"',
-                tip='a plan with intrusions = "announced", launched with a budget of its own',
-            )
         return session.announce(why)
 
 

@@ -9,7 +9,7 @@ from ameles.cli.plans import store_path
 from ameles.core.exceptions import AmelesError, PlanError
 from ameles.engine.running.launch_checks import check_launch
 from ameles.engine.running.launching import check_price
-from ameles.engine.running.outlets import Outlets
+from ameles.engine.running.stream_sinks import StreamSinks
 from ameles.engine.running.window_phase import check_window
 from ameles.engine.sealed.restarting import nothing_to_restart
 from ameles.plan.plan import Plan
@@ -50,7 +50,7 @@ def refuse_new_store(plan: Plan, *, restart: bool) -> None:
     if restart:
         raise nothing_to_restart(plan)
     check_price(plan)
-    Outlets(plan, uuid4()).check_new()
+    StreamSinks(plan, uuid4()).check_new()
 
 
 def source_note(plan: Plan) -> str:

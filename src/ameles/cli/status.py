@@ -12,8 +12,8 @@ import typer
 
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.running.outlets import Outlets, SinkState
-from ameles.engine.sealed.session import slot_of
+from ameles.engine.running.stream_sinks import SinkState, StreamSinks
+from ameles.engine.sealed.stream_vault import slot_of
 from ameles.engine.sealed.vault.tier import tier
 from ameles.plan.clock import instant, microseconds
 from ameles.plan.plan import Plan, read_plan
@@ -103,7 +103,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
             seen = len(transaction.intrusions(stream))
             again = len(transaction.epochs(stream))
         running = store.held(checked.stream.name)
-        sinks = Outlets(checked, stream.identity).states(store, stream)
+        sinks = StreamSinks(checked, stream.identity).states(store, stream)
     if ledger is None:
         raise StoreRefused(f"The store has no population '{stream.population}'.")
     grace = checked.stream.grace_us

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -24,15 +23,17 @@ from ameles.connectors.sink import Sink
 from ameles.connectors.source import AnySource, PassingSource, SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.core.noise import Noise
-from ameles.core.wiping import wipe_bytes
+from ameles.engine.gathering.connection import Connection
+from ameles.engine.releasing.held_stream import HeldStream
 from ameles.engine.running.launch_checks import check_launch
 from ameles.engine.running.launching import check_unchanged, launch, under_its_rules
-from ameles.engine.running.line import lines_of
-from ameles.engine.running.outlets import Outlets
 from ameles.engine.running.session import Report as Report
-from ameles.engine.running.session import Session
+from ameles.engine.running.session import Session, StreamState
+from ameles.engine.running.stored_state import StoredState
+from ameles.engine.running.stream_sinks import StreamSinks
 from ameles.engine.sealed.restarting import Restarting, nothing_to_restart
-from ameles.engine.sealed.session import SealedSession, Sealing
+from ameles.engine.sealed.sealed_state import SealedState
+from ameles.engine.sealed.stream_vault import StreamVault
 from ameles.plan.clock import microseconds
 from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source
@@ -135,45 +136,26 @@ class Engine:
         """
         with self.store.holding(self.plan.stream.name):
             stream, launched = self._open(source)
-            outlets = self._outlets(stream.identity)
-            outlets.check(self.store, stream)
-            with closing(self._resumed(stream, outlets, launched)) as session:
+            sinks = self._stream_sinks(stream.identity)
+            sinks.check(self.store, stream)
+            held, state = self._resumed(stream)
+            with closing(Session(held, state, sinks, launched=launched)) as session:
                 session.finish()
                 yield session
 
-    def _resumed(self, stream: StreamRecord, outlets: Outlets, launched: bool) -> Session:
-        """The session from where the stream stands, in the store or in its vault."""
-        options: dict[str, Any] = {
-            "launched": launched,
-            "progress": self._progress,
-            "memory": self._memory,
-            "batch": self._batch,
-        }
+    def _resumed(self, stream: StreamRecord) -> tuple[HeldStream, StreamState]:
+        """The stream from where it stands, in the store or in its vault."""
+        held = HeldStream(self.plan, self.store, stream)
+        connection = Connection(zone=self.plan.stream.zone, memory=self._memory)
         if not self._sealed:
-            with self.store.reading() as transaction:
-                lines = lines_of(transaction, self.plan, stream, self._noise)
-            given = self.plan, self.store, stream, lines, outlets
-            return Session(*given, **options)
+            return held, StoredState.resumed(
+                held, self._noise, connection, progress=self._progress, batch=self._batch
+            )
         opened = Restarting(self.plan, self.store, stream, self._noise).open(self._restart)
-        self._restart, vault = None, opened.vault
-        try:
-            with self.store.reading() as transaction:
-                lines = lines_of(
-                    transaction,
-                    self.plan,
-                    stream,
-                    self._noise,
-                    opened.snapshots,
-                    opened.vault.generation + sum(opened.ended),
-                )
-            wipe_bytes(*opened.snapshots.values())
-            for line in lines:
-                line.terms = replace(line.terms, ended=opened.ended)
-            given = self.plan, self.store, stream, lines, outlets
-            return SealedSession(*given, vault=vault, base=opened.base, **options)
-        except BaseException:
-            vault.close()
-            raise
+        self._restart = None
+        return held, SealedState.resumed(
+            held, opened, self._noise, connection, progress=self._progress
+        )
 
     @property
     def _sealed(self) -> bool:
@@ -205,9 +187,9 @@ class Engine:
             )
         raise unread
 
-    def _outlets(self, identity: UUID) -> Outlets:
+    def _stream_sinks(self, identity: UUID) -> StreamSinks:
         genuine = self._noise is None or self._noise.genuine
-        return Outlets(self.plan, identity, genuine=genuine, sinks=self._sinks)
+        return StreamSinks(self.plan, identity, genuine=genuine, sinks=self._sinks)
 
     def _stored(self) -> StreamRecord | None:
         """The stream as the store has it; None: it was not launched."""
@@ -225,8 +207,8 @@ class Engine:
         check_launch(self.plan)
         identity = uuid4()
         # what a sink refuses, it refuses before anything is spent
-        self._outlets(identity).check_launch(self.store)
-        seal = Sealing(self.plan, identity).create if self._sealed else None
+        self._stream_sinks(identity).check_launch(self.store)
+        seal = StreamVault(self.plan, identity).create if self._sealed else None
         position = None if source is None else source.at_launch()
         with self.store.writing() as transaction:
             stream = launch(transaction, self.plan, identity, self._noise, seal)

@@ -42,7 +42,7 @@ class DuckGatherer:
 
     plan: Plan
     connection: Connection
-    lookup: Lookup | None = None  # users of earlier steps; None: there are none
+    lookup: Lookup | None = None  # users of earlier steps; None: they are not remembered
 
     def gather(
         self, reading: Reading, moment: Moment, salt: bytes, state: GathererState
@@ -50,7 +50,8 @@ class DuckGatherer:
         if not reading.size and not state:
             return Gathered({}, reading.position, state)  # nothing to ask DuckDB
         duck = self.connection.reading(reading.paths)
-        task = _Task(self.plan, duck, reading, moment, salt, state, self.lookup)
+        earlier = self.lookup if moment.released else None  # nobody was seen before the first step
+        task = _Task(self.plan, duck, reading, moment, salt, state, earlier)
         return task.events() if self.plan.privacy.user is None else task.users()
 
     def close(self) -> None:

@@ -13,16 +13,16 @@ from ameles.core.exceptions import PlanError, StoreRefused
 from ameles.core.guarantee import Neighbours
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.noise import Noise
-from ameles.core.recipe import Recipe
 from ameles.core.wiping import wipe_bytes
-from ameles.engine.running.noise_tally import CountsNoises, NoiseTally
+from ameles.engine.releasing.noise_tally import CountsNoises, NoiseTally
+from ameles.engine.releasing.release_run import state_of
 from ameles.engine.running.window_phase import check_window
 from ameles.ledger.ledger import Ledger
 from ameles.measures.measure import Measure
 from ameles.mechanisms.pan_private.erase import erase
 from ameles.plan.difference import difference
 from ameles.plan.plan import Plan
-from ameles.store import ReleaseState, Store, StreamRecord, Transaction
+from ameles.store import Store, StreamRecord, Transaction
 
 
 def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
@@ -101,17 +101,6 @@ def _nothing_yet(plan: Plan, release: Measure) -> bytes:
     """The tally and the outputs before the first step, of a run that counts its noises."""
     steps = max(plan.terms(release).window or 0, 1)
     return NoiseTally.blank(steps).to_bytes() + bytes(8 * steps * release.question.width)
-
-
-def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> ReleaseState:
-    """Where a mechanism stands, for the store."""
-    return ReleaseState(
-        entry=entry,
-        mechanism=type(recipe).__name__,
-        recipe=recipe.to_json(),
-        snapshot=snapshot,
-        history=history,
-    )
 
 
 def check_price(plan: Plan) -> None:

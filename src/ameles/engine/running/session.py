@@ -1,32 +1,22 @@
 """A session: a stream that this process holds, step by step.
 
-A transaction holds a batch of steps: source position, secret state and releases together.  Then
-the sinks get what is stored.  If a transaction does not commit, the session is over: its runs have
-drawn noise that nobody saw, and the next session resumes those that the store has.
-
-While a stream is held nobody else changes it, so what the store has of it is read once and then
-known from what was committed.
+What keeps the stream's state is a part of it: the store (``stored_state.py``), or the vault
+(``sealed_state.py``) if the state may be seized.  The sinks get what is stored.  If a transaction
+does not commit, the session is over: its runs have drawn noise that nobody saw, and the next
+session resumes those that were stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from ameles.connectors.reading import Reading
-from ameles.core.exceptions import StoreRefused
-from ameles.engine.gathering.bounds import Seen
-from ameles.engine.gathering.connection import Connection
-from ameles.engine.gathering.gather import DuckGatherer
-from ameles.engine.gathering.gatherer import Gathered
-from ameles.engine.gathering.moment import Moment
-from ameles.engine.gathering.pending import Pending
-from ameles.engine.running.line import Line
-from ameles.engine.running.outlet import Outlet
-from ameles.engine.running.outlets import Outlets, failure
-from ameles.plan.clock import FAR
+from ameles.engine.releasing.held_stream import HeldStream, Intake
+from ameles.engine.running.stream_sink import StreamSink
+from ameles.engine.running.stream_sinks import StreamSinks, failure
 from ameles.plan.plan import Plan
-from ameles.store import Store, StreamRecord, Transaction
+from ameles.store import StreamRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,55 +29,47 @@ class Report:
     horizon: int | None
 
 
-@dataclass(slots=True)
-class _Kept:
-    """What the store has of a held stream, beside its record."""
+class StreamState(Protocol):
+    """What keeps the secret state of a held stream, takes rows into it and closes steps."""
 
-    position: str | None
-    waiting: Pending
+    @property
+    def position(self) -> str | None:
+        """How far the source was taken; None: not known."""
 
-    def __repr__(self) -> str:
-        return "<_Kept>"
+    def finish(self) -> None:
+        """Releases the steps that a crash left half done, as they were."""
+
+    def take(self, intake: Intake) -> None:
+        """Takes rows in, and closes every open step up to a target."""
+
+    def announce(self, why: str) -> int:
+        """The state was seen: makes it one that nobody has seen; how often that has happened."""
+
+    def close(self) -> None:
+        """Lets go of what it holds."""
 
 
 class Session:
     """What ``Engine.session()`` gives."""
 
     def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        stream: StreamRecord,
-        lines: list[Line],
-        outlets: Outlets,
-        *,
-        launched: bool,
-        progress: Callable[[int, int], None],
-        memory: int,
-        batch: int,
+        self, held: HeldStream, state: StreamState, sinks: StreamSinks, *, launched: bool
     ) -> None:
-        self.plan = plan
-        self._store = store
-        self._lines = lines
-        self._outlets = outlets
+        self.state = state
+        self._held = held
+        self._sinks = sinks
         self._launched = launched
-        self._before = stream.released
-        self._progress = progress
-        self._many = max(1, batch // sum(line.width for line in lines))
-        self._connection = Connection(zone=plan.stream.zone, memory=memory)
-        self._known: StreamRecord | None = None  # what was committed last by this session
-        self._known_kept: _Kept | None = None
+        self._before = held.record.released
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the stream."""
+        return self._held.plan
 
     @property
     def stream(self) -> StreamRecord:
         """The stream as the store has it now."""
-        if self._known is not None:
-            return self._known
-        with self._store.reading() as transaction:
-            stream = transaction.stream(self.plan.stream.name)
-        if stream is None:
-            raise StoreRefused("The stream is no longer in its store.")
-        return stream
+        return self._held.record
 
     @property
     def report(self) -> Report:
@@ -99,125 +81,48 @@ class Session:
     @property
     def over(self) -> bool:
         """Whether the horizon is reached: nothing is open any more."""
-        return self.stream.released == self.plan.stream.horizon
+        return self._held.over
 
     @property
     def position(self) -> str | None:
         """How far the source was taken."""
-        return self._kept.position
-
-    @property
-    def _kept(self) -> _Kept:
-        if self._known_kept is None:
-            stream = self.stream
-            with self._store.reading() as transaction:
-                stored = transaction.pending(stream)
-                waiting = Pending() if stored is None else Pending.from_bytes(stored)
-                self._known_kept = _Kept(transaction.position(stream), waiting)
-        return self._known_kept
+        return self.state.position
 
     def finish(self) -> None:
-        """Closes the steps whose events were bounded before a crash, as they were."""
-        stream = self.stream
-        if stream.scheduled > stream.released:
-            self._close(stream, self._kept.waiting, stream.scheduled, None)
+        """Releases the steps that a crash left half done, as they were."""
+        self.state.finish()
 
     def take(
-        self,
-        reading: Reading,
-        target: int,
-        *,
-        arrived: int | None = None,
-        ended: int = 0,
+        self, reading: Reading, target: int, *, arrived: int | None = None, ended: int = 0
     ) -> None:
         """Takes rows in, and closes every open step up to ``target``; 0 closes none.
 
-        ``arrived`` is the step in which the rows arrived, for events without a time of their own;
-        ``ended`` is the last step that has ended, where that is known and closes later.
+        The other arguments are those of ``Intake``.
         """
-        stream = self.stream
-        horizon, clock = self.plan.stream.horizon, self.plan.clock
-        if stream.released == horizon:
-            return
-        target = max(target, stream.released)
-        last = horizon or min(max(target, ended) + FAR, clock.latest)
-        try:
-            gathered = self._gather(stream, reading, Moment(stream.released, target, last, arrived))
-        except BaseException:
-            self._connection.close()  # lets go of what DuckDB has of them: they may be read again
-            raise
-        pending = self._kept.waiting.with_new(gathered.totals, gathered.state)
-        self._close(stream, pending, target, gathered)
+        if not self.over:
+            self.state.take(Intake(reading, target, arrived, ended))
+
+    def announce(self, why: str) -> int:
+        """The state was seen: makes it one that nobody has seen; how often that has happened."""
+        return self.state.announce(why)
 
     def publish(self) -> None:
         """Sends what is released to the sinks; all that can be written have it, then it says which
         could not."""
         failed = self.try_publish()
         if failed:
-            raise failure(failed, len(self._outlets.outlets), self.stream.released)
+            raise failure(failed, len(self._sinks.sinks), self.stream.released)
 
-    def try_publish(self) -> tuple[Outlet, ...]:
+    def try_publish(self) -> tuple[StreamSink, ...]:
         """The same, for who goes on and tries again: which sinks could not be written."""
-        return self._outlets.publish(self._store, self.stream)
+        return self._sinks.publish(self._held.store, self.stream)
 
     @property
     def deserted(self) -> bool:
         """Whether there were sinks, and none of them will ever take anything again."""
-        outlets = self._outlets.outlets
-        return bool(outlets) and all(outlet.lost for outlet in outlets)
+        sinks = self._sinks.sinks
+        return bool(sinks) and all(sink.lost for sink in sinks)
 
     def close(self) -> None:
         """Lets go of what the session holds."""
-        self._connection.close()
-
-    def _gather(self, stream: StreamRecord, reading: Reading, moment: Moment) -> Gathered:
-        def lookup(window: int, users: list[bytes]) -> Seen:
-            with self._store.reading() as transaction:
-                found = transaction.seen(stream, window, users)
-            known = [users[place] for place in found.place]
-            return Seen(window, known, found.steps, found.marks)
-
-        earlier = lookup if stream.released else None
-        gatherer = DuckGatherer(self.plan, self._connection, earlier)
-        return gatherer.gather(reading, moment, stream.salt, self._kept.waiting.state)
-
-    def _close(
-        self, stream: StreamRecord, pending: Pending, target: int, gathered: Gathered | None
-    ) -> None:
-        """Releases all steps up to ``target``, a batch in each transaction."""
-        first, released, clock = stream.released + 1, stream.released, self.plan.clock
-        position = self._kept.position if gathered is None else gathered.position
-        while True:
-            until = min(target, released + self._many)
-            with self._store.writing() as transaction:
-                if gathered is not None:
-                    self._commit(transaction, stream, gathered, target)
-                    gathered = None
-                if until > released:
-                    steps = range(released + 1, until + 1)
-                    edges = [(step, clock.start_of(step), clock.end_of(step)) for step in steps]
-                    transaction.add_steps(stream, edges)
-                    for line in self._lines:
-                        line.release(transaction, stream, pending, released + 1, until)
-                    pending = pending.after(until)
-                if not (pending.empty and self._kept.waiting.empty):
-                    transaction.set_pending(stream, None if pending.empty else pending.to_bytes())
-                known = transaction.advance(stream, released=until, scheduled=target)
-            self._known, self._known_kept = known, _Kept(position, pending)
-            if until > released:
-                self._progress(until - first + 1, target - first + 1)
-            released = until
-            if released >= target:
-                return
-
-    def _commit(
-        self, transaction: Transaction, stream: StreamRecord, gathered: Gathered, target: int
-    ) -> None:
-        """What was read, with the first batch that it is part of."""
-        if gathered.position != self._kept.position:
-            transaction.set_position(stream, gathered.position)
-        for seen in gathered.seen:
-            transaction.set_seen(stream, seen.window, seen.users, seen.steps, seen.marks)
-        window = self.plan.unit.window
-        if window is not None:
-            transaction.forget_seen(stream, target // window)
+        self.state.close()

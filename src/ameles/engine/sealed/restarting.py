@@ -20,7 +20,8 @@ import numpy as np
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.noise import Noise
 from ameles.core.wiping import wipe_bytes
-from ameles.engine.sealed.session import Sealing, folded
+from ameles.engine.sealed.folded_run import folded
+from ameles.engine.sealed.stream_vault import StreamVault
 from ameles.engine.sealed.vault import EpochEnded, Vault, VaultMissing
 from ameles.mechanisms.catalogue import mechanism_from_json
 from ameles.mechanisms.pan_private.erase import erase
@@ -65,14 +66,14 @@ class Restarting:
         try:
             if epochs and not epochs[-1].begun:
                 self._begin(epochs[-1])
-            vault, snapshots = self._sealing(epochs).open()
+            vault, snapshots = self._stream_vault(epochs).open()
         except (EpochEnded, VaultMissing) as lost:
             if why is None:
                 raise self._told(lost, len(epochs)) from None
             self._count(why, len(epochs))
             epochs = self._epochs()
             self._begin(epochs[-1])
-            vault, snapshots = self._sealing(epochs).open()
+            vault, snapshots = self._stream_vault(epochs).open()
         else:
             if why is not None:
                 vault.close()
@@ -88,8 +89,8 @@ class Restarting:
         with self.store.reading() as transaction:
             return transaction.epochs(self.stream)
 
-    def _sealing(self, epochs: tuple[EpochRecord, ...]) -> Sealing:
-        return Sealing(self.plan, self.stream.identity, 1 + len(epochs))
+    def _stream_vault(self, epochs: tuple[EpochRecord, ...]) -> StreamVault:
+        return StreamVault(self.plan, self.stream.identity, 1 + len(epochs))
 
     def _told(self, lost: StoreRefused, used: int) -> StoreRefused:
         """The same refusal, with what can be done about it."""
@@ -126,8 +127,8 @@ class Restarting:
                 release.name: self._fresh(transaction, release.name, epoch)
                 for release in self.plan.releases
             }
-        sealing = Sealing(self.plan, self.stream.identity, epoch.number)
-        sealing.create(snapshots, step=epoch.released)
+        made = StreamVault(self.plan, self.stream.identity, epoch.number)
+        made.create(snapshots, step=epoch.released)
         with self.store.writing() as transaction:
             transaction.begin_epoch(self.stream, epoch.number)
 

@@ -1,4 +1,4 @@
-"""An outlet: one sink of a stream, as far as it can be opened, and why it failed last."""
+"""One sink of a stream, as far as it can be opened, and why it failed last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord
 
 
-class Outlet:
+class StreamSink:
     """What goes wrong with its sink is kept in ``failed`` until it is put right.
 
     ``open_it`` opens the sink, once at first and again after a failure.
@@ -27,7 +27,7 @@ class Outlet:
         self._open()
 
     @classmethod
-    def of(cls, plan: Plan, identity: UUID, kind: str, target: str) -> Outlet:
+    def of(cls, plan: Plan, identity: UUID, kind: str, target: str) -> StreamSink:
         """The outlet to a sink of a plan."""
         whose = {"stream": plan.stream.name, "identity": str(identity)}
         return cls(f"{kind}:{target}", lambda: open_sink(kind, target, plan.base, **whose))

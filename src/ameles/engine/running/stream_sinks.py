@@ -1,4 +1,4 @@
-"""Outlets: the sinks of a stream, brought up to what its store has released.
+"""The sinks of a stream, brought up to what its store has released.
 
 Sinks get stored values only, after the commit, at least once and always the same.  A sink that
 cannot be written stops no other: it is tried again, and the run ends with what it said.
@@ -19,7 +19,7 @@ from ameles.connectors.sink import Sink
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.running.apart import check_apart
-from ameles.engine.running.outlet import Outlet
+from ameles.engine.running.stream_sink import StreamSink
 from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord
 
@@ -34,7 +34,7 @@ class SinkState:
     problem: str | None  # why it cannot be written, as far as a look at it tells
 
 
-class Outlets:
+class StreamSinks:
     """All sinks of one stream; ``genuine`` says whether this run's noise is.
 
     ``sinks`` are already open, and come after those that the plan names.
@@ -52,12 +52,12 @@ class Outlets:
         self._plan = plan
         self._identity = identity
         self._genuine = genuine
-        self.outlets = [
-            Outlet.of(plan, identity, kind, target)
+        self.sinks = [
+            StreamSink.of(plan, identity, kind, target)
             for section in plan.sinks
             for kind, target in section.given.items()
         ]
-        self.outlets += [Outlet(sink.name, partial(_same, sink)) for sink in sinks]
+        self.sinks += [StreamSink(sink.name, partial(_same, sink)) for sink in sinks]
 
     def check_launch(self, store: Store) -> None:
         """Refuses what a sink would refuse later, before anything is spent."""
@@ -66,61 +66,61 @@ class Outlets:
 
     def check_new(self) -> None:
         """Refuses sinks that cannot take the first step of a new stream."""
-        for outlet in self.outlets:
-            if outlet.failed is not None:
-                raise outlet.failed
-            outlet.check_fence(0)
+        for sink in self.sinks:
+            if sink.failed is not None:
+                raise sink.failed
+            sink.check_fence(0)
 
     def check(self, store: Store, stream: StreamRecord) -> None:
         """Refuses a store that is behind its own sinks, or cannot tell, or is not private."""
         with store.reading() as transaction:
             recorded = transaction.all_sent(stream)
-        for outlet in self.outlets:
-            outlet.expect(recorded.get(outlet.name, 0))
-        for outlet in (*self.outlets, *self._earlier(recorded)):
-            outlet.check_fence(stream.released)
-        blind = [outlet for outlet in self.outlets if outlet.sink is None]
-        if blind and not any(outlet.last for outlet in self.outlets):
+        for sink in self.sinks:
+            sink.expect(recorded.get(sink.name, 0))
+        for sink in (*self.sinks, *self._earlier(recorded)):
+            sink.check_fence(stream.released)
+        blind = [sink for sink in self.sinks if sink.sink is None]
+        if blind and not any(sink.last for sink in self.sinks):
             raise blind[0].failed or StoreRefused(f"The sink {blind[0].name} cannot be opened.")
         self._check_noise(store)
 
-    def publish(self, store: Store, stream: StreamRecord) -> tuple[Outlet, ...]:
+    def publish(self, store: Store, stream: StreamRecord) -> tuple[StreamSink, ...]:
         """Sends each sink what it does not have yet; those that could not take it."""
-        for outlet in self.outlets:
-            outlet.publish(store, stream)
-        return tuple(outlet for outlet in self.outlets if outlet.failed is not None)
+        for sink in self.sinks:
+            sink.publish(store, stream)
+        return tuple(sink for sink in self.sinks if sink.failed is not None)
 
     def states(self, store: Store, stream: StreamRecord) -> tuple[SinkState, ...]:
         """How far each sink is, by its note or, where it has none, by the store."""
         with store.reading() as transaction:
             recorded = transaction.all_sent(stream)
         states = []
-        for outlet in self.outlets:
-            outlet.expect(recorded.get(outlet.name, 0))
-            known = outlet.sink is not None and not outlet.sink.knows
-            step = recorded.get(outlet.name, 0) if known else outlet.last
+        for sink in self.sinks:
+            sink.expect(recorded.get(sink.name, 0))
+            known = sink.sink is not None and not sink.sink.knows
+            step = recorded.get(sink.name, 0) if known else sink.last
             states.append(
                 SinkState(
-                    sink=outlet.name,
+                    sink=sink.name,
                     step=step,
                     behind=None if step is None else max(0, stream.released - step),
-                    problem=None if outlet.failed is None else outlet.failed.what,
+                    problem=None if sink.failed is None else sink.failed.what,
                 )
             )
         return tuple(states)
 
-    def _earlier(self, recorded: dict[str, int]) -> list[Outlet]:
+    def _earlier(self, recorded: dict[str, int]) -> list[StreamSink]:
         """Sinks that the plan no longer has: where they are still there, they are fences too."""
-        now = {outlet.name for outlet in self.outlets}
+        now = {sink.name for sink in self.sinks}
         gone = [name.partition(":") for name in recorded if name not in now]
         return [
-            Outlet.of(self._plan, self._identity, kind, target)
+            StreamSink.of(self._plan, self._identity, kind, target)
             for kind, _, target in gone
             if kind in SINKS and SINKS[kind].of_files
         ]
 
     def _check_noise(self, store: Store) -> None:
-        if self.outlets and not (self._genuine and store.genuine):
+        if self.sinks and not (self._genuine and store.genuine):
             raise StoreRefused(
                 "This store has been used with noise that is not the operating system's.",
                 why="what it holds is no private release, and must not leave it",
@@ -132,9 +132,9 @@ def _same(sink: Sink) -> Sink:
     return sink
 
 
-def failure(failed: tuple[Outlet, ...], of: int, released: int) -> AmelesError:
+def failure(failed: tuple[StreamSink, ...], of: int, released: int) -> AmelesError:
     """What is said at the end about sinks that could not be written."""
-    errors = [outlet.failed for outlet in failed if outlet.failed is not None]
+    errors = [sink.failed for sink in failed if sink.failed is not None]
     first = errors[0]
     kind = next((type(each) for each in errors if isinstance(each, StoreRefused)), AmelesError)
     rest = of - len(failed)

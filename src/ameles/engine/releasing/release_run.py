@@ -1,4 +1,4 @@
-"""A line: one release of a running stream, from exact totals to published values."""
+"""One release of a running stream: its mechanism's run, from exact totals to published values."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from ameles.core.exceptions import StoreRefused
 from ameles.core.noise import Noise
 from ameles.core.recipe import Recipe
 from ameles.engine.gathering.pending import Pending, Totals
-from ameles.engine.running.launching import state_of
-from ameles.engine.running.noise_tally import CountsNoises, NoiseTally
+from ameles.engine.releasing.held_stream import HeldStream
+from ameles.engine.releasing.noise_tally import CountsNoises, NoiseTally
 from ameles.measures.measure import Measure, Terms
 from ameles.mechanisms.catalogue import mechanism_from_json
 from ameles.mechanisms.run import Run
 from ameles.noise.arrays import IntArray
-from ameles.plan.plan import Plan
 from ameles.store import ReleaseState, StreamRecord, Transaction
 
 
 @dataclass
-class Line:
+class ReleaseRun:
     """The run of a mechanism, and what its measure needs to publish."""
 
     measure: Measure
@@ -82,19 +81,29 @@ class Line:
         transaction.set_state(stream, self.measure.name, self.state)
 
 
-def lines_of(
-    transaction: Transaction,
-    plan: Plan,
-    stream: StreamRecord,
+def resumed_runs(
+    held: HeldStream,
     noise: Noise | None,
     sealed: Mapping[str, bytes] | None = None,
     saves: int = 0,
-) -> list[Line]:
-    """The lines of a stream where they stand; their runs go on, once.
+) -> list[ReleaseRun]:
+    """The releases of a stream where they stand; their runs go on, once.
 
     ``sealed`` has the snapshots of a stream whose state is not in the store, and ``saves`` says how
     many of its states were saved so far, at least.
     """
+    with held.store.reading() as transaction:
+        return _resumed(transaction, held, noise, sealed, saves)
+
+
+def _resumed(
+    transaction: Transaction,
+    held: HeldStream,
+    noise: Noise | None,
+    sealed: Mapping[str, bytes] | None,
+    saves: int,
+) -> list[ReleaseRun]:
+    plan, stream = held.plan, held.record
     ledger = transaction.ledger(
         stream.population,
         noise=noise,
@@ -107,7 +116,7 @@ def lines_of(
     for one in transaction.series(stream):
         series.setdefault(one.release, one.number)
     announced = len(transaction.intrusions(stream))
-    lines = []
+    runs = []
     for release in plan.releases:
         state = transaction.state(stream, release.name)
         if state is None:
@@ -126,8 +135,8 @@ def lines_of(
                 tally = NoiseTally.read(counted, steps)
             else:
                 tally = NoiseTally.unknown(steps, released=stream.released, most=saves)
-        lines.append(
-            Line(
+        runs.append(
+            ReleaseRun(
                 measure=release,
                 terms=terms,
                 recipe=recipe,
@@ -138,7 +147,18 @@ def lines_of(
                 tally=tally,
             )
         )
-    return lines
+    return runs
+
+
+def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> ReleaseState:
+    """Where a mechanism stands, for the store."""
+    return ReleaseState(
+        entry=entry,
+        mechanism=type(recipe).__name__,
+        recipe=recipe.to_json(),
+        snapshot=snapshot,
+        history=history,
+    )
 
 
 def _split(stored: bytes, tally: int, outputs: int) -> tuple[bytes, bytes]:

@@ -1,0 +1,44 @@
+"""A stream that this process holds.
+
+While a stream is held nobody else changes it, so what the store has of it is read once and then
+known from what was committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ameles.connectors.reading import Reading
+from ameles.plan.plan import Plan
+from ameles.store import Store, StreamRecord
+
+
+@dataclass(slots=True)
+class HeldStream:
+    """The plan of a held stream, its store, and its record as it was last committed."""
+
+    plan: Plan
+    store: Store
+    record: StreamRecord
+
+    @property
+    def over(self) -> bool:
+        """Whether the horizon is reached: nothing is open any more."""
+        return self.record.released == self.plan.stream.horizon
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Intake:
+    """Rows to take in, and how far steps close with them.
+
+    ``arrived`` is the step in which the rows arrived, for events without a time of their own;
+    ``ended`` is the last step that has ended, where that is known and closes later.
+    """
+
+    reading: Reading
+    target: int  # the last step to close; 0 closes none
+    arrived: int | None = None
+    ended: int = 0
+
+    def __repr__(self) -> str:
+        return "<Intake>"

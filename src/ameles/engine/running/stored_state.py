@@ -1,0 +1,160 @@
+"""The state of a stream in its store: source position, secret state and releases together.
+
+A transaction holds a batch of steps.  What was gathered is committed with the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ameles.core.exceptions import BadInput
+from ameles.core.noise import Noise
+from ameles.engine.gathering.bounds import Seen
+from ameles.engine.gathering.connection import Connection
+from ameles.engine.gathering.gather import DuckGatherer
+from ameles.engine.gathering.gatherer import Gathered
+from ameles.engine.gathering.moment import Moment
+from ameles.engine.gathering.pending import Pending
+from ameles.engine.releasing.held_stream import HeldStream, Intake
+from ameles.engine.releasing.release_run import ReleaseRun, resumed_runs
+from ameles.plan.clock import FAR
+from ameles.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What the store has of a held stream, beside its record."""
+
+    position: str | None
+    waiting: Pending
+
+    def __repr__(self) -> str:
+        return "<_Kept>"
+
+
+class StoredState:
+    """Runs of releases whose state is in the store; ``batch`` is how many numbers a transaction
+    may hold."""
+
+    def __init__(
+        self,
+        held: HeldStream,
+        runs: list[ReleaseRun],
+        connection: Connection,
+        *,
+        progress: Callable[[int, int], None],
+        batch: int,
+    ) -> None:
+        self.runs = runs
+        self._held = held
+        self._gatherer = DuckGatherer(held.plan, connection, self._seen)
+        self._progress = progress
+        self._many = max(1, batch // sum(run.width for run in runs))
+        self._known: _Kept | None = None
+
+    @classmethod
+    def resumed(
+        cls,
+        held: HeldStream,
+        noise: Noise | None,
+        connection: Connection,
+        *,
+        progress: Callable[[int, int], None],
+        batch: int,
+    ) -> StoredState:
+        """The state from where the store has it."""
+        runs = resumed_runs(held, noise)
+        return cls(held, runs, connection, progress=progress, batch=batch)
+
+    @property
+    def _kept(self) -> _Kept:
+        if self._known is None:
+            stream = self._held.record
+            with self._held.store.reading() as transaction:
+                stored = transaction.pending(stream)
+                waiting = Pending() if stored is None else Pending.from_bytes(stored)
+                self._known = _Kept(transaction.position(stream), waiting)
+        return self._known
+
+    @property
+    def position(self) -> str | None:
+        """How far the source was taken."""
+        return self._kept.position
+
+    def finish(self) -> None:
+        """Closes the steps whose events were bounded before a crash, as they were."""
+        stream = self._held.record
+        if stream.scheduled > stream.released:
+            self._close(self._kept.waiting, stream.scheduled, None)
+
+    def take(self, intake: Intake) -> None:
+        """Takes rows in, and closes every open step up to a target."""
+        stream, plan = self._held.record, self._held.plan
+        target = max(intake.target, stream.released)
+        last = plan.stream.horizon or min(max(target, intake.ended) + FAR, plan.clock.latest)
+        moment = Moment(stream.released, target, last, intake.arrived)
+        waiting = self._kept.waiting
+        try:
+            gathered = self._gatherer.gather(intake.reading, moment, stream.salt, waiting.state)
+        except BaseException:
+            self._gatherer.close()  # lets go of what DuckDB has of them: they may be read again
+            raise
+        self._close(waiting.with_new(gathered.totals, gathered.state), target, gathered)
+
+    def announce(self, why: str) -> int:
+        """Refused: a state that was seen stays seen."""
+        raise BadInput(
+            "The state of this stream is secret, and is not protected once it was seen.",
+            why='its plan has intrusions = "none"',
+            tip='a plan with intrusions = "announced", launched with a budget of its own',
+        )
+
+    def close(self) -> None:
+        """Lets go of what DuckDB holds."""
+        self._gatherer.close()
+
+    def _seen(self, window: int, users: list[bytes]) -> Seen:
+        """What the store remembers of users."""
+        with self._held.store.reading() as transaction:
+            found = transaction.seen(self._held.record, window, users)
+        known = [users[place] for place in found.place]
+        return Seen(window, known, found.steps, found.marks)
+
+    def _close(self, pending: Pending, target: int, gathered: Gathered | None) -> None:
+        """Releases all steps up to ``target``, a batch in each transaction."""
+        stream, clock = self._held.record, self._held.plan.clock
+        first, released = stream.released + 1, stream.released
+        position = self._kept.position if gathered is None else gathered.position
+        while True:
+            until = min(target, released + self._many)
+            with self._held.store.writing() as transaction:
+                if gathered is not None:
+                    self._commit(transaction, gathered, target)
+                    gathered = None
+                if until > released:
+                    steps = range(released + 1, until + 1)
+                    edges = [(step, clock.start_of(step), clock.end_of(step)) for step in steps]
+                    transaction.add_steps(stream, edges)
+                    for run in self.runs:
+                        run.release(transaction, stream, pending, released + 1, until)
+                    pending = pending.after(until)
+                if not (pending.empty and self._kept.waiting.empty):
+                    transaction.set_pending(stream, None if pending.empty else pending.to_bytes())
+                committed = transaction.advance(stream, released=until, scheduled=target)
+            self._held.record, self._known = committed, _Kept(position, pending)
+            if until > released:
+                self._progress(until - first + 1, target - first + 1)
+            released = until
+            if released >= target:
+                return
+
+    def _commit(self, transaction: Transaction, gathered: Gathered, target: int) -> None:
+        """What was read, with the first batch that it is part of."""
+        stream, window = self._held.record, self._held.plan.unit.window
+        if gathered.position != self._kept.position:
+            transaction.set_position(stream, gathered.position)
+        for seen in gathered.seen:
+            transaction.set_seen(stream, seen.window, seen.users, seen.steps, seen.marks)
+        if window is not None:
+            transaction.forget_seen(stream, target // window)

@@ -1,0 +1,211 @@
+"""The state of a pan-private stream, which may be seized: it is in the vault, and nowhere else.
+
+Events are folded on arrival into noisy state; no exact sum of the open step outlives the call that
+folds it.  Each state is encrypted under its own key, and the disk never has two of them.  A step
+commits when its state and its outputs are sealed; the store gets the outputs from there, so a crash
+in between loses nothing and draws nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from ameles.connectors.reading import Reading
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.noise import Noise
+from ameles.core.wiping import wipe_bytes
+from ameles.engine.gathering.connection import Connection
+from ameles.engine.gathering.folding import Folding
+from ameles.engine.gathering.gather import DuckGatherer
+from ameles.engine.gathering.moment import Moment
+from ameles.engine.gathering.pending import GathererState, Totals
+from ameles.engine.releasing.held_stream import HeldStream, Intake
+from ameles.engine.releasing.noise_tally import CountsNoises
+from ameles.engine.releasing.release_run import ReleaseRun, resumed_runs
+from ameles.engine.sealed.folded_run import folded
+from ameles.engine.sealed.freed_memory import overwrite_freed_memory
+from ameles.engine.sealed.restarting import Opened
+from ameles.engine.sealed.stream_vault import packed
+from ameles.engine.sealed.vault import Vault
+from ameles.mechanisms.continual.replies import CODE, Halted
+from ameles.mechanisms.pan_private.intrusions import Announced
+from ameles.noise.arrays import IntArray
+
+
+def _numbers(released: Any) -> IntArray:
+    """What a run released, for the vault."""
+    found: IntArray = np.atleast_1d(CODE if isinstance(released, Halted) else released)
+    return found.astype(np.int64)
+
+
+class SealedState:
+    """Runs of releases whose state is in a vault."""
+
+    position = None  # what passed cannot be read again
+
+    def __init__(
+        self,
+        held: HeldStream,
+        runs: list[ReleaseRun],
+        vault: Vault,
+        connection: Connection,
+        *,
+        base: bytes,
+        progress: Callable[[int, int], None],
+    ) -> None:
+        """``base`` is what was released before the last restart, and goes on."""
+        overwrite_freed_memory()
+        self.runs = runs
+        self.vault = vault
+        self._held = held
+        self._connection = connection
+        self._progress = progress
+        none = bytes(8 * sum(run.measure.question.width for run in runs))
+        self._bases = self._outputs_from(base or none)
+        for run in runs:
+            if run.tally is not None and held.record.released in run.terms.ended:
+                run.tally.begin()
+
+    @classmethod
+    def resumed(
+        cls,
+        held: HeldStream,
+        opened: Opened,
+        noise: Noise | None,
+        connection: Connection,
+        *,
+        progress: Callable[[int, int], None],
+    ) -> SealedState:
+        """The state from where its vault has it."""
+        try:
+            saves = opened.vault.generation + sum(opened.ended)
+            runs = resumed_runs(held, noise, opened.snapshots, saves)
+            wipe_bytes(*opened.snapshots.values())
+            for run in runs:
+                run.terms = replace(run.terms, ended=opened.ended)
+            base = opened.base
+            return cls(held, runs, opened.vault, connection, base=base, progress=progress)
+        except BaseException:
+            opened.vault.close()
+            raise
+
+    def finish(self) -> None:
+        """Publishes the step that was sealed and, after a crash, not yet stored."""
+        sealed, released = self.vault.load(), self._held.record.released
+        if sealed is None:
+            return
+        wipe_bytes(sealed.state)  # the runs have it
+        if sealed.step == released:
+            return
+        if sealed.step != released + 1:
+            raise StoreRefused(
+                f"The vault is at step {sealed.step}; the store has released {released}.",
+                why="one of them is older than the other, such as a restored backup",
+                tip="the newest copies of both",
+            )
+        self._store_step(sealed.step, self._outputs_from(sealed.releases))
+
+    def take(self, intake: Intake) -> None:
+        """Folds rows into the open step, in which they arrive, and closes every open step up to a
+        target."""
+        if intake.reading.size:
+            self._fold(intake.reading)
+        while (step := self._held.record.released + 1) <= intake.target:
+            outputs = [_numbers(folded(run.run).release()) for run in self.runs]
+            self._seal(step, outputs)
+            self._store_step(step, outputs)
+            self._progress(step, intake.target)
+
+    def announce(self, why: str) -> int:
+        """The state was seen: makes it one that nobody has seen; how often that has happened.
+
+        It is noted first: should it not come further, it must be announced again, and intervals
+        that are a little too wide are no harm.
+        """
+        if self._held.plan.privacy.intrusions != "announced":
+            raise BadInput(
+                "This stream survives one intrusion, which nobody announces.",
+                why='its plan has intrusions = "one"',
+                tip='a plan with intrusions = "announced", launched with a budget of its own',
+            )
+        stream = self._held.record
+        with self._held.store.writing() as transaction:
+            count = transaction.add_intrusion(stream, at=datetime.now(UTC), why=why)
+        for run in self.runs:
+            # some mechanisms survive an intrusion at every step, and need no announcement
+            if isinstance(run.run, Announced):
+                run.run.announce()
+            run.terms = replace(run.terms, announced=count)
+        self._seal(stream.released, None)
+        return count
+
+    def close(self) -> None:
+        """Lets go of events and of the vault."""
+        self._connection.close()
+        self.vault.close()
+
+    def _fold(self, reading: Reading) -> None:
+        stream = self._held.record
+        step = stream.released + 1
+        if self._held.plan.privacy.user is not None:
+            self._fold_users(reading)
+            return
+        gatherer = DuckGatherer(self._held.plan, self._connection)
+        moment = Moment(stream.released, step, step, step)
+        gathered = gatherer.gather(reading, moment, stream.salt, GathererState())
+        self._connection.close()  # which lets go of the events that DuckDB has in its buffers
+        for run in self.runs:
+            question = run.measure.question
+            totals = gathered.totals.get(run.measure.name)
+            totals = totals or Totals.none(len(question.amounts))
+            row = totals.matrix(step, 1, question.cells)[0]
+            folded(run.run).add(row)
+            row.fill(0)
+            totals.amounts.fill(0)
+        self._seal(stream.released, None)
+
+    def _fold_users(self, reading: Reading) -> None:
+        """Each user's events draw the bit of the user's cell anew; nothing else is kept of them."""
+        stream = self._held.record
+        duck = self._connection.reading(reading.paths)
+        folding = Folding(self._held.plan, duck, stream)
+        for cells in folding.cells(reading):
+            for run in self.runs:
+                found = cells[run.measure.name]
+                folded(run.run).add(found)
+                found.fill(0)
+        self._connection.close()
+        self._seal(stream.released, None)
+
+    def _seal(self, step: int, outputs: list[IntArray] | None) -> None:
+        snapshots = [run.run.snapshot() for run in self.runs]
+        state = packed(snapshots)
+        kept = b"" if outputs is None else b"".join(o.astype("<i8").tobytes() for o in outputs)
+        try:
+            self.vault.save(state, kept, step=step)
+        finally:  # with the state that follows, this one tells what came in between
+            wipe_bytes(*snapshots, state)
+
+    def _outputs_from(self, sealed: bytes) -> list[IntArray]:
+        found = np.frombuffer(sealed, dtype="<i8").astype(np.int64)
+        edges = np.cumsum([run.measure.question.width for run in self.runs])[:-1]
+        return np.split(found, edges)
+
+    def _store_step(self, step: int, outputs: list[IntArray]) -> None:
+        stream, clock = self._held.record, self._held.plan.clock
+        with self._held.store.writing() as transaction:
+            edges = [(step, clock.start_of(step), clock.end_of(step))]
+            transaction.add_steps(stream, edges)
+            for run, output, base in zip(self.runs, outputs, self._bases, strict=True):
+                if run.tally is not None and isinstance(run.run, CountsNoises):
+                    noises = run.tally.count(run=run.run.noises, step=step, window=run.terms.window)
+                    run.terms = replace(run.terms, noises=noises)
+                # the store has no snapshot: what is secret is in the vault alone
+                run.publish(transaction, stream, (output + base).reshape(1, -1), step, b"")
+            committed = transaction.advance(stream, released=step, scheduled=step)
+        self._held.record = committed

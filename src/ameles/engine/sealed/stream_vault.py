@@ -1,0 +1,137 @@
+"""The vault of a plan's stream: where it is, how large a state is, and what is packed into it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from ameles.connectors import durable
+from ameles.core.wiping import wipe_bytes
+from ameles.engine.sealed.vault import (
+    EpochEnded,
+    FileSlot,
+    MemorySlot,
+    Slot,
+    Vault,
+    VaultMissing,
+)
+from ameles.engine.sealed.vault.problems import told
+from ameles.plan.plan import Plan
+
+_LENGTH = struct.Struct("<Q")
+
+
+def slot_of(plan: Plan, identity: UUID) -> Slot:
+    """Where the plan wants the key of its vault."""
+    place = plan.store.vault
+    if place == "memory":
+        return MemorySlot()
+    if place is None:
+        return FileSlot(Path.home() / ".local" / "state" / "ameles" / str(identity) / "key")
+    return FileSlot(plan.base / place / str(identity) / "key")
+
+
+def folder_of(plan: Plan, identity: UUID) -> Path:
+    """Where the ciphertexts are: beside the store."""
+    return plan.base / f"{plan.stream.name}.vault" / str(identity)
+
+
+def packed(snapshots: Iterable[bytes]) -> bytes:
+    """Several snapshots as one."""
+    # one copy of each, and no other on the way
+    return b"".join(piece for one in snapshots for piece in (_LENGTH.pack(len(one)), one))
+
+
+def unpacked(state: bytes) -> list[bytes]:
+    """What ``packed`` joined.
+
+    >>> unpacked(packed([b"one", b"", b"three"]))
+    [b'one', b'', b'three']
+    """
+    found, place = [], 0
+    while place < len(state):
+        (length,) = _LENGTH.unpack_from(state, place)
+        place += _LENGTH.size + length
+        found.append(state[place - length : place])
+    return found
+
+
+def _make_durably(folder: Path) -> None:
+    """A folder for its owner alone, with those above it, which are there after a power cut too."""
+    missing, place = [], folder
+    while not place.is_dir():
+        missing.append(place)
+        place = place.parent
+    with told(folder, "made"):
+        for each in reversed(missing):
+            each.mkdir(mode=0o700, exist_ok=True)
+            durable.sync_folder(each.parent)
+
+
+class StreamVault:
+    """The vault of a plan's stream: where it is, and how large a state is."""
+
+    def __init__(self, plan: Plan, identity: UUID, epoch: int = 1) -> None:
+        self._plan = plan
+        self._place: dict[str, Any] = {
+            "folder": folder_of(plan, identity),
+            "slot": slot_of(plan, identity),
+            "identity": identity,
+            "store": plan.base,
+            "epoch": epoch,
+        }
+
+    def create(self, snapshots: Mapping[str, bytes], step: int = 0) -> None:
+        """A new vault with the first state of an epoch, which begins after this step.
+
+        After a crash in here it is called again: nothing was folded into what it has made.
+        """
+        _make_durably(self._place["folder"])
+        slot = self._place["slot"]
+        if isinstance(slot, FileSlot):  # which makes its own folder, and not those above it
+            _make_durably(slot.place.parent.parent)
+        state = packed(snapshots[release.name] for release in self._plan.releases)
+        made = Vault.begun(self._place["folder"], epoch=self._place["epoch"])
+        opened = Vault.open if made else Vault.create
+        with opened(size=self._size(len(state)), **self._place) as vault:
+            vault.save(state, step=step)
+        wipe_bytes(state)
+        with told(self._sizes(), "written"):
+            durable.replace(self._sizes(), str(len(state)).encode("ascii"))
+
+    def open(self) -> tuple[Vault, dict[str, bytes]]:
+        """The vault and the snapshots in it."""
+        vault = Vault.open(size=self._known_size(), **self._place)
+        sealed = vault.load()
+        snapshots = [] if sealed is None else unpacked(sealed.state)
+        if len(snapshots) != len(self._plan.releases):
+            vault.close()
+            raise EpochEnded("The vault has no state of this stream.")
+        if sealed is not None:
+            wipe_bytes(sealed.state)
+        names = [release.name for release in self._plan.releases]
+        return vault, dict(zip(names, snapshots, strict=True))
+
+    def _known_size(self) -> int:
+        try:
+            return self._size(int(self._sizes().read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            pass  # the vault itself says how large it is, if it is there
+        size = Vault.size_of(self._place["folder"])
+        if size is None:
+            raise VaultMissing(
+                "The vault of this stream is not there.",
+                why="its state is not in the store, so that it can be erased",
+                tip="the folder that it was launched in",
+            )
+        return size
+
+    def _sizes(self) -> Path:
+        folder: Path = self._place["folder"]
+        return folder.with_name(f"{folder.name}.size")
+
+    def _size(self, state: int) -> int:
+        return state + sum(8 * release.question.width for release in self._plan.releases)
