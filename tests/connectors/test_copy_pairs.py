@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ameles.connectors.marks import Mark
+from ameles.connectors.file_marks import Mark
 from ameles.core.exceptions import StoreRefused
 from tests.connectors.following import HEADER, Following, append, write
 

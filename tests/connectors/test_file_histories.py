@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 from ameles.connectors import file_matching
 from ameles.connectors.file_identity import Present
-from ameles.connectors.marks import Mark
+from ameles.connectors.file_marks import Mark
 from ameles.core.exceptions import StoreRefused
 from tests.connectors.following import HEADER, Following, append
 

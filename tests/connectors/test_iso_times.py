@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.connectors.format import Format
-from ameles.connectors.typed import Typed, typed
-from tests.connectors.test_typed import cast, shared
+from ameles.connectors.typed_columns import Typed, typed
+from tests.connectors.test_typed_columns import cast, shared
 
 OLD = Format(rules=1)
 NOON = datetime(2020, 1, 22, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ameles.connectors import named_files, same_files
-from ameles.connectors.marks import Mark
+from ameles.connectors.file_marks import Mark
 from ameles.connectors.named_files import NamedFile
 from ameles.core.exceptions import AmelesError, StoreRefused
 from tests.connectors.following import COLUMNS, HEADER, Following, append, write

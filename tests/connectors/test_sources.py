@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from ameles.connectors.compressed_source import CompressedSource
-from ameles.connectors.parquet import ParquetSource
+from ameles.connectors.parquet_source import ParquetSource
 from ameles.connectors.reading import Reading
 from ameles.connectors.sources import SOURCES, UnknownFiles, source_kind
 from ameles.connectors.standard_input import StandardInput
-from ameles.connectors.text import TextSource
+from ameles.connectors.text_source import TextSource
 from tests.connectors.opening import open_files
 from tests.connectors.reading import rows_of
 

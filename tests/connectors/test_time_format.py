@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from ameles.connectors.format import Format
 from ameles.connectors.time_format import check_time_format
-from ameles.connectors.typed import Typed, given_name, typed
+from ameles.connectors.typed_columns import Typed, given_name, typed
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import identifier
 from tests.connectors.test_iso_times import micros
-from tests.connectors.test_typed import shared
+from tests.connectors.test_typed_columns import shared
 
 
 def read(texts: list[str], *formats: str, zone: str = "UTC") -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ameles.connectors.typed import HEAVIEST, IDS, WEIGHT
+from ameles.connectors.typed_columns import HEAVIEST, IDS, WEIGHT
 from ameles.core.exceptions import PlanError
 from tests.connectors.opening import open_files
 from tests.connectors.reading import rows, rows_in

@@ -16,7 +16,7 @@ from unittest import mock
 import duckdb
 import pytest
 
-from ameles.connectors import typed
+from ameles.connectors import typed_columns as typed
 from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.engine import Engine

@@ -17,9 +17,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from ameles.connectors.appended import AppendedSink
-from ameles.connectors.notes import Notes
+from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.own_folder import OwnFolder
+from ameles.connectors.sink_notes import Notes
 from ameles.core.noise import Shape
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray

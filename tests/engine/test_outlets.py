@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from ameles.connectors.appended import AppendedSink
+from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.source import SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.engine.engine import Engine

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from ameles.connectors import appended, parquet_sink, text
-from ameles.connectors.appended import AppendedSink
+from ameles.connectors import appended_sink, parquet_sink, text_source
+from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.sink import Row
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.following import follow
@@ -276,7 +276,9 @@ BROKEN: dict[str, Broken] = {
     "half lines": Broken(
         "a line that is still being written is read",
         "I3",
-        lambda: _patch(text, "last_newline", lambda newline: lambda handle, start, end, *rest: end),
+        lambda: _patch(
+            text_source, "last_newline", lambda newline: lambda handle, start, end, *rest: end
+        ),
     ),
     "no hold": Broken(
         "two processes may run one stream",
@@ -289,7 +291,9 @@ BROKEN: dict[str, Broken] = {
         "forks share the state of a generator", "I7", _with(entropy, urandom=_copied())
     ),
     "lines unsynced": Broken(
-        "a sink's note is kept before its lines", "I4", _with(appended, fsync=lambda handle: None)
+        "a sink's note is kept before its lines",
+        "I4",
+        _with(appended_sink, fsync=lambda handle: None),
     ),
     "Parquet unsynced": Broken(
         "a sink's file is replaced by one that is not on the disk",

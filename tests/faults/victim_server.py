@@ -29,8 +29,11 @@ from tests.faults.warm_start import WarmStart, program
 PROGRAM = "ameles.cli"
 LOADED = (
     *(f"{PROGRAM}{name}" for name in ("", ".commands", ".run")),
-    *(f"ameles.connectors.{name}" for name in ("appended", "csv_lines", "json_lines")),
-    *(f"ameles.connectors.{name}" for name in ("parquet", "parquet_sink", "standard_output")),
+    *(f"ameles.connectors.{name}" for name in ("appended_sink", "csv_lines", "json_lines")),
+    *(
+        f"ameles.connectors.{name}"
+        for name in ("parquet_source", "parquet_sink", "standard_output")
+    ),
     *(f"ameles.{name}" for name in ("store.sqlite", "engine.sealed", "noise.kernels")),
     *("numpy.ma", "pydantic.type_adapter", "typer._adapters", "typer._click.decorators"),
     *("typer.main", "typer.rich_utils", "rich.progress", "rich.live", "rich.console"),

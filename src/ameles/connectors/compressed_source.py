@@ -21,12 +21,12 @@ from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.dialect import Dialect, Start, check_start, start_of
 from ameles.connectors.dialects import DIALECTS
 from ameles.connectors.file_identity import Present, Signature, changed, opened, present
+from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_matching import match
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import kind_of
 from ameles.connectors.line_blocks import handed_over
 from ameles.connectors.lines import BLOCK, blocks
-from ameles.connectors.marks import Mark
 from ameles.connectors.named_files import find_files
 from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.same_files import SameFiles

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from ameles.connectors.marks import Mark
+from ameles.connectors.file_marks import Mark
 
 
 class Copy(Protocol):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ameles.connectors.dialect import LINES, Dialect
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.typed import Typed, typed
+from ameles.connectors.typed_columns import Typed, typed
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import literal
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 
 from ameles.connectors.declarations import Declared
 from ameles.connectors.file_identity import Present, born, opened
+from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_refusals import uncut
-from ameles.connectors.marks import Mark
 from ameles.connectors.rotated_copies import Content, Supplied, Supply, measured, supply
 from ameles.connectors.same_files import SameFiles
 from ameles.core.exceptions import AmelesError, SourceUnreadable

@@ -9,7 +9,7 @@ from typing import Self
 
 from ameles.connectors.named_files import NamedFile, find_files, names_file
 from ameles.connectors.source import SeekableSource, SourceRequest
-from ameles.connectors.typed import check_kinds
+from ameles.connectors.typed_columns import check_kinds
 from ameles.core.exceptions import PlanError
 
 

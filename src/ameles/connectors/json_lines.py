@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 
 from ameles.connectors.dialect import LINES, Dialect
-from ameles.connectors.typed import IDS, Typed, typed
+from ameles.connectors.typed_columns import IDS, Typed, typed
 from ameles.connectors.user_ids import json_id
 from ameles.core.rules import PATHS
 from ameles.measures.fields import literal

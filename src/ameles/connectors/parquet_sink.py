@@ -7,7 +7,7 @@ its first moment on: whoever lists the folder and opens what is listed, however 
 row once, up to some step (docs/decisions/parquet_sink.md).  What is written for a step is at most
 one such file, however long the history.
 
-Beside the folder stands its note (``connectors/notes.py``), and each file says in its metadata
+Beside the folder stands its note (``connectors/sink_notes.py``), and each file says in its metadata
 whose it is and which steps it has.  A folder that is gone is written again, aside, and takes its
 place if it is what the note remembers.  So does one instead of the single file of earlier versions.
 """
@@ -23,11 +23,11 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any, Self, TypeAlias
 
 from ameles.connectors import durable
-from ameles.connectors.appended import NOTE
-from ameles.connectors.notes import Note, Notes
+from ameles.connectors.appended_sink import NOTE
 from ameles.connectors.own_folder import FRESH, OwnFolder, Place, write_all
 from ameles.connectors.parquet_rows import ParquetRows, digest, reading
 from ameles.connectors.sink import Row, Sink, SinkRequest
+from ameles.connectors.sink_notes import Note, Notes
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 from ameles.core.release import COLUMNS

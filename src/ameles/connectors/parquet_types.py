@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ameles.connectors.format import Format
 from ameles.connectors.time_format import EPOCHS
-from ameles.connectors.typed import WEIGHT
+from ameles.connectors.typed_columns import WEIGHT
 from ameles.connectors.user_ids import WHOLE_TYPES
 from ameles.core.exceptions import PlanError
 

@@ -20,9 +20,9 @@ from ameles.connectors.copy_pairs import pairs_of
 from ameles.connectors.declarations import Declared
 from ameles.connectors.durable import SPAN
 from ameles.connectors.file_identity import Present, born, opened
+from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_refusals import damaged, unknown
 from ameles.connectors.lines import BLOCK, LONGEST
-from ameles.connectors.marks import Mark
 from ameles.connectors.whole_digest import Running, whole_digest
 from ameles.core.exceptions import SourceUnreadable
 

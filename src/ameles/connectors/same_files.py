@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from ameles.connectors import marks
+from ameles.connectors import file_marks
 from ameles.connectors.declarations import Declarations, Declared
 from ameles.connectors.file_identity import Present, Signature
+from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_refusals import copied, replaced
-from ameles.connectors.marks import Mark
 from ameles.core.exceptions import StoreRefused
 
 ALONE = 2 * 10**9  # nanoseconds: the coarsest tick of a file system that is in use
@@ -54,14 +54,14 @@ class SameFiles:
     def taken(self, position: str | None) -> list[Mark]:
         """The marks in a position."""
         if position is None or position != self._position:
-            self._taken = marks.from_json(self._kind, position)
+            self._taken = file_marks.from_json(self._kind, position)
             self._position = position
         return self._taken
 
     def position(self, taken: list[Mark]) -> str:
         """The position of these marks."""
         self._taken = taken
-        self._position = marks.to_json(self._kind, taken)
+        self._position = file_marks.to_json(self._kind, taken)
         return self._position
 
     def unread(self, position: str) -> str:

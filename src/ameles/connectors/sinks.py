@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ameles.connectors.appended import AppendedSink
+from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.parquet_sink import ParquetSink
 from ameles.connectors.sink import Sink, SinkRequest
 from ameles.connectors.standard_output import StandardOutput

@@ -10,10 +10,10 @@ from ameles.connectors.compressed_source import CompressedSource
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.parquet import ParquetSource
+from ameles.connectors.parquet_source import ParquetSource
 from ameles.connectors.source import AnySource, SourceRequest
 from ameles.connectors.standard_input import StandardInput
-from ameles.connectors.text import TextSource
+from ameles.connectors.text_source import TextSource
 from ameles.core.exceptions import PlanError
 
 

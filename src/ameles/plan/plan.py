@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from ameles.connectors.format import Format
-from ameles.connectors.typed import IDS, WEIGHT
+from ameles.connectors.typed_columns import IDS, WEIGHT
 from ameles.core.guarantee import Unit
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.rules import CURRENT, FIRST

@@ -15,7 +15,7 @@ from ameles.connectors.duck import quiet
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.source import SeekableSource, SourceRequest
-from ameles.connectors.typed import Typed, typed
+from ameles.connectors.typed_columns import Typed, typed
 from ameles.core.exceptions import BadInput
 from ameles.testing.crashes import Crash
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ameles.connectors.typed import HEAVIEST
+from ameles.connectors.typed_columns import HEAVIEST
 from ameles.engine.gathering.moment import Moment
 from ameles.measures.fields import identifier
 from ameles.measures.measure import Measure

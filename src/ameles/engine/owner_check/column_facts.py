@@ -7,7 +7,7 @@ from collections import Counter
 import duckdb
 
 from ameles.connectors.duck import quiet
-from ameles.connectors.typed import given_name
+from ameles.connectors.typed_columns import given_name
 from ameles.engine.owner_check.facts import ColumnFacts, Shape
 from ameles.measures.fields import identifier, literal
 from ameles.plan.plan import Plan

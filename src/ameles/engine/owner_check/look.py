@@ -10,7 +10,7 @@ import duckdb
 
 from ameles.connectors.duck import OutOfMemory, connect, quiet
 from ameles.connectors.lines import Tally
-from ameles.connectors.typed import HEAVIEST, given_name
+from ameles.connectors.typed_columns import HEAVIEST, given_name
 from ameles.core.exceptions import AmelesError
 from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.gathering.moment import Moment

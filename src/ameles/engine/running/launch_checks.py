@@ -14,7 +14,7 @@ from pathlib import Path
 from ameles.connectors.duck import check_zone
 from ameles.connectors.named_files import same_file
 from ameles.connectors.sinks import SINKS
-from ameles.connectors.typed import IDS, check_kinds
+from ameles.connectors.typed_columns import IDS, check_kinds
 from ameles.core.exceptions import PlanError
 from ameles.core.loss import shown
 from ameles.engine.running.apart import check_apart

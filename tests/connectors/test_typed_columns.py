@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.connectors.duck import connect
-from ameles.connectors.typed import KINDS, Typed, check_kinds, typed
+from ameles.connectors.typed_columns import KINDS, Typed, check_kinds, typed
 from ameles.core.exceptions import PlanError
 
 HOUR = 3_600_000_000

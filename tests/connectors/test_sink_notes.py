@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.notes import SECTOR, Note, Notes
 from ameles.connectors.own_folder import Place
+from ameles.connectors.sink_notes import SECTOR, Note, Notes
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 from tests.connectors.records import records
-from tests.connectors.test_appended import bring, content, sink
+from tests.connectors.test_appended_sink import bring, content, sink
 
 
 def read(folder: Path) -> Note | None:

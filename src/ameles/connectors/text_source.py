@@ -13,10 +13,10 @@ from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.dialect import Dialect, Start, check_start, start_of
 from ameles.connectors.dialects import DIALECTS
 from ameles.connectors.file_identity import Present, opened
+from ameles.connectors.file_marks import Mark, last_newline
 from ameles.connectors.file_matching import match
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import kind_of
-from ameles.connectors.marks import Mark, last_newline
 from ameles.connectors.reading import Reading
 from ameles.connectors.rotated_copies import Supply
 from ameles.connectors.same_files import SameFiles

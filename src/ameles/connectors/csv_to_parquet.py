@@ -25,7 +25,7 @@ from ameles.connectors.csv_records import Broken, Record, records
 from ameles.connectors.duck import connect, quiet
 from ameles.connectors.file_refusals import unreadable
 from ameles.connectors.format import Format
-from ameles.connectors.typed import Typed, check_kinds, given_name, typed
+from ameles.connectors.typed_columns import Typed, check_kinds, given_name, typed
 from ameles.core.exceptions import BadInput
 from ameles.measures.fields import identifier, literal
 

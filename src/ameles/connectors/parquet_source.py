@@ -16,18 +16,18 @@ from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
 from ameles.connectors.file_identity import Present, changed, opened, present, readable
+from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_matching import match
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.lines import LONGEST
-from ameles.connectors.marks import Mark
 from ameles.connectors.named_files import NamedFile, find_files
 from ameles.connectors.parquet_types import check_type
 from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.same_files import SameFiles
 from ameles.connectors.settled_files import settled
 from ameles.connectors.source import SourceRequest
-from ameles.connectors.typed import IDS, Typed, typed
+from ameles.connectors.typed_columns import IDS, Typed, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
 from ameles.core.exceptions import PlanError, SourceUnreadable
 from ameles.core.rules import LONG_TEXTS, SCHEMA

@@ -19,10 +19,10 @@ from stat import S_ISDIR
 from typing import BinaryIO, Self
 
 from ameles.connectors import durable
-from ameles.connectors.notes import PLAIN, Note, Notes
 from ameles.connectors.own_folder import FRESH, OwnFolder, Place
 from ameles.connectors.records import FORMATS, SHIELDED, Format, ShieldedCsv
 from ameles.connectors.sink import Row, Sink, SinkRequest
+from ameles.connectors.sink_notes import PLAIN, Note, Notes
 from ameles.core.exceptions import PlanError, StoreRefused
 
 _AT_ONCE = 10_000  # rows in memory
