@@ -11,6 +11,7 @@ import pytest
 
 from ameles.engine.running import launching
 from ameles.engine.sealed import restarting, sealed_state, stream_vault
+from ameles.engine.sealed.folded_run import folded
 from ameles.engine.sealed.vault import Vault
 from ameles.ledger import Ledger
 from tests.engine.test_restarting import feed, lose_key, reserving
@@ -113,15 +114,9 @@ def test_the_runs_that_make_a_new_epochs_state_are_gone(
     snapshots: list[bytes] = []
     adopt = vars(restarting)["adopted"]
 
-    class Recorded:
-        """A recipe whose runs are held."""
-
-        def __init__(self, recipe: Any) -> None:
-            self._recipe = recipe
-
-        def start(self, noise: Any) -> Any:
-            runs.append(self._recipe.start(noise))
-            return runs[-1]
+    def recorded(run: Any) -> Any:
+        runs.append(run)
+        return folded(run)
 
     def adopted(snapshot: bytes, run: str) -> bytes:
         snapshots.append(snapshot)
@@ -129,7 +124,7 @@ def test_the_runs_that_make_a_new_epochs_state_are_gone(
         paid: bytes = adopt(snapshot, run)
         return paid
 
-    monkeypatch.setattr(restarting, "bought", Recorded)
+    monkeypatch.setattr(restarting, "folded", recorded)
     monkeypatch.setattr(restarting, "adopted", adopted)
     feed(world, [row(1)], restart="a reboot", noise=Handed())
     assert len(runs) == len(snapshots) == 1
