@@ -446,6 +446,14 @@ def problems(world: World) -> str:
     return str(refused.value)
 
 
+def test_it_is_said_how_many_restarts_there_were() -> None:
+    assert [restarting._used_up(count) for count in range(3)] == [
+        "it has no restarts.",
+        "its one restart is used up.",
+        "its 2 restarts are used up.",
+    ]
+
+
 def test_restarts_are_for_states_that_may_be_seized(tmp_path: Path) -> None:
     told = problems(World(tmp_path, unit='unit = "event"\nrestarts = 1'))
     assert "privacy.restarts" in told

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ameles.core.guarantee import Intrusions
+from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.noise import Shape
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.continual.monitors import WindowMonitors
@@ -26,6 +26,7 @@ from ameles.mechanisms.pan_private import (
     tree_counter,
     user_table,
 )
+from ameles.mechanisms.pan_private.biased_bits import biased_bits, fair_bits
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.modular import ModularIncidence
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
@@ -177,6 +178,17 @@ def test_tables_leave_nothing(sample: Sample) -> None:
     assert {where for where in found if not where.startswith(DRAWING)} == set()
     if type(sample.recipe).__name__ not in KEPT:
         assert not any(drawn.any() for drawn in noise.arrays)
+
+
+@pytest.mark.parametrize("relation", [Neighbours.USER_PRESENCE, Neighbours.USER_SUBSTITUTION])
+def test_drawn_bits_are_where_they_belong_and_nowhere_else(relation: Neighbours) -> None:
+    for count in (5, 8, 21):
+        with Leftovers() as left:
+            given = fair_bits(Handed(), count), biased_bits(Handed(), relation, Fraction(1), count)
+        bits = {id(each if each.base is None else each.base) for each in given}
+        assert {
+            where for held, where in left.arrays() if held.any() and id(held) not in bits
+        } == set()
 
 
 def test_a_table_whose_users_are_not_wiped_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
