@@ -13,31 +13,10 @@ and published nothing: its noise at step t has the law that it always has at ste
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
-from ameles.core.error import AdditiveError
 from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
-from ameles.mechanisms.pan_private.counter import PanPrivateCounter
-from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
-
-
-@runtime_checkable
-class Differing(Protocol):
-    """An error that knows the law of differences."""
-
-    def between(self, before: int, t: int) -> LaplaceMixture | GaussianSum:
-        """The law of the noise of a total over steps before + 1, ..., t."""
-        ...
-
-
-def error_of(recipe: CounterRecipe, announced: int) -> AdditiveError:
-    """The error of a counter whose state was seen, and announced to be, so many times."""
-    if announced and isinstance(recipe, PanPrivateCounter | PanPrivateTreeCounter):
-        return recipe.error_after(announced)
-    return recipe.error
 
 
 def law_of(
@@ -58,9 +37,7 @@ def law_of(
         if not isinstance(recipe, SimpleTwoCounter):
             raise TypeError(recipe)
         return LaplaceMixture((LaplacePart(recipe.scale, 1.0, noises),))
-    error = error_of(recipe, announced)
-    if not isinstance(error, Differing):
-        raise TypeError(error)
+    error = recipe.error_after(announced)
     laws = [error.between(before, until) for before, until in parts_of(ended, window, t)]
     if len(laws) == 1:
         return laws[0]

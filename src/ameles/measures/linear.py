@@ -16,7 +16,7 @@ from ameles.core.recipe import Recipe
 from ameles.core.words import brief
 from ameles.measures.bounds_cache import cached_bounds
 from ameles.measures.counter_choice import Span, chosen, mean_variance
-from ameles.measures.laws import error_of, law_of
+from ameles.measures.laws import law_of
 from ameles.measures.measure import BETA, Measure, Published, Terms
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
@@ -143,7 +143,7 @@ def _noise(steps: IntArray, recipe: Recipe, terms: Terms, beta: float) -> NDArra
         # a state that may be lost has Laplace noise
         laws = [law for law in found if isinstance(law, LaplaceMixture)]
         return quantiles(laws, beta).astype(np.float64)
-    error = error_of(counter, terms.announced)
+    error = counter.error_after(terms.announced)
     if terms.window is None:
         return error.bounds(steps, beta)
     return error.between_bounds(np.maximum(steps - terms.window, 0), steps, beta)

@@ -6,7 +6,7 @@ import operator
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsIndex
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from ameles.mechanisms.run import Run
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
+if TYPE_CHECKING:
+    from ameles.mechanisms.counters.gaussian_error import GaussianSum
+    from ameles.mechanisms.laplace.mixture import LaplaceMixture
+
 # A counter must stay clear of the wrap at 2**63 for this many events of the largest size.
 EVENTS = 1 << 40
 
@@ -39,6 +43,14 @@ class CounterRun(Run[Any, Any]):
     @abstractmethod
     def feed(self, xs: Any) -> Any:
         """Many steps at once, as an array: the same releases as that many calls of ``step``."""
+
+
+class CounterError(AdditiveError, Protocol):
+    """The error of a counter, which also knows the law of differences of its counts."""
+
+    def between(self, before: int, t: int) -> LaplaceMixture | GaussianSum:
+        """The law of the noise of a total over steps before + 1, ..., t."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +100,12 @@ class CounterRecipe(Mechanism[CounterRun]):
 
     @property
     @abstractmethod
-    def error(self) -> AdditiveError:
+    def error(self) -> CounterError:
         """The error of one key's releases."""
+
+    def error_after(self, announcements: int) -> CounterError:
+        """The error after so many announced intrusions; most counters are told of none."""
+        return self.error
 
     @property
     @abstractmethod
