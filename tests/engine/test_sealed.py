@@ -80,7 +80,7 @@ def test_a_session_that_cannot_begin_lets_go_of_the_vault(
     world = Sealed(tmp_path)
     world.feed([row(1)])
     with monkeypatch.context() as patched:
-        patched.setattr("ameles.engine.engine.SealedSession", None)
+        patched.setattr("ameles.engine.sealed.sealed_state.overwrite_freed_memory", None)
         with pytest.raises(TypeError):
             world.feed([row(1)])
     world.feed([row(1)])
