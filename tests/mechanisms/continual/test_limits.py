@@ -9,14 +9,11 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
-from ameles.mechanisms.continual.limits import (
-    check_intrusions,
-    refuse_continual_modular,
-    refuse_second_intrusion,
-)
+from ameles.mechanisms.continual.published_answers import refuse_continual_modular
 from ameles.mechanisms.counters.lower_bounds import intrusion_bound, varying_bound
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.density import Density
+from ameles.mechanisms.pan_private.intrusions import check_intrusions, refuse_second_intrusion
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter

@@ -19,6 +19,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from typing import NoReturn
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Guarantee, Intrusions
@@ -26,8 +27,9 @@ from ameles.core.loss import Approx, Pure
 from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.estimator import Algorithm, check_estimator
-from ameles.mechanisms.continual.limits import refuse_continual_modular
+from ameles.mechanisms.counters.lower_bounds import varying_bound
 from ameles.mechanisms.mechanism import Mechanism, RunT
+from ameles.mechanisms.pan_private.intrusions import PAPER
 from ameles.mechanisms.pan_private.residue_table import ResidueRecipe
 
 
@@ -108,3 +110,22 @@ def check_varying(algorithm: object, *, steps: int, epsilon: Exact) -> None:
         if isinstance(table, ResidueRecipe):
             total = table.seizure_loss + exact(epsilon, "epsilon")
             refuse_continual_modular(users=table.users, steps=steps, epsilon=total)
+
+
+def refuse_continual_modular(*, users: int, steps: int, epsilon: Exact) -> NoReturn:
+    """Refuses the fraction of users with a certain residue, published at every step.
+
+    At each step all users may occur, as often as it takes to enter the residue or to leave it: a
+    jump of 1, or none.
+    """
+    bound = varying_bound(
+        changes=steps, jump=1, users=users, epsilon=exact(epsilon, "epsilon"), beta=0.5
+    )
+    raise BadInput(
+        "Counts modulo a number cannot be published at every step at user level.",
+        why=f"a residue comes back without end, so with {users} users and {steps} steps any such "
+        f"algorithm is wrong by {bound:.3g} of all users at some step with probability 1/2 "
+        f"({PAPER}, Thm 5.3, corrected)",
+        tip="one release at the end, or few with 'releases', each paid for; events as the unit; or "
+        "counts at a threshold, which only grow",
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import NoReturn, Protocol, runtime_checkable
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
-from ameles.core.parameters import Parameter, Whole
+from ameles.core.parameters import Exact, Parameter, Whole, exact
+from ameles.mechanisms.counters.lower_bounds import intrusion_bound
 
 PAPER = "Dwork-Naor-Pitassi-Rothblum 2010"
 SEEN_TWICE = (
@@ -67,3 +68,29 @@ class Seizures(Whole):
                 tip="a number: each intrusion is announced before more is added, and paid for",
             )
         return super().check(value)
+
+
+def refuse_second_intrusion(*, epsilon: Exact, steps: int) -> NoReturn:
+    """Refuses that the state of a counter with one noisy total is seized twice, unannounced."""
+    bound = intrusion_bound(intrusions=steps, epsilon=exact(epsilon, "epsilon"), beta=0.25)
+    raise BadInput(
+        "The state of this counter cannot be seized twice without an announcement.",
+        why="its total differs between two steps by exactly what came in: the loss is infinite "
+        "(Dwork-Roth, Fig 12.2); and a counter that may be seized after each of "
+        f"{steps} steps is wrong by more than {bound:g} with probability 1/4 (Thm 4.3)",
+        tip="SimpleTwoCounter, whose state may be seized after every step, or intrusions = "
+        "'announced'",
+    )
+
+
+def check_intrusions(allowed: Intrusions, asked: Intrusions, *, epsilon: Exact, steps: int) -> None:
+    """Refuses more intrusions than a mechanism allows; fewer are always covered."""
+    order = list(Intrusions)
+    if allowed is Intrusions.ONE and order.index(asked) > order.index(allowed):
+        refuse_second_intrusion(epsilon=epsilon, steps=steps)
+    if order.index(asked) > order.index(allowed):
+        raise BadInput(
+            f"The state of this mechanism may be seized: {allowed.value}. "
+            f"Got {asked.value} instead.",
+            tip="a mechanism whose guarantee covers these intrusions",
+        )
