@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ameles.connectors import whole_digest as module
-from ameles.connectors.whole_digest import Running, whole_digest
+from ameles.connectors.whole_digest import Running, nothing_of, whole_digest
 
 CONTENT = bytes(range(256)) * 2
 
@@ -63,3 +63,8 @@ def test_to_go_on_it_reads_the_last_block_alone(
     monkeypatch.setattr(os, "pread", noted)
     whole_digest(handle, 300, before)
     assert min(starts) == 192
+
+
+def test_that_of_nothing_tells_patterns_apart() -> None:
+    assert nothing_of(["a*", "b"]) == nothing_of(["a*", "b"])
+    assert len({nothing_of(some) for some in ([], ["a*"], ["b"], ["a*", "b"], ["a*b"])}) == 5

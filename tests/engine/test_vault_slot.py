@@ -137,6 +137,17 @@ def test_a_folder_that_others_may_write_is_refused(rig: Rig) -> None:
     rig.open().close()
 
 
+def test_a_folder_that_is_refused_is_not_held(rig: Rig) -> None:
+    rig.create().close()
+    rig.folder.chmod(0o770)
+    with (
+        patch.object(os, "close", side_effect=os.close) as closed,
+        pytest.raises(StoreRefused, match="its mode is 0770"),
+    ):
+        disk.open_folder(rig.folder, create=False)
+    assert closed.call_count == 1
+
+
 def test_a_slot_that_others_may_read_is_refused(rig: Rig) -> None:
     rig.create().close()
     rig.slot.place.chmod(0o640)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import json
 
+import numpy as np
 import pytest
 
-from ameles.mechanisms.continual.replies import HALTED, Halted
+from ameles.mechanisms.continual.replies import CODE, HALTED, Halted
 
 
 def test_there_is_one_and_it_survives_copies() -> None:
@@ -30,3 +31,8 @@ def test_it_is_no_number_and_not_false() -> None:
 
 def test_it_prints_as_what_it_is() -> None:
     assert f"{[HALTED, 3]}" == "[HALTED, 3]"
+
+
+def test_among_numbers_it_is_the_smallest_of_64_bits() -> None:
+    assert np.array([CODE]).dtype == np.int64
+    assert np.iinfo(np.int64).min == CODE
