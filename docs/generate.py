@@ -160,8 +160,8 @@ def commands() -> str:
         parts.append(f"```text\n{help_text}\n```")
     return page(
         "Commands",
-        "Results go to standard output, talk to standard error. Exit codes: 0 done, 2 wrong usage, "
-        "1 anything else; a refusal has [the code of its class](exceptions.md).",
+        "Results go to standard output, messages to standard error. Exit codes: 0 done, 2 wrong "
+        "usage, 1 anything else; a refusal has [the code of its class](exceptions.md).",
         *parts,
     )
 

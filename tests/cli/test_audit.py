@@ -118,7 +118,7 @@ def test_what_is_not_certified_is_not_refuted() -> None:
     ("arguments", "said"),
     [
         (["Nope"], "no mechanism called Nope"),
-        (["--all", "--horizon", "4"], "--all takes every horizon"),
+        (["--all", "--horizon", "4"], "--all already takes every horizon"),
         (["--horizon", "0"], "'horizon'"),
         (["--epsilon", "much"], "'epsilon'"),
     ],

@@ -33,7 +33,7 @@ def test_the_story_and_the_files(tmp_path: Path, ameles: Program) -> None:
     assert "publishes 7 numbers every day" in ended.err
     assert "It spends epsilon 1 of population 'visitors'" in ended.err
     assert "\noutbreak: " in ended.err
-    assert "of the visits are beyond the bounds" in ended.err
+    assert "of the visits exceed the bounds" in ended.err
     for name in ("visits.csv", "ameles.toml", "flu.db", "releases.csv", "releases.png"):
         assert (folder / name).exists()
         assert str(folder / name) in ended.err

@@ -156,7 +156,7 @@ def test_an_old_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     ("settings", "said"),
     [
         ((), "opens files that it was not given"),
-        (("SET disabled_filesystems = 'LocalFileSystem'",), "can be set up otherwise"),
+        (("SET disabled_filesystems = 'LocalFileSystem'",), "lets its settings be changed"),
     ],
 )
 def test_a_duckdb_that_is_not_locked(settings: tuple[str, ...], said: str) -> None:
@@ -173,6 +173,6 @@ def test_a_duckdb_that_is_not_locked(settings: tuple[str, ...], said: str) -> No
 def test_a_store_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "SQLite" in doctor.working_store(tmp_path)
     monkeypatch.setattr(Transaction, "population", lambda self, name: None)
-    with pytest.raises(doctor.Unfit, match="forgot"):
+    with pytest.raises(doctor.Unfit, match="a store lost"):
         doctor.working_store(tmp_path)
     assert not list(tmp_path.iterdir())

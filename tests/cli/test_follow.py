@@ -330,7 +330,7 @@ def test_a_state_that_may_be_seized(
     running = ameles("intrusion", "announce", str(site.plan), "--why", "a broken window")
     assert running.code == 4
     assert running.err.startswith("error[store]: The stream 's' is run by another process (")
-    assert "would write the one that was seen over the new one" in running.err
+    assert "would overwrite the new state with it" in running.err
     assert "try: stop it with SIGTERM, announce, and start it again" in running.err
     shown = ameles("status", str(site.plan))
     assert "stream      s, running\n" in shown.out
@@ -349,5 +349,5 @@ def test_what_is_asked_twice_is_refused_before_anything(site: Site, ameles: Prog
     site.write()
     ended = ameles("run", str(site.plan), "--follow", "--until", "2026-01-01")
     assert ended.code == 2
-    assert "--until has no meaning beside it" in ended.err
+    assert "--until cannot be given with it" in ended.err
     assert not (site.folder / "s.db").exists()

@@ -41,7 +41,7 @@ def announce(ameles: Program, *options: str) -> tuple[int, str, str]:
 @pytest.mark.usefixtures("door")
 def test_it_is_announced_and_listed_with_its_cost(ameles: Program) -> None:
     none = ameles("intrusion", "list", "door.toml")
-    assert (none.code, none.err) == (0, "None was announced.\n")
+    assert (none.code, none.err) == (0, "No intrusion was announced.\n")
     code, out, err = announce(ameles, "--why", "the laptop was stolen")
     assert code == 0
     assert err == "Noted as intrusion 1; the state has fresh noise.\n"
@@ -71,7 +71,7 @@ def test_it_needs_a_reason(ameles: Program) -> None:
     code, out, err = announce(ameles)
     assert (code, out) == (2, "")
     assert "An announcement needs --why." in err
-    assert "None was announced." in ameles("intrusion", "list", "door.toml").err
+    assert "No intrusion was announced." in ameles("intrusion", "list", "door.toml").err
 
 
 def test_a_running_stream_is_stopped_first(door: Path, ameles: Program) -> None:
@@ -80,14 +80,14 @@ def test_a_running_stream_is_stopped_first(door: Path, ameles: Program) -> None:
     assert (code, out) == (4, "")
     assert "The stream 'door' is run by another process" in err
     assert "try: stop it with SIGTERM, announce, and start it again" in err
-    assert "None was announced." in ameles("intrusion", "list", "door.toml").err
+    assert "No intrusion was announced." in ameles("intrusion", "list", "door.toml").err
 
 
 @pytest.mark.usefixtures("site")
 def test_a_secret_state_cannot_be_seen(ameles: Program) -> None:
     ended = ameles("intrusion", "announce", "--why", "seen")
     assert (ended.code, ended.out) == (2, "")
-    assert "is secret, and is not protected once it was seen" in ended.err
+    assert "must stay secret; nothing protects it after it was seen" in ended.err
 
 
 def test_nothing_is_launched_by_it(door: Path, ameles: Program) -> None:
@@ -107,9 +107,9 @@ def test_a_lost_key_is_told(ameles: Program, tmp_path: Path) -> None:
     assert "\nvault       " in ameles("status", "door.toml").out
     (key,) = (tmp_path / "keys").rglob("key")
     key.unlink()
-    assert "its key is not there: the stream cannot go on" in ameles("status", "door.toml").out
+    assert "its key does not exist: the stream cannot go on" in ameles("status", "door.toml").out
     shutil.rmtree(tmp_path / "keys")
-    assert "the folder of its key is not there" in ameles("status", "door.toml").out
+    assert "the folder of its key does not exist" in ameles("status", "door.toml").out
     code, _, err = announce(ameles, "--why", "seen")
     assert code == 4
     assert "There is no folder" in err

@@ -32,7 +32,7 @@ def test_who_does_not_agree_spends_nothing(
     type_in(answer)
     ended = ameles("run", *UNTIL)
     assert ended.code == 1
-    assert "spends epsilon 1 of population 'visitors', for ever" in ended.err
+    assert "spends epsilon 1 of population 'visitors' forever" in ended.err
     assert "was not launched, and nothing was spent." in ended.err
     assert not (fresh / "releases.csv").exists()
     assert not exists("flu.db"), "no empty store is left behind"

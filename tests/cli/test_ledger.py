@@ -81,7 +81,7 @@ class TestRenewalsAreConfirmed:
     def test_where_nobody_can_be_asked(self, ameles: Program) -> None:
         ended = ameles(*RENEW)
         assert (ended.code, ended.out) == (2, "")
-        assert "A renewal needs --yes where nobody can be asked." in ended.err
+        assert "A renewal needs --yes if there is no terminal to ask at." in ended.err
         assert "left of epsilon 1." in ameles("ledger").out
 
     @pytest.mark.usefixtures("site")
@@ -90,7 +90,7 @@ class TestRenewalsAreConfirmed:
         type_in(answer)
         ended = ameles(*RENEW)
         assert (ended.code, ended.out) == (1, "")
-        asked = "adds epsilon 0.5 to the cap of population 'visitors', which is epsilon 1, for ever"
+        asked = "adds epsilon 0.5 to the cap of population 'visitors', which is epsilon 1, forever"
         assert asked in ended.err
         assert "was not renewed" in ended.err
         assert "left of epsilon 1." in ameles("ledger").out

@@ -57,7 +57,7 @@ def test_json_has_recipes_that_can_be_started(ameles: Program) -> None:
 
 @pytest.mark.usefixtures("site")
 def test_it_says_what_the_population_has_left(ameles: Program) -> None:
-    assert "stream 'flu' was launched and is paid." in ameles("plan").err
+    assert "stream 'flu' was launched and is paid for." in ameles("plan").err
     change('name = "flu"', 'name = "other"')
     assert "needs epsilon 1 and would be refused." in ameles("plan").err
     assert ameles("ledger", "--renew", "5", "--why", "more", "--yes").code == 0

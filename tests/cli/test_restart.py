@@ -45,7 +45,7 @@ def test_a_lost_key_and_one_restart(door: Path, ameles: Program) -> None:
     assert lost.code == 4
     assert "ameles run --restart 'what happened'; 1 of 1 are left" in lost.err
     silent = ameles(*run, "2026-01-01T04:00", "--restart", " ")
-    assert (silent.code, "needs to be told" in silent.err) == (2, True)
+    assert (silent.code, "needs a text that says what happened" in silent.err) == (2, True)
     again = ameles(*run, "2026-01-01T04:00", "--restart", "the power failed")
     assert again.code == 0, again.err
     assert "the stream is at step 4" in again.err
@@ -53,7 +53,7 @@ def test_a_lost_key_and_one_restart(door: Path, ameles: Program) -> None:
     told = json.loads(ameles("status", "door.toml", "--json").out)
     assert (told["restarts"], told["restarts_reserved"]) == (1, 1)
     explained = ameles("explain", "passages", "4", "door.toml").out
-    assert "number 1, after step 2 (the power failed): its noise is added" in explained
+    assert "number 1, after step 2 (the power failed): its noise adds to" in explained
     assert "restart" not in ameles("explain", "passages", "2", "door.toml").out
     lose(door)
     ended = ameles(*run, "2026-01-01T06:00", "--restart", "again")

@@ -215,11 +215,11 @@ def test_the_owner_says_what_a_restored_file_is(ameles: Program) -> None:
     assert "ameles run --same-file 'visits.csv'" in refused.err
     told = ameles("run", "--until", "2025-10-12", "--same-file", "visit.csv")
     assert told.code == 4
-    assert "--same-file 'visit.csv' is about no file of the source" in told.err
+    assert "--same-file 'visit.csv' matches no file of the source" in told.err
     both = ameles("run", "--same-file", "visits.csv", "--new-file", "visits.csv")
     assert both.code == 2
     assert "both given for 'visits.csv'" in both.err
     right = ameles("run", "--until", "2025-10-12", "--same-file", "visits.csv")
     assert right.code == 0
-    assert "about no file" not in right.err
+    assert "matches no file" not in right.err
     assert ameles("run", "--until", "2025-10-13").code == 0

@@ -120,10 +120,10 @@ def test_times_of_two_formats_and_iso_under_a_pattern(tmp_path: Path) -> None:
     world = World(tmp_path)
     rows = [row(1), *(",".join(["30.01.2026", *row(1).split(",")[1:]]) for _ in range(3))]
     mend = checked(world.write(rows).plan).findings[0].mend
-    assert mend == 'time_format = "%d.%m.%Y", in a list with a pattern for the others'
+    assert mend == 'time_format = "%d.%m.%Y", in a list with a pattern for the other times'
     world.text = world.text.replace("[privacy]", 'time_format = "%d.%m.%Y"\n[privacy]')
     facts = checked(world.write([row(1)]).plan)
-    assert facts.findings[0].mend == "leave time_format out: they are as ISO 8601 has them"
+    assert facts.findings[0].mend == "leave time_format out: these times are in ISO 8601"
 
 
 def mended(world: World, line: str) -> Facts:
@@ -165,7 +165,7 @@ def test_a_delimiter_at_the_end_of_some_lines_is_mended_in_the_file(
     written = delimiter.replace("\t", "\\t")
     world.text = world.text.replace("[privacy]", f'delimiter = "{written}"\n[privacy]', 1)
     finding = checked(world.plan).findings[0]
-    assert finding.what.startswith("2 lines have a delimiter too many, at their end")
+    assert finding.what.startswith("2 lines have one delimiter too many at their end")
     assert "header" not in finding.mend
     assert f"sed 's/{written}$//'" in finding.mend
 
@@ -335,7 +335,7 @@ def test_broken_lines_by_what_is_broken(tmp_path: Path) -> None:
     }
     assert (facts.lines.events, facts.lines.replaced) == (4, 2)
     whole = "".join(told(facts))
-    assert "1 line has a delimiter too many, at its end" in whole
+    assert "1 line has one delimiter too many at its end" in whole
     assert "ameles convert FILE out.parquet" in whole
     assert 'encoding = "windows-1252"' in whole
 
@@ -542,7 +542,7 @@ def test_keys_that_are_declared_nearly_declared_and_not(tmp_path: Path) -> None:
     assert release.keys == {"north": 2, "south": 0}
     assert (release.undeclared, release.nearly) == ({"region": 4}, {"region": 2})
     whole = "".join(told(facts))
-    assert "2 events of release 'visits' would have a key of 'region' but for" in whole
+    assert "2 events of release 'visits' would have a key of 'region' if capitals" in whole
     assert "1 key of release 'visits' has no event: south." in whole
 
 

@@ -67,7 +67,7 @@ def test_what_is_not_of_another_encoding_is_said_of_that(tmp_path: Path) -> None
     world = World(tmp_path, stream='encoding = "windows-1252"')
     facts = checked(world.write([row(1, who="a\x81").encode("latin-1")]).plan)
     (finding,) = [one for one in facts.findings if "characters" in one.what]
-    assert "not of windows-1252" in finding.what
+    assert "that windows-1252 does not have" in finding.what
     assert 'encoding = "latin-1"' in finding.mend
 
 
@@ -146,7 +146,7 @@ def test_a_packed_file_under_a_pattern_of_plain_ones_is_told(tmp_path: Path) -> 
     (tmp_path / "events.csv.1.gz").write_bytes(gzip.compress(world.file.read_bytes()))
     facts = checked(world.plan)
     assert facts.lines.events == 1
-    assert any("'events.csv.1.gz' is compressed, and source" in one.what for one in facts.findings)
+    assert any("'events.csv.1.gz' is compressed, but source" in one.what for one in facts.findings)
     world.text = world.text.replace("[privacy]", 'rotated = "events.csv.*"\n[privacy]', 1)
     facts = checked(world.plan)
     assert [file.name for file in facts.files] == ["events.csv"]

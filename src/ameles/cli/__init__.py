@@ -1,7 +1,7 @@
 """The command ``ameles``: one file a command, registered in ``commands``.
 
-Results go to standard output, talk to standard error.  What Ameles refuses is printed as
-its own text, without a traceback, and becomes the exit code that its class declares.
+Results go to standard output, messages to standard error.  A refusal (``AmelesError``) is printed
+as its own text, without a traceback; its class declares the exit code.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ PACKAGE = Path(__file__).parents[1]
 
 
 class Unforeseen(AmelesError):
-    """An error of our own; what was released stays."""
+    """A bug in Ameles: an exception that is no refusal.  Published releases stay as they are."""
 
     code = "bug"
 
 
 def app() -> None:
     """Reads the command line and does what it says."""
-    # Here, because it takes a second in which a person may change their mind.
+    # Imported here because it takes a second: Ctrl-C meanwhile must print no traceback.
     from ameles.cli.commands import app as commands
 
     commands()
@@ -40,12 +40,12 @@ def main() -> None:
 
 
 def _outcome() -> int:
-    """The exit code, after everything was said."""
+    """Runs the command, prints what it refuses, and returns the exit code."""
     try:
         try:
             app()
         finally:
-            sys.stdout.flush()  # now, while a reader that has gone can still be told apart
+            sys.stdout.flush()  # here, where a closed pipe is still caught below
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
     except AmelesError as refusal:
@@ -54,7 +54,7 @@ def _outcome() -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # What is still buffered goes nowhere, and Python shall not complain about that.
+        # Discard what is still buffered, so that Python does not complain when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as surprise:
@@ -64,9 +64,9 @@ def _outcome() -> int:
 
 
 def unforeseen(surprise: Exception) -> Unforeseen:
-    """What is said about an error of our own: where it happened, not its text.
+    """The message about an unexpected exception: where it happened, but not its text.
 
-    Texts of errors quote what the program was working on, which may be an event.
+    The text of an exception may quote an event that the program was working on.
     """
     place, trace = "", surprise.__traceback__
     while trace is not None:
@@ -75,7 +75,7 @@ def unforeseen(surprise: Exception) -> Unforeseen:
             place = f" in {file.relative_to(PACKAGE)}, line {trace.tb_lineno}"
         trace = trace.tb_next
     return Unforeseen(
-        f"Something went wrong that Ameles does not know: {type(surprise).__name__}{place}.",
-        why="its message is withheld, because it may quote events; what was released stays",
-        tip="ameles doctor; and please report this line",
+        f"Ameles failed with an unexpected error: {type(surprise).__name__}{place}.",
+        why="its message is hidden, because it may quote events; what was released stays",
+        tip="ameles doctor; and please report the first line",
     )

@@ -1,8 +1,8 @@
 """``ameles audit``: the privacy loss of the mechanisms, computed from their code.
 
-Each mechanism is run with impulses on its tape and in its data; what it shows becomes a
-linear program, and the answer is proved in exact fractions before it is printed.  Where a
-guarantee says that the state may be seized, what is shown is the state together with all releases.
+Each mechanism is run with impulses on its tape and in its data.  Its outputs become a linear
+program, and the solution is proved in exact fractions before it is printed.  If the guarantee
+allows the state to be seized, the outputs are the state together with all releases.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WIDE = 120  # columns that the table needs with the worst pairs
 HEADS = ("mechanism", "T", "intrusions", "claimed", "exact", "verdict", "worst pair")
 
 LONGEST = 1 << 14
-# By mechanism, currency, intrusions, and whether it has a horizon.
+# The key: mechanism, currency, intrusions, and whether it has a horizon.
 Groups: TypeAlias = dict[tuple[str, str, str, bool], list[Finding]]
 
 
@@ -53,7 +53,7 @@ def audit(
     every: Annotated[
         bool, typer.Option("--all", help=f"Every horizon up to {ALL_HORIZONS[-1]}.")
     ] = False,
-    epsilon: Annotated[str, typer.Option(help="What the mechanisms are asked for.")] = "1",
+    epsilon: Annotated[str, typer.Option(help="The epsilon of every mechanism.")] = "1",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Compute the privacy loss of mechanisms from their code.
@@ -61,11 +61,11 @@ def audit(
     Exits with 1 if a claim is refuted, otherwise with 0.
     """
     if every and horizon is not None:
-        raise BadInput("--all takes every horizon, so --horizon has no meaning beside it.")
+        raise BadInput("--all already takes every horizon, so --horizon cannot be given with it.")
     if horizon is not None and horizon > LONGEST:
         raise BadInput(
             f"--horizon is at most {LONGEST} here.",
-            why="an audit solves a linear program whose size grows with the square of it",
+            why="an audit solves a linear program whose size grows with the square of the horizon",
             tip="a shorter stream of the same mechanism: --horizon 64",
         )
     horizons = list(ALL_HORIZONS) if every else [DEFAULT_HORIZON if horizon is None else horizon]
@@ -85,7 +85,7 @@ def audit(
 
 
 def _look(names: list[str], horizons: list[int], epsilon: str) -> Groups:
-    """Every finding, by what is claimed, with a word on standard error if it takes long."""
+    """All findings, grouped by claim; shows progress on standard error if it takes long."""
     groups: Groups = {}
     with AuditProgress() as progress:
         for place, steps in enumerate(horizons, start=1):
@@ -100,7 +100,7 @@ def _look(names: list[str], horizons: list[int], epsilon: str) -> Groups:
 
 
 class AuditProgress:
-    """What is being audited, on a terminal, once it has taken more than a second."""
+    """Shows on a terminal what is being audited, after one second."""
 
     def __init__(self) -> None:
         self._status = Status("", console=Console(stderr=True))
@@ -131,7 +131,7 @@ def _show(groups: Groups) -> None:
         console = Console(width=PIPED_WIDTH)  # a file has no right edge to wrap at
     beside = console.width >= WIDE
     console.print(table(groups, HEADS if beside else HEADS[:-1]))
-    if not beside:  # the worst pairs need their own lines
+    if not beside:  # too narrow: print the worst pairs below the table
         pairs = [(name, worst_pair(found)) for (name, *_), found in groups.items()]
         for name, pair in dict.fromkeys(pairs):
             typer.echo(f"{name}: {pair or 'none found'}")
@@ -152,14 +152,14 @@ def table(groups: Groups, heads: tuple[str, ...] = HEADS) -> Table:
         spread = f"{first}" if first == last else f"{first} to {last}"
         spread = spread if ends else f"{spread}, no end"
         verdict = Text(gravest.verdict.value, STYLES[gravest.verdict])
-        # As Text, since brackets in a plain string would be read as markup.
+        # Text, because rich would read brackets in a plain string as markup.
         cells = map(Text, (name, spread, intrusions, str(gravest.claimed), gravest.computed))
         lines.add_row(*[*cells, verdict, Text(worst_pair(found))][: len(heads)])
     return lines
 
 
 def worst_pair(found: list[Finding]) -> str:
-    """The neighbours of the gravest finding, and at which horizon if there are several."""
+    """The neighbours of the gravest finding, with its horizon if there are several horizons."""
     gravest = max(found, key=gravity)
     several = len({finding.steps for finding in found}) > 1
     at = f"T = {gravest.steps}: " if several else ""
@@ -167,7 +167,7 @@ def worst_pair(found: list[Finding]) -> str:
 
 
 def notes(groups: Groups) -> list[str]:
-    """Why there is no number, for each reason that was met."""
+    """For each reason that occurred: why a line of the table has no number."""
     reasons: dict[str, list[str]] = {}
     for (name, *_), found in groups.items():
         for finding in found:
@@ -177,5 +177,5 @@ def notes(groups: Groups) -> list[str]:
 
 
 def gravity(finding: Finding) -> tuple[int, float]:
-    """What is shown when there is room for one finding: the worst verdict, the largest loss."""
+    """The sort key of findings: the worst verdict first in rank, then the largest loss."""
     return GRAVITY.index(finding.verdict), float(finding.lower / finding.limit)

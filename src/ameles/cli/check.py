@@ -36,30 +36,31 @@ def check(
     file: PlanFile = DEFAULT,
     sample: Annotated[
         Path | None,
-        typer.Option(help="Lines as they will come, for a source that is standard input."),
+        typer.Option(help="A file with sample lines, if the source is standard input."),
     ] = None,
     everything: Annotated[
         bool,
         typer.Option(
-            "--all", help="Look at all of the source, also at what a launched stream has taken."
+            "--all", help="Look at the whole source, also at what a launched stream has read."
         ),
     ] = False,
     show: Annotated[
-        bool, typer.Option("--show", help="Show values that do not fit or are no declared key.")
+        bool, typer.Option("--show", help="Show values that fit neither their kind nor a key.")
     ] = False,
     secret_to: SecretTo = None,
     as_json: AsJson = False,
 ) -> None:
     """Look at the source in secret: what a run would read, count and leave out.
 
-    Exact numbers, for whoever holds the data: on a terminal, or in a new file with --secret-to.
-    Nothing is spent and nothing changes; that you looked is kept, and what you saw is not.  To
-    choose epsilon, bounds or keys by what you see is outside of the guarantee.
+    The numbers are exact, for whoever holds the data: on a terminal, or in a new file with
+    --secret-to.  Nothing is spent and no stream changes.  The store keeps that you looked, not what
+    you saw.  If you choose epsilon, bounds or keys by what you see, the guarantee does not cover
+    that choice.
     """
     if as_json and secret_to is None:
-        raise BadInput("--json is for a file.", tip="--secret-to FILE beside it")
+        raise BadInput("--json writes to a file only.", tip="--json --secret-to FILE")
     checked = read_plan(file)
-    _ = checked.recipes  # what they refuse, they refuse before there is a store
+    _ = checked.recipes  # recipes refuse their parameters here, before a store is made
     refuse_launch(checked)
     with secret_output(secret_to) as output:
         now = datetime.now(UTC)
@@ -83,9 +84,9 @@ def check(
 
 
 def _looked(plan: Plan, now: datetime, facts_with: Callable[[Store | None], Facts]) -> Facts:
-    """The facts; that one looked is kept before any is shown.
+    """The facts.  The store records that the plan was checked before any fact is shown.
 
-    A source that cannot be read makes no store: there was nothing to look at.
+    No store is made for a source that cannot be read: there was nothing to look at.
     """
     path = store_path(plan)
     there = exists(path)

@@ -1,4 +1,4 @@
-"""The owner's look as a page for people."""
+"""Prints what ``ameles check`` found, as a page for people."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ameles.engine.owner_check.facts import ColumnFacts, Facts, Finding, Release
 from ameles.plan.plan import Plan
 
 SHAPES = "their shapes"
-BY_LOOKING = "To choose by looking is outside of the guarantee; a past season serves better."
+BY_LOOKING = "A choice made by looking is outside of the guarantee; better look at a past season."
 MOST_KEYS = 12
 MOST_FILES = 5
 _FLAWS = {
     "open quote": "with an open quote",
-    "bad quotes": "with quotes as CSV does not have them",
+    "bad quotes": "with misplaced quotes",
     "trailing delimiter": "with a delimiter at the end",
     "too many fields": "with too many fields",
     "too few fields": "with too few fields",
-    "no object": "that are no JSON object",
-    "no JSON": "that are broken JSON",
+    "no object": "that are not a JSON object",
+    "no JSON": "with broken JSON",
     "NUL": "with a NUL",
     "too long": "longer than 1 MiB",
 }
@@ -40,7 +40,7 @@ class Page:
         self._plan = plan
 
     def show(self, facts: Facts) -> None:
-        """All of it; what to mend comes last, where the eye is."""
+        """Prints everything; what to fix comes last, next to the prompt."""
         self._console.print(HEADING, soft_wrap=True)
         self._say("Nothing was spent, and no stream, position or sink has changed.")
         self._files(facts)
@@ -77,7 +77,7 @@ class Page:
         self._head(f"Source {facts.source}: {listed}")
         if facts.released:
             self._say(
-                f"Step {facts.released} is released. This is what the stream has not taken yet."
+                f"Step {facts.released} is released. This is what the stream has not read yet."
             )
 
     def _rows(self, facts: Facts) -> None:
@@ -134,20 +134,17 @@ class Page:
         self._head("Users")
         kept = f"{users.kept / users.events:.1%}" if users.events else "nothing"
         self._say(
-            f"{_n(users.users)} users with {_n(users.events)} events; the most of one: "
-            f"{_n(users.most_in_a_step)} in a step, and {_n(users.most_steps)} steps."
+            f"{_n(users.users)} users with {_n(users.events)} events; one user has at "
+            f"most {_n(users.most_in_a_step)} in a step, and at most {_n(users.most_steps)} steps."
         )
         if not users.choices:
             return
         self._say(
             f"max_per_step = {privacy.max_per_step} and max_steps = {privacy.max_steps} keep "
-            f"{_n(users.kept)} events ({kept}), and leave out something of {_n(users.bounded)} "
-            "users."
+            f"{_n(users.kept)} events ({kept}), and leave out events of {_n(users.bounded)} users."
         )
         release = self._plan.releases[0].name
-        self._say(
-            f"What other bounds keep, and ± of release '{release}' at the last step with them:"
-        )
+        self._say(f"What other bounds would keep, and ± of release '{release}' at the last step:")
         steps = sorted({choice.max_steps for choice in users.choices})
         rows = []
         for per_step in sorted({choice.max_per_step for choice in users.choices}):
@@ -167,7 +164,7 @@ class Page:
         return self._plan.privacy.max_per_step, self._plan.privacy.max_steps
 
     def _releases(self, releases: Sequence[ReleaseFacts]) -> None:
-        self._head("Releases, before the bounds of users")
+        self._head("Releases, before users are bounded")
         weighted = self._plan.stream.weight is not None
         rows = [
             (
@@ -191,8 +188,8 @@ class Page:
                 self._say(line)
 
     def _unreadable(self, facts: Facts) -> None:
-        """Why, once, and what mends it; nothing else was looked at."""
-        self._head("It cannot be read as the plan declares it")
+        """Prints why the source is unreadable and how to fix it; nothing else was looked at."""
+        self._head("The source cannot be read as the plan declares it")
         if not any(finding.what == facts.unreadable for finding in facts.findings):
             self._say(facts.unreadable)
         for finding in facts.findings:
@@ -224,7 +221,7 @@ def _keys(release: ReleaseFacts) -> Iterator[str]:
     for column, found in release.others.items():
         if found:
             listed = ", ".join(f"{value!r} {_n(count)}" for value, count in found)
-            yield f"{release.name}: values of {column} that are no key: {listed}"
+            yield f"{release.name}: values of {column} that are not a key: {listed}"
 
 
 def _shapes(column: ColumnFacts) -> Iterator[str]:

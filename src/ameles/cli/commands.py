@@ -1,7 +1,7 @@
 """The list of commands.  Each lives in a file of its own and has one entry here.
 
-The file of a command is loaded when the command is called: all of them together take a second,
-which the version and the help should not cost.
+The file of a command is loaded when the command is called.  Loading all of them takes a second,
+and ``--version`` and ``--help`` should not have to wait for that.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def ameles(
 
 
 class Later(TyperCommand):
-    """A command whose file is loaded when it is called; till then its name and what it does."""
+    """A command whose file is loaded when it is called; before that, a name and a help line."""
 
     def make_context(self, *given: Any, **named: Any) -> Any:
-        """The context of the command itself, which everything that follows is about."""
+        """Loads the command and makes its context, so that Typer goes on with the real command."""
         return self.loaded().make_context(*given, **named)
 
     def loaded(self) -> Any:
-        """The command: the function of its name in the file of its name."""
+        """The real command: the function that has the same name as its file."""
         name = self.name or ""
         alone = typer.Typer(**_STYLE)
         function = getattr(import_module(f"ameles.cli.{name}"), name)
@@ -61,10 +61,10 @@ class Later(TyperCommand):
 
 
 def _command(name: str, does: str, first: str, second: str) -> None:
-    """One command: the first sentence of its own text, and two examples."""
+    """Registers a command with the first sentence of its help and two examples."""
 
     def later() -> None:
-        raise AssertionError(name)  # the loaded one is called
+        raise AssertionError(name)  # never called: the loaded command is
 
     app.command(name, cls=Later, help=does, epilog=examples(first, second))(later)
 
@@ -98,7 +98,7 @@ _command(
 )
 _command(
     "convert",
-    "Convert a CSV file to Parquet, newlines between quotes included.",
+    "Convert a CSV file to Parquet, also with newlines inside quotes.",
     "ameles convert visits.csv visits.parquet --skip-broken",
     "ameles convert visits.csv few.parquet --columns reported_at=timestamp,region=text "
     "--skip-broken",

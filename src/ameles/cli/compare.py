@@ -1,6 +1,6 @@
-"""``ameles compare``: which counter has the smallest error, and by how much the others lose.
+"""``ameles compare``: which counter has the smallest error, and how much larger the others are.
 
-Only public parameters enter: no data is read, nothing is spent.
+It uses public parameters only: it reads no data and spends nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def compare(
     ] = None,
     delta: Annotated[
         str,
-        typer.Option(help="Above zero, Gaussian noise is allowed, such as 1e-6.", metavar="NUMBER"),
+        typer.Option(help="If above zero, such as 1e-6: allow Gaussian noise.", metavar="NUMBER"),
     ] = "0",
     unbounded: Annotated[bool, typer.Option("--unbounded", help="A stream without end.")] = False,
     contributions: Annotated[
@@ -56,7 +56,7 @@ def compare(
         typer.Option(help="How often the state may be seized.", metavar="none|one|announced|every"),
     ] = "none",
     optimise: Annotated[
-        str, typer.Option(help="What is to be small.", metavar="mean|worst|STEP")
+        str, typer.Option(help="Which error to minimise.", metavar="mean|worst|STEP")
     ] = "mean",
     plot: Annotated[
         Path | None, typer.Option(help="Draw the table: .png or .svg.", metavar="FILE")
@@ -66,10 +66,10 @@ def compare(
 ) -> None:
     """Compare the counters that can give one guarantee.
 
-    Errors are computed from formulas: no data is read, nothing is drawn, nothing is spent.
+    Errors are computed from formulas: no data is read, no noise is drawn, nothing is spent.
     """
     if plot is not None:
-        check_picture(plot)  # before a second is spent on it
+        check_picture(plot)  # before the slow computation
     with _patience("computing the error of every counter"):
         found = comparison(
             epsilon=epsilon,
@@ -93,7 +93,7 @@ def compare(
 
 
 def values(found: CounterTable) -> Values:
-    """The table for files: what the picture is drawn from."""
+    """The values for the CSV file and the picture."""
     heads = ("mechanism", "mean", "worst", "last_95", "memory", "to_best", "to_bound", "why")
     rows = [
         (
@@ -109,7 +109,7 @@ def _steps(horizon: str | None, unbounded: bool) -> int | None:
     if (horizon is None) != unbounded:
         raise BadInput(
             "Exactly one of --horizon and --unbounded must be given.",
-            why="a counter that knows its end needs less noise",
+            why="a counter with a known last step needs less noise",
             tip="--horizon 2^16",
         )
     return None if horizon is None else whole_number(horizon, "horizon")
@@ -138,12 +138,12 @@ def _report(found: CounterTable) -> dict[str, object]:
 
 
 def _show(found: CounterTable) -> None:
-    console = Console()  # without colour where NO_COLOR is set or nobody is watching
+    console = Console()  # no colour if NO_COLOR is set or this is no terminal
     if not console.is_terminal:
         console = Console(width=PIPED_WIDTH)  # a file has no right edge to wrap at
     beside = console.width >= WIDE
     console.print(_table(found, HEADS if beside else HEADS[:-1]))
-    if not beside:  # the reasons need their own lines
+    if not beside:  # too narrow: print the reasons below the table
         typer.echo("".join(f"\n{line.mechanism}: {line.why}" for line in found.lines))
     for line in found.legend:
         typer.echo(line, err=True)
@@ -163,7 +163,7 @@ def _cells(line: CounterRow) -> list[Text]:
     numbers = (line.mean, line.worst, line.last)
     over = "-" if line.to_bound is None else _brief(line.to_bound)
     ratios = (str(line.memory), _brief(line.to_best), over)
-    # As Text, since brackets in a plain string would be read as markup.
+    # Text, because rich would read brackets in a plain string as markup.
     return [Text(cell) for cell in (line.mechanism, *map(_brief, numbers), *ratios, line.why)]
 
 
@@ -193,7 +193,7 @@ def _writing(file: Path) -> Iterator[None]:
 
 @contextmanager
 def _patience(text: str) -> Iterator[None]:
-    """A word on standard error, where somebody is watching, once a second has passed."""
+    """Shows a message on standard error after one second, if it is a terminal."""
     status = Status(text, console=Console(stderr=True))
     timer = threading.Timer(QUIET_SECONDS, status.start)
     timer.daemon = True

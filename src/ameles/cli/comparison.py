@@ -1,10 +1,10 @@
-"""What ``ameles compare`` shows: every counter's errors, and the bound that none can beat.
+"""What ``ameles compare`` shows: every counter's errors, and a lower bound.
 
-Pure guarantees are held against the packing bound.  It speaks of all steps at once, so what
-is compared with it is the counter's own promise for all steps at once, with 95%.  With a
-delta that bound is void; then the mean error is held against what any factorisation with
-Gaussian noise must have, which Laplace noise may undercut.  Where the state may be seized after
-every step, the bound is the larger of the packing bound and of that for so many intrusions.
+A pure guarantee is compared with the packing bound.  That bound is about all steps at once, so it
+is compared with the counter's own 95% bound for all steps at once.  With a delta the packing bound
+does not hold; the mean error is then compared with the least mean error of any factorisation with
+Gaussian noise, and Laplace noise may be below that.  If the state may be seized after every step,
+the bound is the larger of two: the packing bound, and the bound for that number of intrusions.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ MOST_INTRUSIONS = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class CounterRow:
-    """One counter; errors are of one key, in counts."""
+    """One counter.  Errors are for one key, in counts."""
 
     mechanism: str
     mean: float  # standard deviation, root of the mean variance
     worst: float  # standard deviation
-    last: float  # at the last step, 95% of the errors are within
+    last: float  # half-width of the 95% interval at the last step
     memory: int  # integers per counter
     to_best: float
     to_bound: float | None  # None: the bound is zero
@@ -61,7 +61,7 @@ class CounterTable:
 
     @property
     def looked_at(self) -> int:
-        """At how many steps means and maxima were taken."""
+        """The number of steps over which means and maxima were taken."""
         return min(self.steps, POINTS)
 
     @property
@@ -72,14 +72,14 @@ class CounterTable:
         spread = every if self.looked_at == self.steps else some
         if self.gaussian:
             least = (
-                f"{self.bound:.3g}, the least mean of any factorisation with Gaussian noise that "
-                "is calibrated through zCDP; Laplace noise may be below"
+                f"{self.bound:.3g}, the least mean of any factorisation with Gaussian noise "
+                "calibrated through zCDP; Laplace noise may be below it"
             )
             over = f"mean over {least}"
         else:
             over = (
-                "what holds at all steps together with 95%, over the least that any counter "
-                f"of this epsilon can promise so, {self.bound:g}"
+                "the 95% bound for all steps at once, over the least such bound that any counter "
+                f"of this epsilon can have, {self.bound:g}"
             )
         seized = []
         if self.intrusions is Intrusions.ANNOUNCED:
@@ -89,8 +89,8 @@ class CounterTable:
         return [
             f"mean         standard deviation of one count, over {spread}",
             *seized,
-            "worst        the largest that any step was found to have",
-            "last ±95%    at the last step 19 of 20 errors are within",
+            "worst        the largest standard deviation among those steps",
+            "last ±95%    half-width of the 95% interval at the last step",
             "memory       integers per counter, with up to 1024 of noise drawn ahead",
             f"÷ bound      {over}",
         ]
@@ -119,7 +119,7 @@ def comparison(
     asked = intrusions_of(intrusions)
     steps = REFERENCE if horizon is None else horizon
     loss, failing = exact(epsilon, "epsilon"), exact(delta, "delta")
-    # Gaussian noise is in no state that may be seized, so that a delta changes nothing there.
+    # Counters whose state may be seized never use Gaussian noise, so a delta changes nothing there.
     gaussian = failing > 0 and asked is Intrusions.NONE
     if gaussian:
         bound = _gaussian_bound(loss, failing, steps)
@@ -133,17 +133,17 @@ def comparison(
 
 
 def _pure_bound(epsilon: Fraction, steps: int, contributions: int) -> float:
-    """The packing bound, where a unit may change several steps.
+    """The packing bound if a unit may change m steps.
 
-    Packing needs k ones, which cost ceil(k / m) units: with k a multiple of m this is the
-    bound for one contribution at horizon T // m, in groups of m.
+    Packing needs k ones, which cost ceil(k / m) units.  If k is a multiple of m, this is m times
+    the bound for one contribution at horizon T // m.
     """
     tries = {1, min(contributions, steps)}
     return max(m * packing_bound(horizon=steps // m, epsilon=epsilon, beta=BETA) for m in tries)
 
 
 def _gaussian_bound(epsilon: Fraction, delta: Fraction, steps: int) -> float:
-    """For one contribution; more contributions only need more noise."""
+    """The bound for one contribution; it holds for more contributions, which need more noise."""
     return gaussian_lower_bound(steps) / math.sqrt(2 * zcdp_rho(epsilon=epsilon, delta=delta))
 
 
@@ -163,7 +163,7 @@ def _line(row: Row, steps: int, bound: float, *, gaussian: bool) -> CounterRow:
 
 
 def _why(row: Row) -> str:
-    """What makes the error as large as it is: how many noises, of what scale."""
+    """What makes the error as large as it is: the number of noises and their scale."""
     scale = getattr(row.recipe, "scale", None)
     endless = row.recipe.steps is None and hasattr(row.recipe, "scale_of")
     several = endless or hasattr(row.recipe, "inside")  # scales of more than one kind

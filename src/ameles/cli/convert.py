@@ -1,4 +1,4 @@
-"""``ameles convert``: CSV with newlines between quotes becomes Parquet, for the data's owner."""
+"""``ameles convert``: the data's owner converts CSV with newlines inside quotes to Parquet."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ameles.plan.format_fields import FormatFields
 from ameles.plan.plan import read_plan
 from ameles.plan.problems import BadPlan, problems_of
 
-# What a plan says of how its source is written; which one it is, this command is told.
+# The keys of a plan that say how its source is written.  The source itself is an argument here.
 _FORMAT = sorted(FormatFields.model_fields.keys() - {"source", "format"})
 NAMED = 20  # broken records that a terminal shows
 
 
 class BrokenRecords(AmelesError):
-    """A file that is to be converted whole has records that are broken."""
+    """The file has broken records, and was to be converted without leaving any out."""
 
     code = "records"
 
@@ -45,8 +45,8 @@ def convert(
     plan: Annotated[
         Path | None,
         typer.Option(
-            help="The plan that says the columns, their kinds and the format; what is "
-            "said here wins.  [default: ameles.toml, without --columns]"
+            help="The plan that declares the columns, their kinds and the format; options of "
+            "this command override it.  [default: ameles.toml, if --columns is not given]"
         ),
     ] = None,
     columns: Annotated[
@@ -55,9 +55,9 @@ def convert(
             help="The columns to keep, with their kinds: at=timestamp,who=text.", metavar="COLUMNS"
         ),
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="What separates fields.")] = None,
-    quote: Annotated[str | None, typer.Option(help="What encloses them; '' for nothing.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="What separates decimals: . or ,")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="The character between fields.")] = None,
+    quote: Annotated[str | None, typer.Option(help="The quote character; '' for none.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The decimal separator: . or ,")] = None,
     encoding: Annotated[
         str | None, typer.Option(help="utf-8, utf-16, latin-1 or windows-1252.")
     ] = None,
@@ -65,7 +65,7 @@ def convert(
         list[str] | None, typer.Option(help="How times are written, such as %d.%m.%Y.")
     ] = None,
     header: Annotated[
-        str | None, typer.Option(help="The names of all columns, for a file without: at,who.")
+        str | None, typer.Option(help="All column names, for a file without a header: at,who.")
     ] = None,
     zone: Annotated[str | None, typer.Option(help="The zone of times without an offset.")] = None,
     skip_broken: Annotated[
@@ -73,16 +73,16 @@ def convert(
     ] = False,
     secret_to: SecretTo = None,
 ) -> None:
-    """Convert a CSV file to Parquet, newlines between quotes included.
+    """Convert a CSV file to Parquet, also with newlines inside quotes.
 
-    A run ends an event at every newline, because one open quote would otherwise change what all
-    lines after it are.  This command reads records strictly, as RFC 4180 has them, and names
-    every record that is broken.  It is outside of every run: what it says is exact and secret.
+    A run ends an event at every newline: otherwise one open quote would change how all lines after
+    it are read.  This command reads records strictly, as RFC 4180 defines them, and names every
+    broken record.  It is not part of a run: what it prints is exact and secret.
     """
     if kind_of(source.name) != "csv" or target.suffix.lower() != ".parquet":
         raise BadInput(
             "This command makes a Parquet file from a CSV file.",
-            why="what a file is, is told by the ending of its name",
+            why="the kind of a file is told by the ending of its name",
             tip="ameles convert visits.csv visits.parquet",
         )
     planned: dict[str, Any] = {}
@@ -113,32 +113,32 @@ def convert(
         named.end(found)
     if found.broken and not skip_broken:
         raise BrokenRecords(
-            f"'{source.name}' has records that are broken, and nothing was written.",
+            f"'{source.name}' has broken records, and nothing was written.",
             why="they would be missing in what is counted"
             if shown
-            else "they would be missing; which they are is secret, and this is no terminal",
-            tip="mend them, or --skip-broken; --secret-to FILE names all of them",
+            else "they would be missing; this is no terminal, so they are not named here",
+            tip="fix them, or --skip-broken; --secret-to FILE names all of them",
         )
     typer.echo(
-        f"Wrote '{target}'. In a plan: source = \"{target.name}\", without the keys that say how "
-        "CSV is written.",
+        f"Wrote '{target}'. In a plan: source = \"{target.name}\", without the keys that describe "
+        "CSV.",
         err=True,
     )
     if skip_broken and not shown:
         typer.echo(
-            "Broken records were left out, if there were any: --secret-to FILE names them.",
+            "If there were broken records, they were left out: --secret-to FILE names them.",
             err=True,
         )
 
 
 def _kinds(columns: str) -> dict[str, str]:
-    """Columns with their kinds, as they stand on the command line."""
+    """Columns with their kinds, from the text on the command line."""
     pairs = [part.partition("=") for part in columns.split(",")]
     return {name.strip(): kind.strip() for name, _, kind in pairs}
 
 
 def _declared(planned: dict[str, Any], **given: Any) -> FormatFields:
-    """The columns and the format that the plan and the command line say, checked like a plan's."""
+    """The columns and the format from the plan and the command line, checked like a plan's."""
     asked = {name: value for name, value in given.items() if value is not None}
     try:
         return FormatFields.model_validate({**planned, **asked})
@@ -147,7 +147,7 @@ def _declared(planned: dict[str, Any], **given: Any) -> FormatFields:
 
 
 class _Named:
-    """Names broken records to the owner as they are found, and at the end says how many."""
+    """Prints each broken record to the owner when it is found, and at the end how many."""
 
     def __init__(self, out: TextIO | None, most: int | None) -> None:
         self._out = out
@@ -155,7 +155,7 @@ class _Named:
         self._heard = 0
 
     def hear(self, broken: Broken) -> None:
-        """One more."""
+        """Prints one broken record."""
         if not self._heard:
             self._say(HEADING)
         self._heard += 1
@@ -163,7 +163,7 @@ class _Named:
             self._say(f"line {broken.line}: {broken.why}")
 
     def end(self, found: Conversion) -> None:
-        """All of them."""
+        """Prints how many records there were, and how many values did not fit."""
         if not self._heard:
             self._say(HEADING)
         elif self._most is not None and self._heard > self._most:
@@ -171,7 +171,7 @@ class _Named:
         self._say(f"{found.converted} records are sound, {found.broken} are broken.")
         for name, unfit in found.unfit.items():
             if unfit:
-                self._say(f"Of column '{name}', {unfit} values do not fit and are missing.")
+                self._say(f"Column '{name}': {unfit} values do not fit and are missing.")
 
     def _say(self, line: str) -> None:
         if self._out is not None:

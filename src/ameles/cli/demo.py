@@ -1,7 +1,7 @@
-"""``ameles demo``: a season of an influenza site, simulated, published by the real engine.
+"""``ameles demo``: the real engine publishes a simulated season of an influenza site.
 
-The visitors are made up, so the truth may be shown beside what is published: nowhere else does
-Ameles print a true value.
+The visitors are made up, so the demo may show true values beside the published ones.  No other
+command does, except those in which the data's owner looks in secret.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PANELS = {
     ("visitors", ""): "different visitors so far",
 }
 FILES = {
-    "visits.csv": "the raw visits; in earnest nobody but you sees them",
+    "visits.csv": "the raw visits; with real data, only you would see them",
     "ameles.toml": "the plan",
     "flu.db": "the store: ledger, releases and secret state",
     "releases.csv": "what is published",
@@ -70,8 +70,8 @@ def demo(
     since = time.monotonic()
     folder = _free() if folder is None else folder
     _empty(folder)
-    _say("A season of visits to an influenza self-assessment site, simulated; and its plan:")
-    # Most people come once or twice; a few come very often, and meet the bounds.
+    _say("A simulated season of visits to an influenza self-assessment site, and its plan:")
+    # Most people come once or twice; a few come very often, and exceed the bounds.
     write_csv(folder / "visits.csv", season(events=events, visitors=5 * events))
     text = resources.files("ameles.cli").joinpath("demo.toml").read_text(encoding="utf-8")
     (folder / "ameles.toml").write_text(text, encoding="utf-8")
@@ -87,26 +87,26 @@ def demo(
     _show(points)
     _say(alarms(plan, found))
     _say(
-        f"{truth.left_out:.1%} of the visits are beyond the bounds of the plan and count nowhere, "
-        "which ± does not say."
+        f"{truth.left_out:.1%} of the visits exceed the bounds of the plan and are not counted; "
+        "± does not include that."
     )
     _picture(points, folder)
     _say("")
     for name, what in FILES.items():
         if (folder / name).exists():
             _say(f"  {folder / name}: {what}")
-    _say(f"Done in {time.monotonic() - since:.0f} s. True values are here because nobody is real.")
+    _say(f"Done in {time.monotonic() - since:.0f} s. True values are shown: nobody is real.")
     _say(f"Next: cd {folder} && {_program()} explain visits 98")
 
 
 def _free() -> Path:
-    """The first folder of the default name that is not there."""
+    """The first folder name that is free: the default, or the default with a number."""
     names = (DEFAULT_FOLDER if number == 1 else f"{DEFAULT_FOLDER}-{number}" for number in count(1))
     return next(path for path in map(Path, names) if not path.exists())
 
 
 def _program() -> str:
-    """What to type for this program: where it is, if the shell would not find it."""
+    """What to type to start this program: its path, if the shell would not find it."""
     beside = Path(sys.executable).with_name("ameles")
     if shutil.which("ameles") is None and beside.exists():
         return shlex.quote(str(beside))
@@ -155,7 +155,7 @@ def _show(points: list[Point]) -> None:
 
 
 def alarms(plan: Plan, found: list[Release]) -> str:
-    """When the plan's alert has fired, in a sentence."""
+    """One sentence that says when the plan's alert fired."""
     alert = next(release for release in plan.releases if release.measure == "alert")
     told = {r.step: r.label for r in found if r.release == alert.name}
     above = [step for step, label in told.items() if label == "above"]

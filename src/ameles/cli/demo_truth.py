@@ -1,4 +1,4 @@
-"""The truth about the demo's visitors, by plain queries: they are made up, so it may be known."""
+"""The true numbers of the demo, by plain queries; harmless, because the visitors are made up."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Point:
 
     @property
     def name(self) -> Name:
-        """Which line of numbers it is of."""
+        """The release and key that it belongs to."""
         return self.released.release, self.released.key
 
     @property
     def half(self) -> float | None:
-        """Half the width of its interval."""
+        """The half-width of its interval."""
         if self.released.low is None or self.released.high is None:
             return None
         return (self.released.high - self.released.low) / 2
@@ -35,11 +35,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Truth:
-    """Exact counts of every day, and the span that each release of the demo's plan is about."""
+    """Exact counts of every day, and the span that each release of the demo's plan covers."""
 
     daily: dict[Name, dict[int, int]]
     windows: dict[str, int | None]
-    left_out: float  # the part of the visits that the plan's bounds do not count
+    left_out: float  # the share of visits that the plan's bounds leave out
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
@@ -67,11 +67,11 @@ class Truth:
         return cls(daily, windows, float(left_out))
 
     def knows(self, release: Release) -> bool:
-        """Whether there is a true number beside this one."""
+        """Whether the true number of this release is known."""
         return (release.release, release.key) in self.daily
 
     def beside(self, release: Release) -> Point:
-        """A published number with what it would be without noise and bounds."""
+        """A published number with its true value, without noise and bounds."""
         daily = self.daily[release.release, release.key]
         window = self.windows[release.release]
         first = 1 if window is None else max(1, release.step - window + 1)

@@ -1,8 +1,8 @@
-"""``ameles doctor``: whether this machine has what Ameles stands on.
+"""``ameles doctor``: whether this machine has what Ameles needs.
 
-Looks at Python, at the two sources of random bytes, at a folder that is to hold secret files, at
-DuckDB and its locks, at a store in that folder, at the compiled kernels, and at the extras.  Only
-what no guarantee can do without is essential; the rest makes things faster or adds parts.
+Checks Python, the two sources of random bytes, a folder for secret files, DuckDB and its locked
+configuration, a store in that folder, the compiled kernels, and the extras.  A check is essential
+if the guarantee depends on it; the rest makes things faster or adds features.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ STYLES = {"ok": "green", "broken": "red", "absent": "dim"}
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -56,11 +56,11 @@ class Check:
 
 
 class Unfit(Exception):
-    """What was looked at cannot be used; the text says why."""
+    """A check failed; the text says why."""
 
 
 def doctor(
-    folder: Annotated[Path, typer.Argument(help="A folder that is to hold secret files.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="The folder for secret files.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Check that this machine has what Ameles needs.
@@ -112,9 +112,9 @@ def python() -> str:
 
 
 def entropy(source: Entropy) -> str:
-    """The operating system gives random bytes, without waiting and never the same twice."""
+    """The operating system gives random bytes, without blocking and never the same twice."""
     if sys.platform == "linux":
-        # Raises where the kernel's generator is not yet seeded, rather than waiting for it.
+        # Raises if the kernel's generator is not seeded yet, instead of waiting for it.
         os.getrandom(32, os.GRND_NONBLOCK)
     if source.read(32) == source.read(32):
         raise Unfit("the operating system gave the same 32 bytes twice")
@@ -122,12 +122,12 @@ def entropy(source: Entropy) -> str:
 
 
 def keystream(source: Entropy) -> str:
-    """1 MiB of the keystream is as varied as chance makes it."""
+    """1 MiB of the keystream looks random: it has all byte values and repeats no block."""
     pieces = [bytes(source.read(1 << 14)) for _ in range(64)]
-    # By chance, a value is missing in one of 10^1700 machines, a piece repeats in fewer.
+    # False alarms: a value is missing by chance on one of 10^1700 machines; repeats are rarer.
     if len(set(pieces)) < len(pieces) or len(set(b"".join(pieces))) < 256:
         raise Unfit("1 MiB of it repeats itself")
-    return "1 MiB drawn, and no part of it twice"
+    return "1 MiB drawn, no block of it twice"
 
 
 def secret_folder(folder: Path) -> str:
@@ -149,7 +149,7 @@ def secret_folder(folder: Path) -> str:
 
 
 def locked_duckdb(open_: Callable[..., duckdb.DuckDBPyConnection] = connect) -> str:
-    """DuckDB is recent enough, and can neither open a file nor be set up otherwise."""
+    """DuckDB is recent enough, opens no file by itself, and its settings are locked."""
     found = tuple(int(part) for part in duckdb.__version__.split(".")[:2])
     if found < OLDEST_DUCKDB:
         oldest = ".".join(map(str, OLDEST_DUCKDB))
@@ -163,7 +163,7 @@ def locked_duckdb(open_: Callable[..., duckdb.DuckDBPyConnection] = connect) -> 
         tried = {
             "opens files that it was not given": f"SELECT * FROM read_csv('{some}')",
             "writes files": f"COPY (SELECT 1) TO '{some.with_name('other.csv')}'",
-            "can be set up otherwise": "SET memory_limit = '8GB'",
+            "lets its settings be changed": "SET memory_limit = '8GB'",
         }
         for deed, statement in tried.items():
             try:
@@ -171,11 +171,11 @@ def locked_duckdb(open_: Callable[..., duckdb.DuckDBPyConnection] = connect) -> 
             except duckdb.Error:
                 continue
             raise Unfit(f"DuckDB {duckdb.__version__} {deed}")
-    return f"DuckDB {duckdb.__version__}, locked: it opens and writes no file of its own accord"
+    return f"DuckDB {duckdb.__version__}, locked: it opens and writes no file by itself"
 
 
 def working_store(folder: Path) -> str:
-    """A store can be made there, and has what was written to it when it is opened again."""
+    """A store can be made there, and still has its data when it is opened again."""
     try:
         place = tempfile.TemporaryDirectory(prefix=".ameles-doctor-", dir=folder)
     except OSError as problem:
@@ -191,16 +191,16 @@ def working_store(folder: Path) -> str:
             with store.reading() as transaction:
                 kept = transaction.population("doctor") is not None
     if not kept:
-        raise Unfit("a store forgot what was written to it")
-    return f"SQLite {sqlite3.sqlite_version}; '{folder}' holds a store that keeps what it was told"
+        raise Unfit("a store lost what was written to it")
+    return f"SQLite {sqlite3.sqlite_version}; a store in '{folder}' keeps what is written to it"
 
 
 def compiled_kernels() -> str:
     """The compiled kernels can be used."""
     if not kernels.available():
-        raise Unfit("not there; noise has the same law without them, and takes longer")
+        raise Unfit("not installed; noise has the same distribution without them, but is slower")
     try:
-        importlib.import_module("numba")  # it may be installed and not fit the rest
+        importlib.import_module("numba")  # it may be installed in a version that does not work
     except ImportError as problem:
         raise Unfit(f"numba is installed but does not load: {problem}") from problem
     return f"compiled with numba {version('numba')}"
@@ -218,7 +218,7 @@ def _report(checks: list[Check], parts: list[Extra], *, healthy: bool) -> dict[s
 
 
 def _show(checks: list[Check], parts: list[Extra]) -> None:
-    console = Console()  # without colour where NO_COLOR is set or nobody is watching
+    console = Console()  # no colour if NO_COLOR is set or this is no terminal
     console.print(_table("check", "", "", rows=map(_check_row, checks)))
     console.print(_table("extra", "", "for", "", rows=map(_extra_row, parts)))
 
@@ -226,7 +226,7 @@ def _show(checks: list[Check], parts: list[Extra]) -> None:
 def _table(*heads: str, rows: Iterable[list[str]]) -> Table:
     table = Table(*heads, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name, state, *others in rows:
-        # As Text, since brackets in a plain string would be read as markup.
+        # Text, because rich would read brackets in a plain string as markup.
         table.add_row(name, Text(state, STYLES[state]), *map(Text, others))
     return table
 

@@ -1,4 +1,4 @@
-"""The last lines of every help text: two commands that run as they stand."""
+"""The last lines of every help text: two commands that can be pasted and run."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def explain(
 ) -> None:
     """Say where the numbers of one release and step come from.
 
-    The mechanism, its noise, the interval, and the line of the ledger that paid for it.
+    Shows the mechanism, its noise, the interval, and the ledger entry that paid for it.
     """
     checked = read_plan(file)
     with stored(checked) as store, store.reading() as transaction:
@@ -72,7 +72,11 @@ def _released(name: str, step: int, stream: StreamRecord, checked: Plan) -> None
 
 
 def _promise(checked: Plan, entry: Entry) -> Guarantee:
-    """Some mechanisms could stand intrusions, but the source keeps what they would forget."""
+    """The guarantee with the plan's intrusions.
+
+    A mechanism may withstand intrusions that the plan does not promise to withstand: its source
+    may keep the raw events.
+    """
     return replace(entry.guarantee, intrusions=Intrusions(checked.privacy.intrusions))
 
 
@@ -109,25 +113,25 @@ def _say(
         typer.echo(f"  ... and {len(found) - SHOWN} other keys")
     ended = tuple(epoch.released for epoch in anew)
     terms = replace(checked.terms(measure), ended=ended)
-    step = None if seen else found[0].step  # which intrusions came before a step is not known
+    step = None if seen else found[0].step  # no store says before which step an intrusion was
     lines = {
         "mechanism": f"{forecast.mechanism}, because {forecast.why}",
         "noise": measure.noise_in_words(recipe, terms, step),
         "interval": measure.interval_in_words(recipe, terms),
-        "": "it holds the privacy noise alone: not what came late or beyond the bounds",
+        "": "it covers the privacy noise only, not events that were late or exceeded the bounds",
         "guarantee": str(_promise(checked, entry)),
         "ledger": f"entry {entry.number} of population '{privacy.population}': {entry}",
     }
     if anew:
         last = anew[-1]
-        goes_on = "users are counted anew" if privacy.user else "its noise is added to that before"
+        goes_on = "users are counted anew" if privacy.user else "its noise adds to the noise before"
         lines["restart"] = f"number {len(anew)}, after step {last.released} ({last.why}): {goes_on}"
     for head, text in lines.items():
         typer.echo(f"{head:10} {text}")
 
 
 def _about(checked: Plan, measure: Measure, release: Release) -> str:
-    """The time that a number is about."""
+    """The measure of a number and the time that it covers."""
     window = checked.window(measure)
     first = 1 if window is None else max(1, release.step - window + 1)
     start = instant(checked.clock.start_of(first))

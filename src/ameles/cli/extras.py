@@ -1,7 +1,7 @@
 """The optional parts of Ameles: what each is for, what it needs, and what is installed.
 
-Names and packages come from the installed metadata, so that ``pyproject.toml`` is the
-only list of them; a test holds the purposes below to the same names.
+Names and packages come from the installed metadata, so ``pyproject.toml`` is the only list of
+them.  A test checks that the purposes below have the same names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The first line of a file, for ``ameles init``: shown only if it names columns.
 
-A file without names begins with an event, and no value of an event is ever shown.  So names are
-shown if none of them looks like a value; otherwise whoever knows a name of a column says it.
+A file without a header begins with an event, and no value of an event is ever shown.  So the first
+line is shown only if none of its fields looks like a value.  Otherwise the user must type the name
+of a column.
 
 >>> looks_like_names(["reported_at", "region", "age group", "n"])
 True
@@ -26,19 +27,19 @@ _BEGINNINGS = {
     b"\x1f\x8b": ("compressed with gzip", ".gz"),
     b"\x28\xb5\x2f\xfd": ("compressed with zstd", ".zst"),
     b"BZh": ("compressed with bzip2", ".bz2"),
-    b"PK\x03\x04": ("an archive, as spreadsheets are", ""),
+    b"PK\x03\x04": ("an archive, such as a spreadsheet", ""),
     b"PAR1": ("Parquet", ".parquet"),
     b"SQLite format 3": ("a database", ""),
 }
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-# As they are, as a shell takes them, and as people call them.
+# The character, how to type it in a shell, and its name.
 _DELIMITERS = ((";", "';'", "semicolons"), ("\t", "$'\\t'", "tabs"), ("|", "'|'", "bars"))
 
 
 def looks_like_names(fields: Sequence[str]) -> bool:
-    """Whether no field of a line looks like a value; one that does may be a name all the same."""
+    """Whether no field of a line looks like a value; a real name may look like one by accident."""
     different = {field.casefold() for field in fields}
     return len(different) == len(fields) and not any(_is_value(field) for field in fields)
 
@@ -59,39 +60,38 @@ def _is_value(field: str) -> bool:
 
 
 def check_beginning(file: Path, encoding: str) -> None:
-    """Refuses a file that is not what its ending or the encoding says, by its first bytes."""
+    """Refuses a file whose first bytes contradict the ending of its name or the encoding."""
     if kind_of(file.name) not in ("csv", "jsonl"):
         return
     try:
         with opened(file) as inside:
             first = inside.read(16)
     except (OSError, Incomplete, Damaged):
-        return  # told by whoever reads it
+        return  # the code that reads the file refuses it
     for beginning, (what, ending) in _BEGINNINGS.items():
         if first.startswith(beginning):
             named = file.with_suffix(ending) if ending == ".parquet" else f"{file}{ending}"
             raise BadInput(
-                f"'{file}' is {what}, and its name ends in {file.suffix}.",
+                f"'{file}' is {what}, but its name ends in {file.suffix}.",
                 why="the kind of a file is told by the ending of its name",
-                tip=f"mv '{file}' '{named}'" if ending else "the table in it, as a CSV file",
+                tip=f"mv '{file}' '{named}'" if ending else "export the table to a CSV file",
             )
     if first.startswith(_UTF_16) and not encoding.startswith("utf-16"):
         raise BadInput(
-            f"'{file}' is in UTF-16, and was to be read in {encoding}.",
-            why="how a text is written is declared, and never found out",
-            tip='--encoding utf-16, which the plan says as encoding = "utf-16"',
+            f"'{file}' is in UTF-16, but would be read as {encoding}.",
+            why="an encoding is declared, never detected",
+            tip='--encoding utf-16; in the plan, encoding = "utf-16"',
         )
 
 
 def check_commas(fields: Sequence[str], file: str) -> None:
-    """Refuses a first line that is one field with another delimiter in it."""
+    """Refuses a first line that is a single field and contains another delimiter."""
     if len(fields) == 1:
         for delimiter, written, name in _DELIMITERS:
             if delimiter in fields[0]:
                 raise BadInput(
                     f"The first line of '{file}' has {name} and no commas.",
-                    why="the fields of a CSV file are told apart by commas, unless the plan says "
-                    "otherwise",
+                    why="commas separate the fields of a CSV file, unless the plan says otherwise",
                     tip=f"--delimiter {written}",
                 )
 
@@ -100,14 +100,14 @@ def without_names(file: str) -> BadInput:
     """The refusal of a file whose first line is an event."""
     return BadInput(
         f"The first line of '{file}' does not name this column, and looks like an event.",
-        why="the columns of a CSV file are found by their names in its first line; what is in "
-        "that line is not shown",
-        tip="a first line such as reported_at,region; or --header reported_at,region",
+        why="the first line of a CSV file names its columns; this one is not shown, because it "
+        "may be an event",
+        tip="add a first line such as reported_at,region; or --header reported_at,region",
     )
 
 
 def _ending(name: str) -> str:
-    """Of a file, with that of its compression.
+    """The ending of a file name, with the ending of its compression.
 
     >>> _ending("a.csv"), _ending("2026.01.csv.gz")
     ('.csv', '.csv.gz')
@@ -117,7 +117,7 @@ def _ending(name: str) -> str:
 
 
 def files_of(source: str) -> list[Path]:
-    """The files that a path or a pattern names; a folder is refused with the pattern to write."""
+    """The files that a path or a pattern names.  A folder is refused, with a pattern as tip."""
     path = Path(source)
     if path.is_dir():
         there = sorted({_ending(file.name) for file in path.iterdir() if kind_of(file.name)})

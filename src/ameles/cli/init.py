@@ -1,7 +1,6 @@
-"""``ameles init``: a first plan for a file, from its column names and what only a person knows.
+"""``ameles init``: writes a first plan for a file, from its column names and a person's answers.
 
-Values, types and keys are not looked up in the data: what a plan declares is public, and what the
-data says is not.
+Values, types and keys are not looked up in the data: a plan is public, and the data is not.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ def init(
         Path, typer.Option("--output", "-o", help="Where to write the plan.")
     ] = DEFAULT,
     delimiter: Annotated[
-        str, typer.Option(help="What separates the fields of a CSV file.", metavar="CHARACTER")
+        str, typer.Option(help="The character between fields of a CSV file.", metavar="CHARACTER")
     ] = ",",
     header: Annotated[
         str | None,
-        typer.Option(help="The columns of a CSV file without names, with commas.", metavar="NAMES"),
+        typer.Option(help="The columns of a CSV file without a header: at,who.", metavar="NAMES"),
     ] = None,
     encoding: Annotated[
-        str, typer.Option(help="How text is written in bytes, such as utf-16.", metavar="NAME")
+        str, typer.Option(help="The encoding of the file, such as utf-16.", metavar="NAME")
     ] = PLAIN.encoding,
     time: Annotated[
         str | None, typer.Option(help="The column with the time of an event.", metavar="COLUMN")
@@ -62,10 +61,10 @@ def init(
         ),
     ] = None,
     max_per_step: Annotated[
-        str | None, typer.Option(help="Events of one user that a step counts.", metavar="COUNT")
+        str | None, typer.Option(help="Most events of one user in a step.", metavar="COUNT")
     ] = None,
     max_steps: Annotated[
-        str | None, typer.Option(help="Steps of one user that count at all.", metavar="COUNT")
+        str | None, typer.Option(help="Most steps in which one user counts.", metavar="COUNT")
     ] = None,
     population: Annotated[
         str | None, typer.Option(help="Whose data it is.", metavar="NAME")
@@ -83,7 +82,7 @@ def init(
         str | None, typer.Option(help="A column to count by; '' for none.", metavar="COLUMN")
     ] = None,
     keys: Annotated[
-        str | None, typer.Option(help="The public list of its keys, with commas.", metavar="KEYS")
+        str | None, typer.Option(help="Its keys, which become public: north,south.", metavar="KEYS")
     ] = None,
     epsilon: Annotated[
         str | None, typer.Option(help="The privacy loss of the whole stream.", metavar="NUMBER")
@@ -91,13 +90,13 @@ def init(
 ) -> None:
     """Write a plan for a file.
 
-    Only the names of the columns are read from it, and shown if they look like names.  What is
-    not given is asked.
+    Only the column names are read from the file, and they are shown only if they look like names.
+    You are asked for what you do not give as an option.
     """
     files = files_of(source)
     if output.exists():
         raise BadInput(
-            f"'{output}' is there already.",
+            f"'{output}' already exists.",
             why="a plan of a launched stream must stay as it is",
             tip="--output with another name, or move it away",
         )
@@ -112,20 +111,20 @@ def init(
     )
     if answers["user"]:
         answers["max_per_step"] = ask.count(
-            "How many events of one user may a step count?", max_per_step, "1"
+            "At most how many events of one user may count in a step?", max_per_step, "1"
         )
         answers["max_steps"] = ask.count(
-            "In how many steps may one user count, in all?", max_steps, "10"
+            "In at most how many steps may one user count?", max_steps, "10"
         )
     answers["population"] = ask.text(
-        "What are those called whose data it is?", population, "visitors"
+        "Whose data is it? (a name for these people)", population, "visitors"
     )
     answers["start"] = ask.date("On which day does the first step begin?", start)
-    answers["every"] = ask.duration("How often is something published?", every, "1d")
+    answers["every"] = ask.duration("How often do you publish?", every, "1d")
     answers["horizon"] = ask.count("For how many steps? (empty: without end)", horizon, "")
     answers["by"] = ask.column("Count by which column? (empty: all together)", by, "")
     declared = ask.keys(f"Which keys of '{answers['by']}' are public?", keys, asked=answers["by"])
-    answers["epsilon"] = ask.number("Which privacy loss, epsilon, in all?", epsilon, "1.0")
+    answers["epsilon"] = ask.number("Which epsilon, for the whole stream?", epsilon, "1.0")
     text = plan_text(
         place_of(source, output.parent),
         _name(Path(source).name.partition(".")[0]),
@@ -148,7 +147,7 @@ def init(
 
 
 def _form(delimiter: str, header: str | None, encoding: str) -> Format:
-    """How a file is written, as a person says it."""
+    """The format of a file, from the options."""
     if len(delimiter) != 1:
         raise BadInput(
             f"--delimiter must be one character. Got {delimiter[:40]!r} instead.",
@@ -158,7 +157,7 @@ def _form(delimiter: str, header: str | None, encoding: str) -> Format:
     script = next((known for known in get_args(Encoding) if known == encoding), None)
     if script is None:
         raise BadInput(
-            f"--encoding must be one that is known. Got {encoding[:40]!r} instead.",
+            f"--encoding must be a known encoding. Got {encoding[:40]!r} instead.",
             tip=f"one of {', '.join(get_args(Encoding))}",
         )
     return Format(delimiter=delimiter, header=names, encoding=script)
@@ -172,7 +171,7 @@ def _columns(source: str, files: list[Path], form: Format) -> tuple[tuple[str, .
     if form.header:
         return form.header, True
     if kind_of(source) != "csv":
-        return names, bool(names)  # of a schema
+        return names, bool(names)  # from the schema of a Parquet file
     check_commas(names, source)
     shown = bool(names) and looks_like_names(names)
     if not shown:
@@ -183,7 +182,7 @@ def _columns(source: str, files: list[Path], form: Format) -> tuple[tuple[str, .
 
 
 def place_of(source: str, folder: Path) -> str:
-    """A path or pattern as a plan in a folder names it."""
+    """A path or pattern relative to the folder of the plan."""
     first, rest = Path(source), list[str]()
     while glob.has_magic(str(first)) and not first.exists():
         first, rest = first.parent, [first.name, *rest]
@@ -198,7 +197,7 @@ def plan_text(
     others: tuple[str, ...] = (),
     form: Format = PLAIN,
 ) -> str:
-    """A plan with one release: how many events, by key."""
+    """The text of a plan with one release: the number of events, by key."""
     time, user, by = answers["time"], answers["user"], answers["by"]
     columns = {time: "timestamp"} | {column: "text" for column in (user, by) if column}
     declared = ", ".join(f"{_key(column)} = {_quoted(kind)}" for column, kind in columns.items())
@@ -241,7 +240,7 @@ def plan_text(
 
 
 def _hints(kind: str | None, form: Format, *, users: bool) -> list[str]:
-    """What else a plan can say about its source, for those whose file needs it."""
+    """Commented lines for other keys of a plan that some files need."""
     text, plain = kind != "parquet", form.encoding == PLAIN.encoding
     weight = 'weight = "n"  # lines are counts: n events each, with n = "integer" in columns'
     hints = {
@@ -282,7 +281,7 @@ def _key(text: str) -> str:
 
 
 def _number(text: str) -> str:
-    """A number as TOML has it; a fraction is a text."""
+    """A number in TOML; a fraction is written as a string."""
     return _quoted(text) if "/" in text else text
 
 

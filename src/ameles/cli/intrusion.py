@@ -1,4 +1,4 @@
-"""``ameles intrusion``: announces that the state of a pan-private stream was seen."""
+"""``ameles intrusion``: announces that somebody saw the state of a pan-private stream."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def intrusion(
     action: Annotated[Action, typer.Argument(help="announce one, or list those announced.")],
     file: PlanFile = DEFAULT,
     why: Annotated[
-        str | None, typer.Option(help="What happened; kept for ever.", metavar="TEXT")
+        str | None, typer.Option(help="What happened; kept forever.", metavar="TEXT")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Announce that the state of a pan-private stream was seen, or list when it was.
 
-    Announcing makes the state one that nobody has seen.  The stream must not be running: stop it,
-    announce, start it again.  Each announcement adds one noise to every later count, which the
-    intervals include; the privacy loss stays as it was.
+    Announcing replaces the state with one that nobody has seen.  The stream must not be running:
+    stop it, announce, start it again.  Each announcement adds fresh noise once to every later
+    count; the intervals include it, and the privacy loss stays the same.
     """
     checked = read_plan(file)
     if action is Action.LIST:
@@ -48,7 +48,7 @@ def intrusion(
     if not why:
         raise BadInput(
             "An announcement needs --why.",
-            why="it is kept for ever, for those whom the data is about",
+            why="it is kept forever, for the people whom the data is about",
             tip="--why 'the laptop was stolen'",
         )
     with stored(checked) as store:
@@ -78,7 +78,7 @@ def _check_stopped(checked: Plan, store: Store) -> None:
         held = refusal.what
     raise StoreRefused(
         held,
-        why="it has the state in memory, and would write the one that was seen over the new one",
+        why="it has the seen state in memory, and would overwrite the new state with it",
         tip="stop it with SIGTERM, announce, and start it again; what arrives meanwhile is not "
         "counted",
     )
@@ -108,4 +108,4 @@ def _show(checked: Plan, as_json: bool) -> None:
     rows = [(str(one.number), moment(one.at), one.why) for one in found]
     table(("intrusion", "on", "what happened"), rows, left=3)
     if not found:
-        typer.echo("None was announced.", err=True)
+        typer.echo("No intrusion was announced.", err=True)

@@ -1,6 +1,6 @@
-"""What is said and asked before a launch, which spends the budget of a plan for ever.
+"""Asks before a launch, because it spends the budget of a plan forever.
 
-On a terminal a person confirms it.  Elsewhere nobody could answer, and nothing is asked.  Nothing
+On a terminal a person confirms it.  Elsewhere nobody could answer, so nothing is asked.  Nothing
 here depends on the data.
 """
 
@@ -18,15 +18,15 @@ from ameles.store import Store
 
 
 class NotLaunched(AmelesError):
-    """The person at the terminal did not want to spend; nothing was spent."""
+    """The person at the terminal said no; nothing was spent."""
 
     code = "launch"
 
 
 def confirm_launch(plan: Plan, store: Store | None, *, yes: bool, quiet: bool) -> None:
-    """Says whether a plan was checked, and on a terminal asks whether it is to be launched.
+    """Says whether a plan was checked, and on a terminal asks whether to launch it.
 
-    Does neither for a stream that was launched before; ``None``: there is no store yet.
+    Does neither for a stream that was launched before.  ``store`` is ``None`` if there is none yet.
     """
     checked = None
     if store is not None:
@@ -40,8 +40,8 @@ def confirm_launch(plan: Plan, store: Store | None, *, yes: bool, quiet: bool) -
         return
     typer.echo(
         f"Launching stream '{plan.stream.name}' spends {plan.loss} of population "
-        f"'{plan.privacy.population}', for ever: it is never given back, and the plan cannot "
-        "change after it. Launch it? [y/N] ",
+        f"'{plan.privacy.population}' forever: it is never given back, and the plan cannot "
+        "change afterwards. Launch it? [y/N] ",
         nl=False,
         err=True,
     )
@@ -53,7 +53,7 @@ def confirm_launch(plan: Plan, store: Store | None, *, yes: bool, quiet: bool) -
 
 
 def check_note(checked: datetime | None) -> str:
-    """Whether a plan was checked against its source, for a person."""
+    """A sentence that says whether a plan was checked against its source."""
     if checked is None:
         return (
             "This plan was never checked against its source: ameles check shows you, in secret, "

@@ -1,4 +1,4 @@
-"""What a launch would refuse, told before a store is made and before anybody is asked."""
+"""Refuses what a launch would refuse, before a store is made and before anybody is asked."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ameles.store import exists, open_store
 
 
 def refuse_launch(plan: Plan) -> bool:
-    """Refuses a plan that could not be launched; says whether its stream is there already.
+    """Refuses a plan that could not be launched; returns whether its stream exists already.
 
-    A store that cannot be opened says so itself when it is needed.
+    A store that cannot be opened is not refused here, but when it is needed.
     """
     try:
         if exists(store_path(plan)):
@@ -46,7 +46,7 @@ def _in_store(plan: Plan) -> bool:
 
 
 def refuse_new_store(plan: Plan, *, restart: bool) -> None:
-    """Refuses what a launch into a new store would, so that no empty one is left behind."""
+    """Refuses what a launch into a new store would refuse, so no empty store is left behind."""
     if restart:
         raise nothing_to_restart(plan)
     check_price(plan)
@@ -54,7 +54,7 @@ def refuse_new_store(plan: Plan, *, restart: bool) -> None:
 
 
 def source_note(plan: Plan) -> str:
-    """What a run would refuse about the source as it is now; nothing: nothing."""
+    """What a run would refuse about the source as it is now; empty if it refuses nothing."""
     try:
         check_source(plan)
     except AmelesError as refusal:

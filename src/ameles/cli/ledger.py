@@ -29,11 +29,11 @@ def ledger(
     renew: Annotated[
         str | None,
         typer.Option(
-            help="Add so much epsilon to the population's cap, for ever.", metavar="NUMBER"
+            help="Add this much epsilon to the population's cap, forever.", metavar="NUMBER"
         ),
     ] = None,
     why: Annotated[
-        str | None, typer.Option(help="Why it is renewed; kept for ever.", metavar="TEXT")
+        str | None, typer.Option(help="Why it is renewed; kept forever.", metavar="TEXT")
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Renew without asking; needed where nobody can be asked.")
@@ -42,7 +42,7 @@ def ledger(
 ) -> None:
     """Show what the population's budget was spent on, and what is left.
 
-    A renewal is an entry of its own: the lifetime sum goes on, and is always shown.
+    A renewal is a separate entry: the lifetime sum goes on, and is always shown.
     """
     checked = read_plan(file)
     if (renew is None) != (why is None) or (why is not None and not why.strip()):
@@ -52,7 +52,7 @@ def ledger(
             with store.reading() as transaction:
                 book = _book(transaction, checked)
             more = renewal_of(renew, book.cap)
-            # outside of the transaction: nobody else could write while it waits for an answer
+            # outside the transaction, which would block all writers while a person thinks
             confirm_renewal(more, book, yes=yes)
             with store.writing() as transaction:
                 book = _book(transaction, checked)
@@ -135,8 +135,10 @@ def _show(book: Ledger) -> None:
 
 
 def rate_of(standing: BudgetReport) -> str:
-    """How fast the budget goes, in words; a stream is paid when it is launched, so the first days
-    after it tell no rate."""
+    """How fast the budget is spent, in words.
+
+    A stream is paid for when it is launched, so the first days after a launch give no rate.
+    """
     days = f"the last {standing.window.days} days"
     if standing.retired:
         return f"In {days} {standing.recent} was spent. The cap is used up: nothing more can start."

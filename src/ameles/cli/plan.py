@@ -29,8 +29,8 @@ from ameles.store import exists, open_store, public_address
 def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     """Say what a plan promises and how exact it will be.
 
-    A dry run: nothing is drawn and nothing is spent.  Of the source only the names of its files
-    and columns are looked at; no data is read.
+    This is a dry run: it draws no noise and spends nothing.  It looks at the names of the source's
+    files and columns, and reads no data.
     """
     checked = read_plan(file)
     refuse_launch(checked)
@@ -45,9 +45,7 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     typer.echo("")
     for forecast in found:
         typer.echo(f"{forecast.release}: {forecast.mechanism}, because {forecast.why}.")
-    typer.echo(
-        "± is half of the interval that holds 95% of the privacy noise, for one key.", err=True
-    )
+    typer.echo("± is the half-width that covers 95% of the privacy noise, for one key.", err=True)
     for forecast in found:
         if forecast.of != Measure.forecast:
             typer.echo(f"± of {forecast.release} is of {forecast.of}.", err=True)
@@ -96,12 +94,12 @@ def budget(checked: Plan) -> str:
     name, path = checked.privacy.population, store_path(checked)
     try:
         return _stored_budget(checked, path) if exists(path) else _new(checked, name)
-    except AmelesError as refusal:  # a dry run says so, and leaves the refusing to the run
+    except AmelesError as refusal:  # a dry run says so; the real run refuses
         return f"The store '{public_address(checked.store.url)}' cannot be used: {refusal.what}"
 
 
 def check_line(checked: Plan) -> str:
-    """Whether the plan was checked against its source; nothing to say once it is launched."""
+    """Whether the plan was checked against its source; empty after the launch."""
     path = store_path(checked)
     try:
         if not exists(path):
@@ -109,7 +107,7 @@ def check_line(checked: Plan) -> str:
         with closing(open_store(path, create=False)) as store, store.reading() as transaction:
             running = transaction.stream(checked.stream.name) is not None
             return "" if running else check_note(checked_at(transaction, checked))
-    except AmelesError:  # that the store cannot be used was said
+    except AmelesError:  # ``budget`` has already said that the store cannot be used
         return ""
 
 
@@ -124,7 +122,7 @@ def _stored_budget(checked: Plan, path: str) -> str:
         return _new(checked, name)
     left = f"Population '{name}' has {ledger.left} left of {ledger.cap}"
     if running:
-        return f"{left}; stream '{stream}' was launched and is paid."
+        return f"{left}; stream '{stream}' was launched and is paid for."
     fits = all(vars(ledger.left)[part] >= amount for part, amount in vars(asked).items())
     if not fits:
         return f"{left}; launching this stream needs {asked} and would be refused."

@@ -1,4 +1,4 @@
-"""What the commands about a plan share: the argument, the store, tables, progress by steps."""
+"""What the commands about a plan share: the argument, the store, tables, progress bars."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 
 
 def store_path(plan: Plan) -> str:
-    """Where the plan's store is: relative to the plan."""
+    """The address of the plan's store; a path is relative to the plan."""
     url = plan.store.url
     return url if "://" in url else str(plan.base / url)
 
 
 @contextmanager
 def stored(plan: Plan) -> Iterator[Store]:
-    """The plan's store, which must be there."""
+    """The plan's store, which must exist."""
     path = store_path(plan)
     if not exists(path):
         place = "" if "://" in path else " beside the plan"
@@ -73,7 +73,7 @@ def launched(transaction: Transaction, plan: Plan) -> StreamRecord:
 
 
 def known(kind: str, asked: str, names: Sequence[str]) -> None:
-    """Refuses a name that is none of these."""
+    """Refuses a name that is not in the list."""
     if asked not in names:
         listed = ", ".join(name or "''" for name in dict.fromkeys(names))
         raise BadInput(
@@ -86,12 +86,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1)
     """Prints a table to standard output: the first ``left`` columns are words, then numbers."""
     console = Console()
     if not console.is_terminal:
-        console = Console(width=PIPED_WIDTH)  # a file has no right edge to wrap at
+        console = Console(width=PIPED_WIDTH)  # no wrapping in a file
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for place, head in enumerate(heads):
         grid.add_column(head, justify="left" if place < left else "right", no_wrap=place >= left)
     for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))  # as Text: brackets are no markup here
+        grid.add_row(*(Text(cell) for cell in row))  # rich reads brackets in a plain str as markup
     console.print(grid)
 
 
@@ -110,7 +110,7 @@ def moment(time: datetime | None) -> str:
 def progress() -> AbstractContextManager[Callable[[int, int], None]]:
     """Show a bar of released steps on standard error after one second, if it is a terminal.
 
-    It knows steps and no rows: how many of those there are is not public.
+    It shows steps, not rows: the number of rows is not public.
     """
     return _bar(TextColumn("releasing"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"))
 
@@ -131,7 +131,7 @@ def _bar(*columns: ProgressColumn) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield tell
         return
-    # Its own thread: the reading before the first step may take long and tells nothing.
+    # A thread draws the bar: reading before the first step may take long without reporting.
     timer = threading.Timer(QUIET_SECONDS, bar.start)
     timer.start()
     try:

@@ -1,6 +1,6 @@
-"""Questions to the person in front of the terminal, for what was not given as an option.
+"""Asks the person at the terminal for what was not given as an option.
 
-An option that cannot be used is refused; an answer that cannot be used is asked for again.
+An invalid option is refused; after an invalid answer the question is asked again.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Check = Callable[[str], object]
 
 
 class Questions:
-    """Answers about a file with these columns; none known means that any may be named.
+    """Answers about a file with the columns ``names``; if it is empty, any column may be named.
 
-    ``hidden`` is the refusal of a column that is not there, if the names must not be shown.
+    ``hidden`` is the refusal of an unknown column if the names must not be shown.
     """
 
     def __init__(self, names: Sequence[str], hidden: BadInput | None = None) -> None:
@@ -34,7 +34,7 @@ class Questions:
         default: str | None = None,
         check: Check = lambda answer: None,
     ) -> str:
-        """What was given, or else what is answered; the default for an empty answer."""
+        """The option if it was given, otherwise the answer; an empty answer means the default."""
         if given is not None:
             check(given.strip())
             return given.strip()
@@ -48,7 +48,7 @@ class Questions:
                 return answer
 
     def column(self, question: str, given: str | None, default: str | None = None) -> str:
-        """The name of a column; empty only where that is the default."""
+        """The name of a column; empty only if that is the default."""
 
         def check(answer: str) -> None:
             if not answer and default is None:
@@ -61,7 +61,7 @@ class Questions:
         return self.text(question, given, default, check)
 
     def count(self, question: str, given: str | None, default: str) -> str:
-        """A whole number of at least 1; empty only where that is the default."""
+        """A whole number of at least 1; empty only if that is the default."""
 
         def check(answer: str) -> None:
             if answer == default == "":
@@ -95,7 +95,7 @@ class Questions:
         return self.text(question, given, default, lambda answer: exact(answer, "epsilon"))
 
     def keys(self, question: str, given: str | None, *, asked: str) -> list[str]:
-        """A list with commas; nothing where there is no column to have keys."""
+        """A list of keys, separated by commas; empty if ``asked``, the column, is empty."""
 
         def listed(answer: str) -> list[str]:
             return [key.strip() for key in answer.split(",") if key.strip()]
@@ -104,19 +104,19 @@ class Questions:
             if not listed(answer):
                 raise BadInput(
                     f"The keys of '{asked}' must be listed.",
-                    why="a key that appears only when data arrives tells who is in the data",
+                    why="a key that appears only when data arrives would reveal who is in the data",
                     tip="north,south",
                 )
 
         if not asked:
             if given:
-                raise BadInput("There are keys, and no column that they are of.", tip="--by")
+                raise BadInput("--keys needs a column that has them.", tip="--by COLUMN")
             return []
         return listed(self.text(f"{question} (with commas)", given, None, check))
 
     def _some(self) -> str:
         shown = self.names and self._hidden is None
-        return f"one of {', '.join(self.names)}" if shown else "a name as in the first line"
+        return f"one of {', '.join(self.names)}" if shown else "a name from the first line"
 
 
 def _answer(question: str, default: str | None) -> str:
@@ -128,6 +128,6 @@ def _answer(question: str, default: str | None) -> str:
         typer.echo("", err=True)
         raise BadInput(
             f"Nobody answers: {question}",
-            why="what only a person knows is asked for, and standard input has ended",
-            tip="all options on the command line; ameles init --help lists them",
+            why="it must be answered, and standard input has ended",
+            tip="give all options on the command line; ameles init --help lists them",
         ) from None

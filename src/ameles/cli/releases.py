@@ -26,7 +26,7 @@ from ameles.core.release import Release
 from ameles.core.words import brief
 from ameles.plan.plan import read_plan
 
-SHOWN = 40  # lines of a table, at least one step
+SHOWN = 40  # lines of a table; one step is always shown whole
 AT_ONCE = 4096
 T = TypeVar("T")
 
@@ -42,15 +42,15 @@ class Rendering(Enum):
 def releases(
     file: PlanFile = DEFAULT,
     name: Annotated[
-        str | None, typer.Option("--release", help="Of this release only.", metavar="NAME")
+        str | None, typer.Option("--release", help="Only this release.", metavar="NAME")
     ] = None,
-    key: Annotated[str | None, typer.Option(help="Of this key only.", metavar="KEY")] = None,
+    key: Annotated[str | None, typer.Option(help="Only this key.", metavar="KEY")] = None,
     first: Annotated[int, typer.Option(help="From this step on.", min=1, metavar="STEP")] = 1,
     last: Annotated[
         int | None, typer.Option(help="Up to this step.", min=1, metavar="STEP")
     ] = None,
     form: Annotated[
-        Rendering, typer.Option("--format", help="A table of the last ones, or all of them.")
+        Rendering, typer.Option("--format", help="A table of the last releases, or all of them.")
     ] = Rendering.TABLE,
     as_json: AsJson = False,
 ) -> None:
@@ -87,7 +87,7 @@ def releases(
         at = f"the stream is at step {stream.released}"
         typer.echo(f"Nothing was released there; {at}.", err=True)
         return
-    typer.echo("low to high holds 95% of the privacy noise, and no other error.", err=True)
+    typer.echo("low to high covers 95% of the privacy noise, and no other error.", err=True)
     if shown > first:
         typer.echo(f"Steps from {shown} on are shown; --format csv prints all.", err=True)
 
@@ -119,7 +119,7 @@ def _show(found: list[Release]) -> None:
         for release in found
     ]
     left = 4
-    for place in (2, 1):  # a column that says nothing is left out
+    for place in (2, 1):  # leave out a column that is empty
         if not any(row[place] for row in rows):
             del heads[place]
             for row in rows:

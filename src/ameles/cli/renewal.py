@@ -1,7 +1,7 @@
-"""A renewal of a population's cap: for ever, so a person confirms it.
+"""A renewal of a population's cap.  It is permanent, so a person confirms it.
 
-On a terminal it asks.  Elsewhere nobody could answer, and to raise a cap is no job of a service: it
-needs ``--yes`` there.
+On a terminal it asks.  Elsewhere nobody could answer, and a service should not raise a cap by
+itself, so it needs ``--yes`` there.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ MOST = 1000  # as for the cap of a plan
 
 
 class NotRenewed(AmelesError):
-    """The person at the terminal did not want to raise the cap; it is as it was."""
+    """The person at the terminal said no; the cap is unchanged."""
 
     code = "renewal"
 
 
 def renewal_of(text: str, cap: Loss) -> Loss:
-    """How much is to be added, in the currency of the cap."""
+    """The amount to add, in the currency of the cap."""
     match cap:
         case Pure():
             more: Loss = Pure(text)
@@ -36,25 +36,25 @@ def renewal_of(text: str, cap: Loss) -> Loss:
     if not 0 < amount <= MOST:
         raise BadInput(
             f"--renew must be above 0 and at most {MOST}. Got {text[:40]!r} instead.",
-            why="a loss of that size promises nothing" if amount > MOST else "nothing is added",
+            why="a loss of that size promises nothing" if amount > MOST else "it would add nothing",
             tip="--renew 1",
         )
     return more
 
 
 def confirm_renewal(more: Loss, book: Ledger, *, yes: bool) -> None:
-    """Asks on a terminal whether the cap is to be raised; elsewhere it needs ``yes``."""
+    """Asks on a terminal whether to raise the cap; elsewhere it needs ``yes``."""
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise BadInput(
-            "A renewal needs --yes where nobody can be asked.",
-            why="it is for ever: those whose data it is can lose so much more",
+            "A renewal needs --yes if there is no terminal to ask at.",
+            why="it is permanent: the people in the data can lose that much more privacy",
             tip="ameles ledger --renew NUMBER --why TEXT --yes",
         )
     typer.echo(
-        f"This adds {more} to the cap of population '{book.name}', which is {book.cap}, for ever: "
-        "those whose data it is can lose so much more. Renew it? [y/N] ",
+        f"This adds {more} to the cap of population '{book.name}', which is {book.cap}, forever: "
+        "the people in the data can lose that much more privacy. Renew it? [y/N] ",
         nl=False,
         err=True,
     )

@@ -1,4 +1,4 @@
-"""``ameles run``: reads what the source has, and releases every step that has ended."""
+"""``ameles run``: reads the source, and releases every step that has ended."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def run(
     until: Annotated[
         str | None,
         typer.Option(
-            help="Release the steps that end by then: a date or a time.  [default: now]",
+            help="Release the steps that end by this date or time.  [default: now]",
             metavar="TIME",
         ),
     ] = None,
     following: Annotated[
         bool,
-        typer.Option("--follow", help="Go on: release every step when it ends, until stopped."),
+        typer.Option("--follow", help="Keep running: release every step when it ends."),
     ] = False,
     restart: Annotated[
         str | None,
         typer.Option(
-            help="Begin anew after a state that may be seized was lost; what happened, kept for "
-            "ever.",
+            help="Begin again after the state of a pan-private stream was lost; says what "
+            "happened, kept forever.",
             metavar="TEXT",
         ),
     ] = None,
@@ -70,15 +70,15 @@ def run(
     same_file: Annotated[
         list[str] | None,
         typer.Option(
-            help="A file, or a pattern, that was copied or restored: go on where it was read "
-            "before.",
+            help="A file or pattern that was copied or restored: go on reading where the last run "
+            "stopped.",
             metavar="FILE",
         ),
     ] = None,
     new_file: Annotated[
         list[str] | None,
         typer.Option(
-            help="A file, or a pattern, that has the name of another one: count all of it.",
+            help="A file or pattern that has replaced another file of that name: count all of it.",
             metavar="FILE",
         ),
     ] = None,
@@ -86,29 +86,29 @@ def run(
 ) -> None:
     """Release every step that has ended, and send it to the sinks.
 
-    The first run launches the stream: it spends the plan's budget, once.  Running again is free
-    and gives the same numbers.  With --follow, Ctrl-C or SIGTERM ends it when what it is doing is
+    The first run launches the stream: it spends the plan's budget, once.  Running again is free and
+    gives the same numbers.  With --follow, Ctrl-C or SIGTERM ends it as soon as its current work is
     stored; a second one ends it at once, and the next run goes on from what is stored.
     """
     checked = read_plan(file)
     if following and until is not None:
         raise BadInput(
-            "--follow goes on with the clock, so --until has no meaning beside it.",
+            "--follow goes on with the clock, so --until cannot be given with it.",
             tip="one of the two",
         )
     if as_json and any("stdout" in section.given for section in checked.sinks):
         raise BadInput(
-            "The plan has a sink on standard output, where --json would print its report.",
+            "The plan has a sink on standard output, and --json would print its report there too.",
             tip="--json without that sink, or that sink without --json",
         )
     if restart is not None and not restart.strip():
         raise BadInput(
-            "--restart needs to be told what happened.",
-            why="it is kept for ever, for those whom the data is about",
+            "--restart needs a text that says what happened.",
+            why="it is kept forever, for the people whom the data is about",
             tip="--restart 'the power failed'",
         )
     cut = cut_off(until, checked, now=datetime.now(UTC))
-    _ = checked.recipes  # what they refuse, they refuse before there is a store
+    _ = checked.recipes  # recipes refuse their parameters here, before a store is made
     if not refuse_launch(checked):
         check_source(checked, waiting=following)
     declarations = _declared(checked, same_file or [], new_file or [])
@@ -137,16 +137,16 @@ def run(
         for line in _said(report, checked):
             typer.echo(line, err=True)
     if unread and not following:
-        raise typer.Exit(SourceUnreadable.exit_code)  # the others were read, and it is worth a look
+        raise typer.Exit(SourceUnreadable.exit_code)  # the other files were read
 
 
 def _declared(checked: Plan, same: list[str], new: list[str]) -> Declarations:
-    """What is said about files; what is about none of them is named on standard error."""
+    """The declarations about files; warns on standard error about those that match no file."""
     both = sorted({*same} & {*new})
     if both:
         raise BadInput(
             f"--same-file and --new-file are both given for '{both[0]}'.",
-            why="a file is either the one that was read before, or another one",
+            why="a file is either the one that was read before, or a different one",
             tip="one of the two",
         )
     declarations = Declarations(same=tuple(same), new=tuple(new))
@@ -155,22 +155,22 @@ def _declared(checked: Plan, same: list[str], new: list[str]) -> Declarations:
     names = {file.name for text in patterns for file in list_names(text, checked.base)}
     for option in declarations.unmatched(names):
         typer.echo(
-            f"{option} is about no file of the source {stream.source!r}, and changes nothing. "
-            "Files are named from the folder of the plan, as in the plan.",
+            f"{option} matches no file of the source {stream.source!r}, and changes nothing. "
+            "Paths are relative to the folder of the plan, as in the plan.",
             err=True,
         )
     return declarations
 
 
 def _follow(engine: Engine, *, quiet: bool) -> Report:
-    """Until the horizon, or until it is stopped."""
+    """Follows the stream until the horizon, or until it is stopped."""
     talk = _Talk(engine.plan, quiet=quiet)
     with stopping() as stop:
         return follow(engine, stop, begun=talk.begun, told=talk.told, failing=talk.failing)
 
 
 class _Warning:
-    """Names files that cannot be read, on standard error, and keeps them for the exit code."""
+    """Prints each file that cannot be read on standard error, and keeps it for the exit code."""
 
     def __init__(self, unread: list[AmelesError]) -> None:
         self._unread = unread
@@ -181,14 +181,14 @@ class _Warning:
 
 
 class _Talk:
-    """What is said on standard error while a stream is followed: steps and times, no data."""
+    """Messages on standard error while a stream is followed: steps and times, no data."""
 
     def __init__(self, checked: Plan, *, quiet: bool) -> None:
         self._plan = checked
         self._quiet = quiet
 
     def begun(self, report: Report) -> None:
-        """That it has begun, for those who watch and for the log of a service."""
+        """Says that following has begun, on a terminal and in the log of a service."""
         if self._quiet:
             return
         if report.launched:
@@ -198,7 +198,7 @@ class _Talk:
         typer.echo(f"Following {what} from step {report.released + 1} on; {STOPS}.", err=True)
 
     def told(self, step: int) -> None:
-        """A line for each release, where somebody watches; a log would fill up with them."""
+        """Prints a line for each release, on a terminal only: it would fill a log."""
         if self._quiet or not sys.stderr.isatty() or step == self._plan.stream.horizon:
             return
         due = self._plan.clock.end_of(step + 1) + self._plan.stream.grace_us
@@ -206,7 +206,7 @@ class _Talk:
         typer.echo(f"Released up to step {step}; the next release is due {due_at} UTC.", err=True)
 
     def failing(self, said: str) -> None:
-        """A sink that cannot be written, or can again: a log should have it, so always."""
+        """Says that a sink fails, or works again: always, because a log should have it."""
         typer.echo(said, err=True)
 
 
@@ -218,7 +218,7 @@ def _launched(checked: Plan) -> str:
 
 
 def cut_off(text: str | None, checked: Plan, *, now: datetime) -> datetime:
-    """When the last step that may be released ends at the latest; never in the future."""
+    """The cut-off: steps that end by it are released.  It is never in the future."""
     if text is None:
         return now
     try:
@@ -233,7 +233,7 @@ def cut_off(text: str | None, checked: Plan, *, now: datetime) -> datetime:
     if found > now:
         raise BadInput(
             f"--until must not be in the future. Got {text[:40]!r}; it is {moment(now)} UTC.",
-            why="a step that is closed before it has ended stays without the events to come",
+            why="a step that is closed before its end would miss the events still to come",
             tip="ameles run without --until, which goes up to now",
         )
     return found.astimezone(UTC)
@@ -267,5 +267,5 @@ def _said(report: Report, checked: Plan) -> list[str]:
         for kind, target in section.given.items()
     ]
     if targets and report.released:
-        lines.append(f"Published in {', '.join(targets)}; to read here: ameles releases")
+        lines.append(f"Published in {', '.join(targets)}; to see it here: ameles releases")
     return lines

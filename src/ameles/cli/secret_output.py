@@ -1,7 +1,7 @@
-"""Where a command writes what is exact: the owner's terminal, or a new file for the owner alone.
+"""Where a command writes exact numbers: the owner's terminal, or a new file for the owner alone.
 
-What is shown on a terminal is gone with it.  A pipe or a file of the shell could end in a log, on a
-page or in a backup, so it is refused; a file must be asked for by its name.
+Text on a terminal is gone when the terminal closes.  A pipe or a redirected file could end up in a
+log, on a web page or in a backup, so it is refused; a file must be named with ``--secret-to``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SecretTo = Annotated[
     Path | None,
     typer.Option(
         "--secret-to",
-        help="Write what is exact to this new file, which only you can read.",
+        help="Write the exact numbers to this new file, which only you can read.",
         metavar="FILE",
     ),
 ]
@@ -33,13 +33,13 @@ SecretTo = Annotated[
 def secret_output(file: Path | None) -> Iterator[TextIO]:
     """Standard output, if it is a terminal, or a new file of mode 0600.
 
-    The file is removed if what was to be written fails, so that its name is free for the next try.
+    If writing fails, the file is removed, so that the next try can use its name.
     """
     if file is None:
         if not sys.stdout.isatty():
             raise BadInput(
                 "What this command shows is exact and secret, and standard output is no terminal.",
-                why="what is piped or redirected may end where others read it",
+                why="piped or redirected output may end up where others read it",
                 tip="a terminal, or --secret-to FILE, which makes a file that only you can read",
             )
         yield sys.stdout
@@ -54,22 +54,22 @@ def secret_output(file: Path | None) -> Iterator[TextIO]:
 
 
 def _created(file: Path) -> int:
-    """A file that was not there: nobody can have it open, and no link leads elsewhere."""
+    """Creates a file that did not exist: nobody else has it open, and it is not a link."""
     try:
         return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        reason = "it is there already"
+        reason = "it already exists"
     except OSError as problem:
         reason = problem.strerror or "the operating system refuses it"
     raise BadInput(
         f"The file '{file}' cannot be made: {reason}.",
-        why="what is exact goes into a new file, which nobody else has open",
+        why="exact numbers go into a new file, which nobody else has open",
         tip="--secret-to with a name that is free, in a folder of your own",
     )
 
 
 def printable(text: str) -> str:
-    """A text from the data, without what could command a terminal.
+    """A text from the data, with the characters escaped that could control a terminal.
 
     >>> printable("a\\x1b[2J")
     'a\\\\x1b[2J'

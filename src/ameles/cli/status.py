@@ -1,4 +1,4 @@
-"""``ameles status``: how a stream is doing, without a word about its data."""
+"""``ameles status``: how a stream is doing; it shows nothing about the data."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ class Status:
     """Where a stream stands; all of it is public."""
 
     stream: str
-    running: bool  # whether a process holds it
+    running: bool  # whether a process holds its lock
     released: int
     horizon: int | None
     last_release: str | None  # when the last released step ended
     next_release: str | None  # when the next one is due
-    lag: int  # steps that are due and not released
+    lag: int  # number of steps that are due and not released
     population: str
     spent: str
     left: str
-    sinks: tuple[SinkState, ...] = ()  # how far each is
-    vault: str | None = None  # how well the key of a state that may be seized is erased
-    announced: int | None = None  # how many intrusions were, where they can be
-    restarts: int | None = None  # how often it began anew, where it may
-    restarts_reserved: int | None = None  # how often it may
+    sinks: tuple[SinkState, ...] = ()  # the last step that each has
+    vault: str | None = None  # how well the key of a pan-private state is erased
+    announced: int | None = None  # announced intrusions, if the plan allows any
+    restarts: int | None = None  # restarts so far, if the plan allows any
+    restarts_reserved: int | None = None  # restarts that were paid for at launch
 
 
 def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     """Say where a stream stands: last and next release, lag, and budget.
 
-    It reads no data, and says nothing about how much of it there is.
+    It reads no data, and does not say how much there is.
     """
     found = look(read_plan(file), now=datetime.now(UTC))
     if as_json:
@@ -56,7 +56,7 @@ def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
 
 
 def _of_sink(sink: SinkState) -> str:
-    """How far it is, and what is wrong with it as far as can be seen."""
+    """The last step that a sink has, and what is visibly wrong with it."""
     if sink.step is None:
         return f"{sink.sink}: failing. {sink.problem}"
     at = f"{sink.sink}: step {sink.step}" if sink.step else f"{sink.sink}: nothing yet"
@@ -130,15 +130,15 @@ def look(checked: Plan, *, now: datetime) -> Status:
 
 
 def _vault(checked: Plan, identity: UUID) -> str:
-    """What the folder of the key promises; the key itself is not opened."""
+    """What the folder of the key promises about erasing; the key itself is not opened."""
     try:
         path = slot_of(checked, identity).path(identity)
         handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (OSError, StoreRefused):
-        return "the folder of its key is not there: the disk is not mounted, or the key is lost"
+        return "the folder of its key does not exist: the disk is not mounted, or the key is lost"
     try:
         if not path.is_file():
-            return "its key is not there: the stream cannot go on"
+            return "its key does not exist: the stream cannot go on"
         return tier(handle)
     finally:
         os.close(handle)

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 HEARD = (signal.SIGINT, signal.SIGTERM)
-INTERRUPTED = 128  # and the number of the signal: the exit code that shells know
+INTERRUPTED = 128  # plus the number of the signal: the exit code that shells expect
 
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
     """An event that the first signal sets.
 
-    A thread hears the signals, since the main one may be inside a library that waits for a lock
-    and lets nothing of Python's run.
+    A separate thread handles the signals: the main thread may be inside a library call that waits
+    for a lock, and Python runs no signal handler until the call returns.
     """
-    # Those that are ignored stay so: a shell may have started this in the background.
+    # Ignored signals stay ignored: a shell may have started this in the background.
     heard = [number for number in HEARD if signal.getsignal(number) != signal.SIG_IGN]
     stop = threading.Event()
     read, write = os.pipe()

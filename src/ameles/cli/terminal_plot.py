@@ -1,4 +1,4 @@
-"""A plot for terminals: columns of one series, and another as dots, when there is no picture.
+"""A plot for terminals, if matplotlib is not installed: one series as columns, another as dots.
 
 >>> print(*chart([1, 2, 4], [1, 3, 4], width=3, height=4), sep="\\n")
   ·

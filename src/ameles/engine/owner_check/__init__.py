@@ -1,5 +1,5 @@
 """The owner's secret look at a source: exact facts, for whoever already holds the data.
 
-The one exception to the rule that nothing tells exact counts.  It is no part of a run: it spends
-nothing and changes no stream, position or sink, and nothing that it finds changes what a run does.
+This is the one exception to the rule that Ameles shows no exact count.  It is not part of a run: it
+spends nothing and changes no stream, position or sink, and no run depends on what it finds.
 """

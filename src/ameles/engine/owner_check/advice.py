@@ -1,4 +1,4 @@
-"""What is probably not as meant, each with the line of the plan that mends it."""
+"""Probable mistakes in the plan or the data, each with the line of the plan that fixes it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ameles.plan.plan import Plan
 
 
 def findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
-    """What to tell the owner, the gravest first."""
+    """The findings for the owner, the most serious first."""
     if not facts.lines.events and not sum(facts.lines.flaws.values()):
         yield Finding(
             "The source has no events."
             if not facts.released
-            else "The source has no events that the stream has not taken before."
+            else "The source has no events that the stream has not read yet."
         )
     yield from line_findings(plan, facts)
     for column in facts.columns:
@@ -37,8 +37,7 @@ def _column(plan: Plan, facts: Facts, column: ColumnFacts) -> Iterator[Finding]:
     if facts.lines.events and not column.read:
         yield Finding(
             f"The column '{column.name}' never has a value.",
-            "another name in columns; for a value inside another in JSON its path, such as "
-            '"user.id"',
+            'another name in columns; for a nested value in JSON its path, such as "user.id"',
         )
     if column.unfit:
         share = column.unfit / max(1, column.read)
@@ -53,13 +52,13 @@ def _kind_mend(column: ColumnFacts) -> str:
     shapes = [one.shape for one in column.shapes]
     match column.kind:
         case "timestamp" if column.formats == [ISO]:
-            return "leave time_format out: they are as ISO 8601 has them"
+            return "leave time_format out: these times are in ISO 8601"
         case "timestamp" if column.formats:
             named = " or ".join(f'time_format = "{name}"' for name in column.formats)
             mixed = column.unfit < column.read
-            return f"{named}, in a list with a pattern for the others" if mixed else named
+            return f"{named}, in a list with a pattern for the other times" if mixed else named
         case "timestamp":
-            return 'time_format = "..." with the pattern of its times, as of strptime'
+            return 'time_format = "..." with the pattern of its times, as for strptime'
         case "integer" | "number" if any("9,9" in shape for shape in shapes):
             return 'decimal = ","'
         case "integer" if any("." in shape for shape in shapes):
@@ -68,7 +67,7 @@ def _kind_mend(column: ColumnFacts) -> str:
             asked = f"where = \"{column.name} = 'Y'\""
             return f'columns = {{ {column.name} = "text", ... }} and {asked}'
         case _ if column.unfit < column.read / 2:
-            return "nothing, if they stand for no value: they count as missing"
+            return "nothing, if they mean that there is no value: they count as missing"
     return f'columns = {{ {column.name} = "text", ... }}, if they are meant'
 
 
@@ -92,21 +91,21 @@ def _times(plan: Plan, facts: Facts) -> Iterator[Finding]:
         fate = "join the open step" if plan.stream.late == "next" else "are dropped"
         yield Finding(
             f"{counted(times.late, 'event')} of steps that are released {fate}.",
-            f"{longer}, for the time that events take to arrive; it is for the next stream",
+            f"{longer}, the time that events may take to arrive; only a new stream can have it",
         )
 
 
 def _start(plan: Plan, facts: Facts) -> str:
-    """The day on which the first event would count, on the calendar of the plan."""
+    """The line with the day from which the first event would count, in the plan's time zone."""
     first = facts.times.first
     if first is None or microseconds(first) >= plan.clock.first:
         return ""
     local = first.astimezone(ZoneInfo(plan.stream.zone))
-    return f'start = "{local:%Y-%m-%d}", or what begins your season'
+    return f'start = "{local:%Y-%m-%d}", or the day on which your season begins'
 
 
 def _horizon(plan: Plan, facts: Facts) -> str:
-    """The horizon with which the last event would count."""
+    """The line with the horizon that includes the last event."""
     horizon, last = plan.stream.horizon, facts.times.last
     if horizon is None or last is None or plan.clock.ended(microseconds(last)) < horizon:
         return ""
@@ -129,7 +128,7 @@ def _users(plan: Plan, facts: Facts) -> Iterator[Finding]:
     if users.events and left > 5 * FEW * users.events and plan.privacy.max_steps is not None:
         yield Finding(
             f"The bounds leave out {left / users.events:.1%} of the events: the published numbers "
-            "will be so much too low, which their intervals do not say.",
+            "will be too low by that much, and their intervals do not include it.",
             "max_per_step and max_steps from the table of bounds",
             by_looking=True,
         )
@@ -143,7 +142,7 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
         if count:
             yield Finding(
                 f"{counted(count, 'event')} of release '{name}' would have a key of '{column}' "
-                "but for capitals or spaces.",
+                "if capitals and spaces were ignored.",
                 f"strip = true, for spaces{OR}the keys in by as the source writes them",
             )
     for column, count in release.undeclared.items():
@@ -162,7 +161,7 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
             f"{counted(len(empty), 'key')} of release '{name}' "
             f"{'has' if len(empty) == 1 else 'have'} no event: {', '.join(empty[:5])}"
             f"{', ...' if len(empty) > 5 else ''}.",
-            "by as the source writes its keys, if they should have some",
+            "write the keys in by as the source does, if they should have events",
         )
     values = measure.read_values
     if values is None or values.missing_counts:

@@ -1,4 +1,4 @@
-"""``check``: the facts about a plan's source, from wherever its stream stands."""
+"""``check``: the facts about a plan's source, from where its stream has stopped reading."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def check(
 ) -> Facts:
     """Exact, secret facts about what the next run would read.
 
-    Of a stream that was launched that is what it has not taken yet, or everything with ``whole``.
-    ``sample`` stands for standard input; ``show`` adds values.  Without a ``store`` nothing was
-    launched yet.  If a file changes meanwhile, all is looked at again, as a run reads it again.
+    For a launched stream that is what it has not read yet, or the whole source with ``whole``.
+    ``sample`` is a file that replaces standard input; ``show`` adds values.  ``store`` is None if
+    nothing was launched yet.  If a file changes meanwhile, the check starts again, as a run does.
     """
     _check_sample(plan, sample)
     for again in reversed(range(LOOKS)):
@@ -75,7 +75,7 @@ def _checked(
     whole: bool,
     look_at: Callable[[Plan, Rows, Moment], Facts],
 ) -> Facts:
-    """One look."""
+    """One attempt at the check."""
     changed, released, position = False, 0, None
     if store is not None:
         plan = under_its_rules(plan, store)
@@ -105,15 +105,15 @@ def _checked(
         facts.findings.append(
             Finding(
                 "The plan has changed since its stream was launched, so a run refuses it. This "
-                "look is at all of the source, as for a new stream.",
+                "check reads the whole source, as for a new stream.",
                 "another name for a new stream",
             )
         )
     elif ended and not whole:
         facts.findings.append(
             Finding(
-                "The stream has released its last step, so a run reads nothing more. This look is "
-                "at all of the source, as for a new stream."
+                "The stream has released its last step, so a run reads nothing more. This check "
+                "reads the whole source, as for a new stream."
             )
         )
     facts.findings += told
@@ -129,7 +129,7 @@ def _check_sample(plan: Plan, sample: Path | None) -> None:
         raise _passes_once(plan)
     if stream.source_kind.seekable and sample is not None:
         raise BadInput(
-            f"The source is '{stream.source}', and --sample is for standard input.",
+            f"The source is '{stream.source}', but --sample is for standard input only.",
             tip="leave it out",
         )
 
@@ -137,13 +137,13 @@ def _check_sample(plan: Plan, sample: Path | None) -> None:
 def _passes_once(plan: Plan) -> BadInput:
     named = plan.stream.source_kind.describe(plan.stream.source)
     return BadInput(
-        f"The source is {named}, which passes once: a look would take its events away.",
-        tip="--sample FILE, with some lines as they will come",
+        f"The source is {named}, which can be read once only: a check would use up its events.",
+        tip="--sample FILE, with some lines like those that will come",
     )
 
 
 def _standing(plan: Plan, store: Store) -> tuple[bool, int, str | None]:
-    """Whether the plan changed since a launch; the released steps, and where the source stands."""
+    """Whether the plan changed since its launch, the released steps, and the source's position."""
     with store.reading() as transaction:
         stream = transaction.stream(plan.stream.name)
         if stream is None:
@@ -153,11 +153,11 @@ def _standing(plan: Plan, store: Store) -> tuple[bool, int, str | None]:
 
 
 def _moment(plan: Plan, released: int, now: datetime) -> Moment:
-    """As a run would have it at this moment."""
+    """The moment that a run would use now."""
     stream, ended = plan.stream, plan.clock.ended(microseconds(now))
     target = max(ended if stream.horizon is None else min(ended, stream.horizon), released)
     last = stream.horizon or min(target + FAR, plan.clock.latest)
-    # without a time of their own, events count in the step in which they arrive: the open one
+    # events without a time column count in the step in which they arrive, the open one
     arrived = None if stream.time is not None else min(released + 1, last)
     return Moment(released, target, last, arrived)
 
@@ -173,7 +173,7 @@ def _rows(plan: Plan, position: str | None, sample: Path | None) -> Rows:
 
 
 def _first_lines(plan: Plan, sample: Path | None) -> FirstLines:
-    """The beginnings of the files; raises if none can be opened at all."""
+    """The beginnings of the files; raises if no file can be opened."""
     stream = plan.stream
     kind = stream.source_kind
     text, base = (stream.source, plan.base) if sample is None else (str(sample), Path())

@@ -1,4 +1,4 @@
-"""What each column holds: read, missing, of another kind; and the shapes of what does not fit."""
+"""What each column holds: values read, missing or of another kind, and the shapes of the latter."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ameles.engine.owner_check.facts import ColumnFacts, Shape
 from ameles.measures.fields import identifier, literal
 from ameles.plan.plan import Plan
 
-SHOWN = 5  # shapes of a column
-_SHAPES = 1000  # shapes of a column that are told apart
+SHOWN = 5  # shapes of a column that are shown
+_SHAPES = 1000  # shapes of a column that are counted separately
 _LONGEST = 40  # characters of a shape
 _TRIED = 10_000  # values that are tried with other formats of times
 
-# Formats of times that people write, the ones that could be taken for each other side by side.
+# Common formats of times; those that can be confused with each other are next to each other.
 FORMATS = (
     *("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S.%f", "%d.%m.%y"),
     *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%y"),
@@ -32,7 +32,7 @@ _EPOCHS = {"epoch": 10, "epoch-ms": 13, "epoch-us": 16}
 
 
 class ColumnLook:
-    """Adds up the columns of one scan after the other."""
+    """Counts the values of each column, scan by scan."""
 
     def __init__(self, plan: Plan, *, show: bool) -> None:
         self.found = [ColumnFacts(name, kind) for name, kind in plan.stream.columns.items()]
@@ -43,7 +43,7 @@ class ColumnLook:
         self._fitting: list[Counter[str]] = [Counter() for _ in self.found]
 
     def add(self, duck: duckdb.DuckDBPyConnection, scan: str) -> None:
-        """The rows of ``scan``, which has the plan's columns and their texts."""
+        """Adds the rows of ``scan``, which has the plan's columns and their texts."""
         asked = []
         for column in self.found:
             value, given = identifier(column.name), identifier(given_name(column.name))
@@ -95,7 +95,7 @@ class ColumnLook:
                     self._examples[place].setdefault(shape, example)
 
     def _try_formats(self, duck: duckdb.DuckDBPyConnection, unfit: str, place: int) -> None:
-        """How many of some values would be times in another format."""
+        """Counts for some of the unfit values which other time formats would fit."""
         fits = {name: f"try_strptime(given, {literal(name)}) IS NOT NULL" for name in FORMATS}
         fits |= {
             name: f"regexp_full_match(given, '[0-9]{{{digits}}}(\\.[0-9]+)?')"
@@ -112,7 +112,7 @@ class ColumnLook:
 
 
 def shape_sql(value: str) -> str:
-    """SQL: what a text looks like: digits as 9, letters as a and A, long runs shortened."""
+    """SQL for the shape of a text: digits become 9, letters a or A, and long runs are shortened."""
     shape = value
     for pattern, instead in (
         ("\\p{Nd}", "9"),

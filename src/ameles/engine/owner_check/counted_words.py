@@ -8,15 +8,15 @@ from __future__ import annotations
 
 
 def lines_have(count: int) -> str:
-    """So many lines have."""
+    """The count with noun and verb: 1 line has, 2 lines have."""
     return f"{counted(count, 'line')} {'has' if count == 1 else 'have'}"
 
 
 def are(count: int, word: str) -> str:
-    """So many things are."""
+    """The count with noun and verb: 1 event is, 2 events are."""
     return f"{counted(count, word)} {'is' if count == 1 else 'are'}"
 
 
 def counted(count: int, word: str) -> str:
-    """So many things."""
+    """The count with its noun: 1 event, 2 events."""
     return f"1 {word}" if count == 1 else f"{count:,} {word}s"

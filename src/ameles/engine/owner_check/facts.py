@@ -1,4 +1,4 @@
-"""What the owner is shown: exact and secret, so none of it has a ``repr`` with a number in it."""
+"""The facts that the owner is shown.  They are exact and secret, so no ``repr`` has a number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Secret:
-    """Something that does not print itself: a log that catches it has nothing."""
+    """A value whose ``repr`` is empty of data, so that a log cannot leak it."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -26,16 +26,16 @@ class FileFacts(Secret):
 
 @dataclass(repr=False)
 class LineFacts(Secret):
-    """What the lines or rows of the source are."""
+    """How many lines or rows of the source are events, and what is wrong with the others."""
 
     events: int = 0
     flaws: Counter[str] = field(default_factory=Counter)
-    replaced: int = 0  # events with characters that are not of the declared encoding
+    replaced: int = 0  # events with characters that the declared encoding does not have
 
 
 @dataclass(repr=False)
 class Shape(Secret):
-    """What some values look like, and how many do."""
+    """What some values look like, and how many look like that."""
 
     shape: str
     count: int
@@ -53,8 +53,8 @@ class ColumnFacts(Secret):
     unfit: int = 0
     spaced: int = 0  # values with spaces around them
     shapes: list[Shape] = field(default_factory=list)  # of values that do not fit
-    formats: list[str] = field(default_factory=list)  # of times, which most of those would fit
-    tried: int = 0  # how many were tried for formats
+    formats: list[str] = field(default_factory=list)  # time formats that would fit most of those
+    tried: int = 0  # how many of them were tried with other formats
 
 
 @dataclass(repr=False)
@@ -65,26 +65,26 @@ class TimeFacts(Secret):
     before: int = 0
     after: int = 0
     late: int = 0
-    waiting: int = 0  # of steps that have not ended yet
+    waiting: int = 0  # events of steps that have not ended yet
     first: datetime | None = None
     last: datetime | None = None
-    counted: int = 0  # in some step, before the bounds of users
+    counted: int = 0  # events that count in some step, before users are bounded
 
 
 @dataclass(repr=False)
 class WeightFacts(Secret):
-    """What lines stand for, where they have a weight."""
+    """The weights of lines, if the plan has a weight column."""
 
     missing: int = 0
     negative: int = 0
     zero: int = 0
     clamped: int = 0
-    total: int = 0  # of the lines that count in a step
+    total: int = 0  # sum over the lines that count in a step
 
 
 @dataclass(repr=False)
 class Choice(Secret):
-    """One pair of bounds: what it keeps, and the noise that it needs."""
+    """One pair of bounds, with the events that it keeps and the noise that it needs."""
 
     max_per_step: int
     max_steps: int
@@ -94,13 +94,13 @@ class Choice(Secret):
 
 @dataclass(repr=False)
 class UserFacts(Secret):
-    """What the bounds leave of each user."""
+    """How many events of users the bounds keep."""
 
     without: int = 0  # events without an id
     users: int = 0
     events: int = 0
     kept: int = 0
-    bounded: int = 0  # users of whom the bounds leave something out
+    bounded: int = 0  # users with events that the bounds leave out
     most_in_a_step: int = 0
     most_steps: int = 0
     choices: list[Choice] = field(default_factory=list)
@@ -108,33 +108,33 @@ class UserFacts(Secret):
 
 @dataclass(repr=False)
 class ReleaseFacts(Secret):
-    """What one release counts, before the bounds of users."""
+    """What one release counts, before users are bounded."""
 
     name: str
     measure: str
     matched: int = 0  # events that meet its condition
-    counted: int = 0  # of those, events that are in one of its cells
+    counted: int = 0  # of those, events in one of its cells
     keys: dict[str, int] = field(default_factory=dict)  # events (or their weight) by key
-    undeclared: dict[str, int] = field(default_factory=dict)  # by column: values that are no key
-    nearly: dict[str, int] = field(default_factory=dict)  # of those, but for capitals and spaces
-    others: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # if asked for values
+    undeclared: dict[str, int] = field(default_factory=dict)  # by column: values that are not a key
+    nearly: dict[str, int] = field(default_factory=dict)  # of those, keys except for case or spaces
+    others: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # if values were wanted
     valueless: int = 0
-    below: int = 0  # of the lower bound or the first edge
+    below: int = 0  # below the lower bound or the first edge
     above: int = 0
 
 
 @dataclass(repr=False)
 class Finding(Secret):
-    """Something that is probably not as meant, and the line of the plan that mends it."""
+    """A probable mistake, and the line of the plan that fixes it."""
 
     what: str
     mend: str = ""
-    by_looking: bool = False  # who follows it chooses by the data: outside of the guarantee
+    by_looking: bool = False  # following it is a choice by the data, outside of the guarantee
 
 
 @dataclass(repr=False)
 class Facts(Secret):
-    """All of it."""
+    """All facts about a source."""
 
     stream: str
     source: str
@@ -150,5 +150,5 @@ class Facts(Secret):
     findings: list[Finding] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """For a program, which must keep it as secret."""
+        """The facts as a dictionary; the program that gets it must keep it secret."""
         return asdict(self)

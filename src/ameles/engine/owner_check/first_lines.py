@@ -1,7 +1,7 @@
-"""What the beginnings of files tell: empty, compressed, in another encoding, with other delimiters.
+"""Looks at the first lines of files: empty, compressed, another encoding, other delimiters.
 
-A run does not look for any of this: it reads what the plan declares.  This is for the owner, who
-then declares it.
+A run does not look for any of this: it reads what the plan declares.  The owner uses the findings
+to correct the plan.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ameles.core.exceptions import SourceUnreadable
 from ameles.engine.owner_check.facts import FileFacts, Finding
 from ameles.engine.owner_check.held_values import OR
 
-MOST = 100  # files that are looked into
+MOST = 100  # files that are opened
 _START = 64 << 10
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
 _DELIMITERS = {";": '";"', "\t": '"\\t"', "|": '"|"', ",": '","'}
 
 
 class FirstLines:
-    """The beginnings of some files; ``columns`` are the plan's, ``kind`` that of the files.
+    """The beginnings of some files; ``columns`` are the plan's, ``kind`` is the kind of the files.
 
-    ``compressed``: the source says that they are.
+    ``compressed`` says whether the name of the source declares compression.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class FirstLines:
         elif packed is not None and text and not self._compressed:
             self.findings.append(
                 Finding(
-                    f"The file '{file.name}' is compressed, and source does not end in {packed}: "
+                    f"The file '{file.name}' is compressed, but source does not end in {packed}: "
                     "none of its events is read.",
                     f"a pattern without it{OR}rotated, if it is a copy of a log that is rotated",
                 )
@@ -112,13 +112,13 @@ class FirstLines:
         return b"\0\n" if big else b"\n\0"
 
     def _encoded(self, start: bytes) -> tuple[str, str] | None:
-        """What the file is instead of the declared encoding, and the line that says so."""
+        """The encoding that the file seems to have instead of the declared one, and its line."""
         declared = self._encoding
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
             order = "utf-16-le" if start.startswith(b"\xff") else "utf-16-be"
             if declared in ("utf-16", order):
                 return None
-            return "begins as UTF-16 does", 'encoding = "utf-16"'
+            return "begins like UTF-16", 'encoding = "utf-16"'
         if start.count(b"\0") > len(start) / 4:
             order = "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
             if declared == order:
@@ -191,7 +191,7 @@ def _split(line: str, delimiter: str) -> list[str]:
 
 
 def _ends(path: Path) -> tuple[bytes, bytes, int]:
-    """The first bytes of a file, the last two, and how many there are."""
+    """The first bytes of a file, its last two, and its size in bytes."""
     with path.open("rb") as opened:
         start = opened.read(_START)
         size = os.fstat(opened.fileno()).st_size
@@ -200,7 +200,7 @@ def _ends(path: Path) -> tuple[bytes, bytes, int]:
 
 
 def _unpacked(path: Path) -> bytes:
-    """The first bytes that a file unpacks to; none if it cannot be unpacked so far."""
+    """The first decompressed bytes of a file; empty if it cannot be decompressed that far."""
     try:
         with opened_unpacked(path) as unpacked:
             return unpacked.read(_START)

@@ -1,4 +1,4 @@
-"""Proposals that would change nothing are not made: a key with the value that the plan has."""
+"""Removes proposals that would change nothing: a key with the value that the plan already has."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LINE = re.compile(r'\b([a-z_]+) = ("(?:[^"\\]|\\.)*"|true|false|-?[0-9.]+)')
 
 
 def not_held(plan: Plan, finding: Finding, release: Measure | None = None) -> Finding:
-    """The finding without the alternatives that the plan has already, or that it cannot have.
+    """The finding without the alternatives that the plan already has, or cannot have.
 
-    ``release`` is the one that it is about.
+    ``release`` is the release that the finding is about.
     """
     kept = [one for one in finding.mend.split(OR) if not _held(plan, one, release)]
     return replace(finding, mend=OR.join(kept))
@@ -49,7 +49,7 @@ def _lines(proposal: str) -> Iterator[tuple[str, Any]]:
 
 
 def _same(held: Any, value: Any) -> bool:
-    """Whether a value of a plan is the one that a line of its file has."""
+    """Whether a value of a plan equals the value in a proposed line."""
     if isinstance(held, datetime):
         return isinstance(value, str) and _instant(value) == held
     if isinstance(held, tuple):

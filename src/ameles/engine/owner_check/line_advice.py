@@ -1,4 +1,4 @@
-"""What is probably not as meant about lines, each with what mends it."""
+"""Probable mistakes in lines, each with its fix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ameles.engine.owner_check.facts import Facts, Finding
 from ameles.engine.owner_check.held_values import OR
 from ameles.plan.plan import Plan
 
-FEW = 0.01  # a share below which a fault of the data is not one of the plan
+FEW = 0.01  # below this share a fault is one of the data, not of the plan
 
 
 def line_findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
@@ -23,13 +23,13 @@ def line_findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
         yield _trailing(plan, facts)
     if flaws[OPEN_QUOTE]:
         yield Finding(
-            f"{lines_have(flaws[OPEN_QUOTE])} a quote that is not closed: values with a newline in "
-            "them, probably. A newline always ends an event here.",
+            f"{lines_have(flaws[OPEN_QUOTE])} a quote that is not closed, probably because a value "
+            "contains a newline. A newline always ends an event here.",
             "ameles convert FILE out.parquet, and the Parquet file as source",
         )
     if flaws[BAD_QUOTES]:
         yield Finding(
-            f"{lines_have(flaws[BAD_QUOTES])} quotes that are not as CSV has them.",
+            f"{lines_have(flaws[BAD_QUOTES])} quotes where CSV does not allow them.",
             'quote = "", if quotes are ordinary characters there',
         )
     if flaws[TOO_MANY]:
@@ -53,19 +53,19 @@ def line_findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
     for file in facts.files:
         if file.open_line and plan.stream.last_line == "wait" and not plan.stream.source_kind.live:
             yield Finding(
-                f"The last line of '{file.name}' has no newline. It waits for one, since somebody "
-                "may still be writing it.",
+                f"The last line of '{file.name}' has no newline. It is not read until it has one, "
+                "because it may still be being written.",
                 'last_line = "take"',
             )
 
 
 def _trailing(plan: Plan, facts: Facts) -> Finding:
-    """One more name fits only where no line is whole without it."""
+    """Proposes one more column name only if every line ends with a delimiter."""
     count, broken = facts.lines.flaws[TRAILING], sum(facts.lines.flaws.values())
     if not facts.lines.events and count >= (1 - FEW) * broken:
         names = ", ".join(f'"{name}"' for name in list(plan.stream.columns)[:2])
         return Finding(
-            f"{lines_have(count)} a delimiter at the end, which begins one more field.",
+            f"{lines_have(count)} a delimiter at the end, which begins another field.",
             f'header = [{names}, ..., "nothing"], with one name more than the first line has'
             f"{OR}one more name in the first line of the file",
         )
@@ -76,8 +76,8 @@ def _trailing(plan: Plan, facts: Facts) -> Finding:
     plain = bytewise and not is_compressed(plan.stream.source)
     sed = f"{OR}sed 's/{written}$//' FILE > NEW, which removes it" if plain else ""
     return Finding(
-        f"{lines_have(count)} a delimiter too many, at {'its' if count == 1 else 'their'} end.",
-        f"mend them in what writes the file{sed}",
+        f"{lines_have(count)} one delimiter too many at {'its' if count == 1 else 'their'} end.",
+        f"fix the program that writes the file{sed}",
     )
 
 
@@ -85,12 +85,12 @@ def _too_few(plan: Plan, count: int) -> Finding:
     if plan.stream.header is None:
         return Finding(
             f"{lines_have(count)} fewer fields than the first line.",
-            "mend them in what writes the file: as many fields in each line as in the first",
+            "fix the program that writes the file: each line needs as many fields as the first",
         )
     return Finding(
         f"{lines_have(count)} fewer fields than header has names.",
         "header = [...], with as many names as the lines have fields"
-        f"{OR}delimiter = ..., what separates the fields there",
+        f"{OR}delimiter = ..., the character between the fields there",
     )
 
 
@@ -98,11 +98,11 @@ def _replaced(plan: Plan, count: int) -> Finding:
     encoding = plan.stream.encoding
     if encoding == "utf-8":
         return Finding(
-            f"{counted(count, 'event')} with characters that are not UTF-8.",
+            f"{counted(count, 'event')} with characters that are not valid UTF-8.",
             f'encoding = "windows-1252"{OR}encoding = "latin-1"',
         )
     mend = f'encoding = "latin-1"{OR}leave encoding out, if the file is in UTF-8'
     return Finding(
-        f"{counted(count, 'event')} with characters that are not of {encoding}.",
+        f"{counted(count, 'event')} with characters that {encoding} does not have.",
         mend if encoding == "windows-1252" else "",
     )

@@ -1,4 +1,4 @@
-"""One look at a source: its rows pass as they would in a run, and are counted in every respect."""
+"""Reads a source once, as a run would, and counts everything that ``ameles check`` shows."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ameles.plan.clock import END, instant
 from ameles.plan.plan import Plan
 
 MEMORY = 1 << 30
-_REPLACED = 0xFFFD  # what a character becomes that is not of the encoding
-# How many bytes of a source are looked at in one pass over its users, about.
+_REPLACED = 0xFFFD  # replaces a character that the encoding does not have
+# About how many bytes of a source one pass over the users covers.
 _BYTES_A_PASS = 256 << 20
 _MOST_PASSES = 1 << 10
-_SALT = b""  # which events of a user are kept makes no difference to how many
+_SALT = b""  # it decides which events of a user are kept, and does not change how many
 
 
 class Rows(Protocol):
-    """The rows of a source, which can be gone through again."""
+    """The rows of a source, which can be read several times."""
 
     tally: Tally
 
@@ -57,7 +57,7 @@ def look(
     memory: int = MEMORY,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Facts:
-    """All facts about the rows of a source; values only if the owner wants to ``show`` them."""
+    """All facts about the rows of a source; with values only if ``show`` is true."""
     users = plan.privacy.user is not None
     passes = -(-rows.size // _BYTES_A_PASS) or 1 if users else 1
     while True:
@@ -66,7 +66,7 @@ def look(
         except OutOfMemory:
             if not users or passes >= _MOST_PASSES:
                 raise
-            passes *= 2  # smaller shares of the users
+            passes *= 2  # fewer users in each pass
 
 
 class _Look:
@@ -115,7 +115,7 @@ class _Look:
         )
 
     def _scan(self, duck: duckdb.DuckDBPyConnection, relation: str, *, held: bool) -> str:
-        """The rows of a scan under a name, parsed once if they are held."""
+        """Gives the rows of a scan a name; if they are held in memory, they are parsed once."""
         kind = "TABLE" if held else "VIEW"
         with quiet("reading events"):
             duck.execute(f"CREATE OR REPLACE TEMP {kind} scan AS SELECT * FROM {relation}")
@@ -175,7 +175,8 @@ class _Look:
             times.first, times.last = min(known), max(known)
 
     def _of_times(self) -> list[str]:
-        """SQL: without a time, before the start, late, after the end, open; first and last."""
+        """SQL that counts rows: without a time, before the start, late, after the end, open; and
+        the first and last time."""
         time, clock, moment = self._plan.stream.time, self._plan.clock, self._moment
         if time is None:
             return ["0", "0", "0", "0", "0", "NULL", "NULL"]

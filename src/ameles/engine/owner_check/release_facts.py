@@ -1,4 +1,4 @@
-"""What each release counts: by declared key, with none, clamped or beyond the edges."""
+"""What each release counts: by declared key, without a key, clamped, and beyond the edges."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ameles.measures.measure import Measure
 from ameles.plan.plan import Plan
 
 OTHERS = 10  # undeclared values that are shown
-_KEPT = 10_000  # undeclared values that are told apart; the most frequent stay
+_KEPT = 10_000  # undeclared values that are counted separately: the most frequent ones
 
 
 @dataclass
 class _Part:
-    """One release, and what is asked about it."""
+    """One release, and the SQL that counts it."""
 
     facts: ReleaseFacts
     matches: str
     keyed: dict[str, tuple[str, ...]]  # columns with their declared values
     values: str | None  # SQL: the value that it needs
-    ends: tuple[Fraction, Fraction] | None  # of the values that count as they are
+    ends: tuple[Fraction, Fraction] | None  # lowest and highest value that is not clamped
     cells: Counter[int] = field(default_factory=Counter)
     others: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -38,7 +38,7 @@ class _Part:
 
 
 class ReleaseLook:
-    """Adds up the releases of one scan after the other."""
+    """Counts what each release counts, scan by scan."""
 
     def __init__(self, plan: Plan, *, show: bool) -> None:
         self._plan = plan
@@ -47,7 +47,10 @@ class ReleaseLook:
         self._parts = [self._part(release) for release in plan.releases]
 
     def add(self, duck: duckdb.DuckDBPyConnection, counted: str, events: str) -> None:
-        """Rows that count in a step: with all columns, and with the answers of the engine."""
+        """Adds the rows that count in a step.
+
+        ``counted`` has all columns; ``events`` has the engine's answers about the same rows.
+        """
         asked = [text for part in self._parts for text in self._questions(part)]
         with quiet("looking at the releases"):
             (counts,) = duck.execute(f"SELECT {', '.join(asked)} FROM ({counted})").fetchall()
@@ -70,7 +73,7 @@ class ReleaseLook:
         """The facts, with keys by name."""
         for part, release in zip(self._parts, self._plan.releases, strict=True):
             names = release.declared.names
-            each = release.cells // len(names)  # bins of a key, where they have no names
+            each = release.cells // len(names)  # bins of one key, if bins have no names
             counts = dict.fromkeys(names, 0)
             for cell, count in part.cells.items():
                 counts[names[cell // each]] += count
@@ -92,8 +95,8 @@ class ReleaseLook:
         return _Part(facts, matches, keyed, values, ends, others=others if self._show else {})
 
     def _questions(self, part: _Part) -> list[str]:
-        """SQL: how many match, have no value, are below and above; and for each column of keys
-        how many have none, and how many of those nearly have one."""
+        """SQL that counts events: that match, have no value, are below and above; and for each key
+        column, those without a declared key, and those of them that nearly have one."""
 
         def count(holds: str) -> str:
             return f"count(*) FILTER ({part.matches} AND {holds})"
@@ -116,7 +119,7 @@ class ReleaseLook:
         return asked
 
     def _count_cells(self, duck: duckdb.DuckDBPyConnection, events: str) -> None:
-        """As the engine does; a line with a weight stands for so many."""
+        """Counts events by cell as the engine does; a line with a weight counts that many times."""
         amount = "count(*)" if self._plan.stream.weight is None else "sum(weight)"
         for name in dict.fromkeys(self._events.cells.values()):
             mine = [p for p in self._parts if self._events.cells[p.facts.name] == name]

@@ -1,4 +1,4 @@
-"""The rows of a source as a run would read them; of standard input, those of a sample file."""
+"""The rows of a source as a run would read them; for standard input, the rows of a sample file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ameles.core.exceptions import AmelesError, SourceUnreadable
 
 
 class SourceRows:
-    """Of the source that a plan names; ``source`` gives the text of values beside them."""
+    """The rows of the source that a plan names; ``source`` also gives each value as text."""
 
     def __init__(self, source: Source, reading: Reading) -> None:
         self.tally = Tally()
@@ -30,17 +30,18 @@ class SourceRows:
 
     @property
     def problems(self) -> tuple[AmelesError, ...]:
-        """Files that a run would leave out, each with its fix."""
+        """A refusal with its fix for each file that a run would leave out."""
         return self._reading.problems
 
     @property
     def incomplete(self) -> tuple[str, ...]:
-        """Compressed files that may still be being written."""
+        """The names of compressed files that somebody may still be writing."""
         return self._source.incomplete()
 
     @property
     def held(self) -> bool:
-        """Blocks of lines are small and slow to parse; Parquet is neither."""
+        """Whether to keep parsed rows in memory: blocks of lines are small and slow to parse,
+        Parquet is neither."""
         return self._source.dialect is not None
 
     @property
@@ -56,7 +57,7 @@ class SourceRows:
 
 
 class SampleRows:
-    """Of a file that stands for what will come on standard input."""
+    """The rows of a sample file, which replaces standard input."""
 
     held = True
     paths: tuple[str, ...] = ()
@@ -84,7 +85,7 @@ class SampleRows:
 
 
 class _Descriptor:
-    """An open file by its number, as standard input is."""
+    """An open file as a descriptor, like standard input."""
 
     def __init__(self, path: Path) -> None:
         try:

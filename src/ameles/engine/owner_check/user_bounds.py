@@ -1,4 +1,4 @@
-"""What bounds leave of each user: at the plan's, and at others beside the noise that they need."""
+"""How many events bounds keep: the plan's bounds, and others with the noise that they need."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ameles.plan.plan import Plan
 
 ROUND = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000)
 SIDE = 5  # rows and columns of the table
-_ROWS = 2_000_000  # pairs of user and step that are put in order at a time
+_ROWS = 2_000_000  # pairs of user and step that are sorted at a time
 
 
 class UserLook:
-    """Adds up the users of one scan after the other, of one share of them at a time."""
+    """Counts the events of users scan by scan, for one share of the users at a time."""
 
     def __init__(self, plan: Plan, duck: duckdb.DuckDBPyConnection) -> None:
         self._plan = plan
@@ -28,13 +28,13 @@ class UserLook:
         self._per_step = plan.privacy.max_per_step or 1
         self._max_steps = plan.privacy.max_steps or 1
         self._rounded = sorted({*ROUND, self._per_step})
-        # row n: what the n-th steps of users have, kept of each at most so many
+        # row n: events in the n-th steps of all users: column 0 all, then by max_per_step
         self._sums: IntArray = np.zeros((1, 1 + len(self._rounded)), dtype=np.int64)
         self.found = UserFacts()
         self._empty()
 
     def add(self, events: str) -> None:
-        """The events of ``events``, which has their ``step`` and ``who``."""
+        """Adds the rows of ``events``, which has the columns ``step`` and ``who``."""
         with quiet("looking at users"):
             self._duck.execute(
                 "INSERT INTO visits SELECT md5_number(who), step, count(*) "
@@ -42,7 +42,7 @@ class UserLook:
             )
 
     def fold(self) -> None:
-        """Nothing more comes of the users that were added: counts what bounds leave of them."""
+        """Counts what bounds keep of the added users; no more events of these users may follow."""
         with quiet("looking at what bounds leave out"):
             ((rows,),) = self._duck.execute("SELECT count(*) FROM visits").fetchall()
             shares = -(-rows // _ROWS) or 1
@@ -52,7 +52,7 @@ class UserLook:
 
     def finished(self) -> UserFacts:
         """The facts, with the table of other bounds."""
-        kept = self._sums.cumsum(axis=0)  # row s: with up to s steps of each
+        kept = self._sums.cumsum(axis=0)  # row s: with max_steps = s
         self.found.events = int(kept[-1, 0])
         self.found.kept = self._kept(kept, self._per_step, self._max_steps)
         if self._plan.privacy.max_steps is not None:
@@ -116,12 +116,12 @@ def half_widths(plan: Plan, per_step: int, max_steps: int) -> dict[str, float | 
     other = replace(plan, privacy=plan.privacy.model_copy(update=bounds))
     try:
         return {found.release: found.half_widths[-1] for found in forecasts(other)}
-    except AmelesError:  # bounds for which there is no such release
+    except AmelesError:  # the release refuses these bounds
         return dict.fromkeys([release.name for release in plan.releases])
 
 
 def _around(own: int, others: list[int] | tuple[int, ...], enough: int) -> list[int]:
-    """Some bounds around the plan's own, up to the first that leaves nothing out.
+    """Some bounds around the plan's own, up to the first bound that leaves nothing out.
 
     >>> _around(6, ROUND, 30), _around(1, ROUND, 1)
     ([3, 5, 6, 10, 20], [1])

@@ -105,7 +105,7 @@ class StoredState:
     def announce(self, why: str) -> int:
         """Refused: a state that was seen stays seen."""
         raise BadInput(
-            "The state of this stream is secret, and is not protected once it was seen.",
+            "The state of this stream must stay secret; nothing protects it after it was seen.",
             why='its plan has intrusions = "none"',
             tip='a plan with intrusions = "announced", launched with a budget of its own',
         )
