@@ -156,7 +156,7 @@ def test_the_docs_say_so() -> None:
     assert arrivals.QUIET == PROMISED
     assert arrivals.BACKLOG == 64 << 20
     docs = Path(__file__).parents[2] / "docs" / "operating.md"
-    promise = "up to a second of it, or what had piled up, at most 64 MiB"
+    promise = "up to a second of them, or the backlog, at most 64 MiB"
     assert promise in docs.read_text(encoding="utf-8")
 
 
