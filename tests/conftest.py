@@ -41,8 +41,8 @@ AT_LENGTH = {
     "engine": (
         *("coverage", "crash", "gather", "locality", "locality_broken", "restarting"),
         *("sealed_users", "truth", "bounds", "changing_files", "format_locality", "last_line"),
-        *("launch_checks", "launched_files", "outlets", "owner_check", "owner_check_formats"),
-        *("rotated", "window_phase"),
+        *("launch_checks", "launched_files", "new_sources", "owner_check", "owner_check_formats"),
+        *("launching", "rotated", "sealed_states", "stream_sinks", "window_phase"),
     ),
     "cli": ("check", "explain", "intrusion", "launch_question", "plan", "releases"),
 }

@@ -20,7 +20,7 @@ from ameles.connectors.source import SeekableSource
 from ameles.core.guarantee import USER as USER_UNIT
 from ameles.engine.gathering.adding_up import AddingUp
 from ameles.engine.gathering.bounding import Bounding
-from ameles.engine.gathering.bounds import Bounds, Seen
+from ameles.engine.gathering.bounds import Bounds, SeenUsers
 from ameles.engine.gathering.connection import Connection
 from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.gathering.gather import DuckGatherer
@@ -104,9 +104,9 @@ def test_two_of_them_know_nothing_of_each_other(duck: duckdb.DuckDBPyConnection)
 
 
 def test_what_is_remembered_of_users_counts(duck: duckdb.DuckDBPyConnection) -> None:
-    def lookup(window: int, users: list[bytes]) -> Seen:
+    def lookup(window: int, users: list[bytes]) -> SeenUsers:
         used = np.arange(len(users), dtype=np.int64) * BOUNDS.max_steps
-        return Seen(window, users, used, np.zeros_like(used))
+        return SeenUsers(window, users, used, np.zeros_like(used))
 
     here = Bounding(duck, BOUNDS, Moment(0, 4, 8), SALT, lookup)
     with here.holding([events(2)], {}) as bounded:

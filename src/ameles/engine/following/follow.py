@@ -82,13 +82,13 @@ class Publishing:
     def publish(self) -> None:
         """Sends what is released; ends only where nobody is left who could take it."""
         failed = self._session.try_publish()
-        for outlet in failed:
-            if outlet.name not in self._failed and outlet.failed is not None:
+        for sink in failed:
+            if sink.name not in self._failed and sink.failed is not None:
                 self._failing(
-                    f"{outlet.failed.what} ({outlet.failed.why}) It is tried again at each step, "
+                    f"{sink.failed.what} ({sink.failed.why}) It is tried again at each step, "
                     "and the stream goes on."
                 )
-        now = {outlet.name for outlet in failed}
+        now = {sink.name for sink in failed}
         for name in sorted(self._failed - now):
             self._failing(f"The sink {name} is written again, and has everything.")
         self._failed = now

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.engine.gathering.bounds import Bounds, Seen
+from ameles.engine.gathering.bounds import Bounds, SeenUsers
 from ameles.engine.gathering.event_sql import KEY_BYTES, user_key
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Arrays
@@ -70,7 +70,7 @@ class Bounded:
                 kept[f"no_{name}"] = np.ma.getmaskarray(values)
         return kept
 
-    def seen(self, cells: dict[str, str]) -> Seen | None:
+    def seen(self, cells: dict[str, str]) -> SeenUsers | None:
         """What must be remembered of these users; ``cells`` has those of the marked releases."""
         if self.users is None:
             return None
@@ -91,7 +91,7 @@ class Bounded:
             f"FROM ({rows}) WHERE used < {bounds.max_steps} ORDER BY key"
         )
         users = [bytes(key) for key in found["key"]]
-        return Seen(span, users, _whole(found["steps"]), _whole(found["marks"]))
+        return SeenUsers(span, users, _whole(found["steps"]), _whole(found["marks"]))
 
 
 def _bit(place: int) -> str:

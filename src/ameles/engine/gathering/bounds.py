@@ -18,7 +18,7 @@ from ameles.plan.plan import Plan
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenUsers:
     """What is remembered of users in one window: steps that they used, releases that have them."""
 
     window: int
@@ -27,11 +27,11 @@ class Seen:
     marks: IntArray
 
     def __repr__(self) -> str:
-        return "<Seen>"
+        return "<SeenUsers>"
 
 
 # From a window and users to what is remembered of those that were seen in it.
-Lookup: TypeAlias = Callable[[int, list[bytes]], Seen]
+Lookup: TypeAlias = Callable[[int, list[bytes]], SeenUsers]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from ameles.connectors.duck import OutOfMemory, quiet
 from ameles.connectors.reading import Reading
 from ameles.engine.gathering.adding_up import AddingUp
 from ameles.engine.gathering.bounding import Bounding
-from ameles.engine.gathering.bounds import Bounds, Lookup, Seen
+from ameles.engine.gathering.bounds import Bounds, Lookup, SeenUsers
 from ameles.engine.gathering.connection import Connection
 from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.gathering.gatherer import Gathered
@@ -101,7 +101,7 @@ class _Task:
             yield events.select(relation, self.moment, self.salt, share=share, shares=shares)
 
     def _shares(self, bounds: Bounds, passes: int, *, passing: bool) -> Gathered:
-        adding, waiting, seen = AddingUp(self.plan, self.duck), list[Arrays](), list[Seen]()
+        adding, waiting, seen = AddingUp(self.plan, self.duck), list[Arrays](), list[SeenUsers]()
         bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup)
         cells = EventSql(self.plan).cells
         for share in range(passes):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ameles.connectors.reading import Reading
-from ameles.engine.gathering.bounds import Seen
+from ameles.engine.gathering.bounds import SeenUsers
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import GathererState, Totals
 
@@ -24,7 +24,7 @@ class Gathered:
     totals: dict[str, Totals]
     position: str
     state: GathererState
-    seen: list[Seen] = field(default_factory=list)  # users that the store is to remember
+    seen: list[SeenUsers] = field(default_factory=list)  # users that the store is to remember
 
     def __repr__(self) -> str:
         return "<Gathered>"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
-from ameles.engine.gathering.bounds import Seen
+from ameles.engine.gathering.bounds import SeenUsers
 from ameles.engine.gathering.connection import Connection
 from ameles.engine.gathering.gather import DuckGatherer
 from ameles.engine.gathering.gatherer import Gathered
@@ -114,12 +114,12 @@ class StoredState:
         """Lets go of what DuckDB holds."""
         self._gatherer.close()
 
-    def _seen(self, window: int, users: list[bytes]) -> Seen:
+    def _seen(self, window: int, users: list[bytes]) -> SeenUsers:
         """What the store remembers of users."""
         with self._held.store.reading() as transaction:
             found = transaction.seen(self._held.record, window, users)
         known = [users[place] for place in found.place]
-        return Seen(window, known, found.steps, found.marks)
+        return SeenUsers(window, known, found.steps, found.marks)
 
     def _close(self, pending: Pending, target: int, gathered: Gathered | None) -> None:
         """Releases all steps up to ``target``, a batch in each transaction."""

@@ -28,7 +28,7 @@ class StreamSink:
 
     @classmethod
     def of(cls, plan: Plan, identity: UUID, kind: str, target: str) -> StreamSink:
-        """The outlet to a sink of a plan."""
+        """A sink that the plan names."""
         whose = {"stream": plan.stream.name, "identity": str(identity)}
         return cls(f"{kind}:{target}", lambda: open_sink(kind, target, plan.base, **whose))
 
