@@ -384,6 +384,12 @@ class TestFirstLines:
         assert "would refuse" not in ameles("plan").err
         assert ameles("init", "bare.csv", "-o", "b.toml", "--header", "", *options()).code == 2
 
+    def test_standard_input_is_no_file(self, ameles: Program, folder: Path) -> None:
+        (folder / "-").write_text(HEADER, encoding="utf-8")
+        ended = ameles("init", "-", *options())
+        assert ended.code == 2
+        assert "'-' is standard input" in ended.err
+
     def test_folders_and_patterns(self, ameles: Program, folder: Path) -> None:
         (folder / "logs").mkdir()
         for number in (1, 2):

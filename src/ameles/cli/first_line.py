@@ -118,6 +118,11 @@ def _ending(name: str) -> str:
 
 def files_of(source: str) -> list[Path]:
     """The files that a path or a pattern names.  A folder is refused, with a pattern as tip."""
+    if source == "-":
+        raise BadInput(
+            "'-' is standard input, which has no columns to look at.",
+            tip='ameles init with a file of the same columns, then source = "-" in its plan',
+        )
     path = Path(source)
     if path.is_dir():
         there = sorted({_ending(file.name) for file in path.iterdir() if kind_of(file.name)})
