@@ -282,6 +282,9 @@ def test_what_is_foreign_is_refused(tmp_path: Path) -> None:
     bring(tmp_path, 1)
     with pytest.raises(StoreRefused, match="another launch of stream 'flu'"):
         sink(tmp_path, identity="two")
+    shutil.rmtree(tmp_path / "r.parquet")
+    with pytest.raises(StoreRefused, match="another launch of stream 'flu'"):
+        sink(tmp_path, identity="two")  # the note alone says whose it is
 
 
 def test_a_path_may_have_anything_in_it(tmp_path: Path) -> None:

@@ -322,3 +322,13 @@ def test_copies_without_events_or_with_less_than_was_taken_hold_nothing_up(
     (log.folder / "log.csv.2").write_bytes(log.live.read_bytes()[:-4])
     log.write(5)
     assert here.read() == numbers(5, 10)
+
+
+def test_a_copy_without_events_does_not_hold_up_a_log_that_had_none(
+    log: Log, here: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_matching, "UNCUT", 0)
+    assert here.read() == []
+    log.copy()
+    log.write(5)
+    assert here.read() == numbers(0, 5)

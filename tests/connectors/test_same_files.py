@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors import named_files, same_files
+from ameles.connectors import file_matching, named_files, same_files
 from ameles.connectors.file_marks import Mark
 from ameles.connectors.named_files import NamedFile
 from ameles.core.exceptions import AmelesError, StoreRefused
@@ -218,6 +218,17 @@ def test_without_births_a_file_is_known_by_its_inode_and_content(here: Following
     append(moved(here.folder / "a.csv", "b.csv"), b"y,1\n")
     assert here.read() == [("y", 1)]
     assert here.marks[0]["born"] is not None, "where it is known, it is kept from now on"
+
+
+def test_a_birth_that_was_known_is_not_forgotten(
+    here: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = here.marks[0]["born"]
+    assert before is not None
+    monkeypatch.setattr(file_matching, "born", lambda handle: None)
+    here.restart()
+    assert here.read() == []
+    assert here.marks[0]["born"] == before
 
 
 @pytest.mark.parametrize(

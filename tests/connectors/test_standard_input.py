@@ -157,3 +157,10 @@ def test_a_real_pipe_gives_lines_as_they_come() -> None:
         closer.join()
     finally:
         os.close(read)
+
+
+def test_only_the_first_bytes_of_the_input_can_be_a_mark() -> None:
+    mark = b"\xef\xbb\xbf"
+    with cut([mark + b"a\n", mark + b"b\n"]):
+        blocks = list(StandardInput("jsonl", COLUMNS).incoming())
+    assert b"".join(blocks) == b"a\n" + mark + b"b\n"

@@ -119,14 +119,15 @@ def test_the_runs_that_make_a_new_epochs_state_are_gone(
         return folded(run)
 
     def adopted(snapshot: bytes, run: str) -> bytes:
-        snapshots.append(snapshot)
         assert any(snapshot)
         paid: bytes = adopt(snapshot, run)
+        assert any(paid)
+        snapshots.extend([snapshot, paid])
         return paid
 
     monkeypatch.setattr(restarting, "folded", recorded)
     monkeypatch.setattr(restarting, "adopted", adopted)
     feed(world, [row(1)], restart="a reboot", noise=Handed())
-    assert len(runs) == len(snapshots) == 1
+    assert (len(runs), len(snapshots)) == (1, 2)
     assert not any(array.any() for array in state_arrays(runs[0]))
-    assert not any(snapshots[0])
+    assert not any(any(snapshot) for snapshot in snapshots)

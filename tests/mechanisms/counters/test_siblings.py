@@ -93,3 +93,11 @@ def test_every_horizon_works_to_its_end(horizon: int) -> None:
     for arity in (None, 2, 3, 50):
         recipe = SiblingsCounter(epsilon=1, horizon=horizon, arity=arity)
         assert recipe.start(Zero()).feed([1] * horizon).tolist() == list(range(1, horizon + 1))
+
+
+@pytest.mark.parametrize("horizon", [1, 8, 365])
+def test_the_memory_is_the_state_and_the_noise_taken_ahead(horizon: int) -> None:
+    recipe = SiblingsCounter(epsilon=1, horizon=horizon, width=3)
+    run = recipe.start(Zero())
+    run.feed([[1, 1, 1]] * min(horizon, 5))
+    assert sum(part.size for part in run._parts()) + 3 * recipe.ahead == recipe.memory

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.encoded import Encoding
-from ameles.mechanisms.counters.toeplitz import COEFFICIENT, ToeplitzCounter, square_root
+from ameles.mechanisms.counters.toeplitz import COEFFICIENT, PRECISION, ToeplitzCounter, square_root
 from ameles.noise import Tape
 from tests.mechanisms.counters.twins import scattered, shift, squares
 
@@ -57,6 +57,14 @@ def test_a_certificate_without_the_roundings_is_caught() -> None:
         for seed in range(20)
     )
     assert without.variance * 2 < worst <= certified(recipe, 4)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 9])
+def test_the_norm_is_exactly_that_of_the_upper_ends(m: int) -> None:
+    upper = [c + j for j, c in enumerate(square_root(9).lower)]
+    summed = [sum(upper[max(0, t - m + 1) : t + 1]) for t in range(9)]
+    exact = Fraction(sum(value**2 for value in summed), 1 << 2 * PRECISION)
+    assert square_root(9).squared_norm(m) == exact
 
 
 def test_the_first_steps_are_the_worst() -> None:

@@ -129,6 +129,7 @@ class Restarting:
             }
         made = StreamVault(self.plan, self.stream.identity, epoch.number)
         made.create(snapshots, step=epoch.released)
+        wipe_bytes(*snapshots.values())
         with self.store.writing() as transaction:
             transaction.begin_epoch(self.stream, epoch.number)
 
