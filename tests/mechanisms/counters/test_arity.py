@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ameles.mechanisms.counters.arity import best_arity, digit_total, digits_of
+from ameles.mechanisms.counters.arity import MOST, TRIED, best_arity, digit_total, digits_of
 from ameles.mechanisms.counters.elders import balanced_cost
 from ameles.mechanisms.counters.k_ary import plain_cost
 from ameles.mechanisms.counters.siblings_error import mean_variance
@@ -41,3 +41,10 @@ def test_the_arities_of_the_frontier(
     assert horizon == 2**10 or plain_cost(horizon, 17) <= plain_cost(horizon, 16)
     assert best_arity(horizon, balanced_cost, odd=True) == balanced
     assert best_arity(horizon, mean_variance) == siblings
+
+
+def test_tried_arities_are_odd_and_in_order() -> None:
+    """A digit of an odd arity is as far from zero on both sides."""
+    assert all(arity % 2 for arity in TRIED)
+    assert sorted(set(TRIED)) == list(TRIED)
+    assert (TRIED[0], TRIED[-1] <= MOST) == (3, True)
