@@ -11,6 +11,7 @@ import pytest
 from ameles.core.exceptions import StoreRefused
 from ameles.store import Store
 from ameles.store.postgres.advisory_locks import key
+from ameles.store.postgres.connection import Wire
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.postgres.test_session import end_all
@@ -37,6 +38,25 @@ def test_who_lost_the_lock_cannot_write_any_more(postgres: Server, schema: Postg
                 assert transaction.position(stream) == "the other's"
         with store.holding("flu"), store.writing() as transaction:
             transaction.set_position(stream, "again")
+
+
+def test_idle_connections_that_died_are_closed(
+    postgres: Server, schema: PostgresPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Wire] = []
+    close = Wire.close
+
+    def noted(wire: Wire) -> None:
+        closed.append(wire)
+        close(wire)
+
+    with new_store(schema) as store:
+        with store.writing() as transaction:
+            launch(transaction)
+        end_all(postgres)
+        monkeypatch.setattr(Wire, "close", noted)
+        with store.holding("flu"):
+            assert len(closed) == 1
 
 
 def test_a_lock_that_writes_go_past_would_let_both_write(
