@@ -3,8 +3,8 @@
     source → events → bound → aggregate ┃ close the step ┃ mechanism → release → COMMIT → sinks
              ───────────── exact, secret ──────────────── │ ────────── public ──────────
 
-The sinks get what is stored, at least once and always the same.  After any crash the stored
-values are sent again; nothing is drawn twice.  Running a plan again is free.
+The sinks get stored values only: at least once, and always the same values.  After a crash the
+stored values are sent again, and nothing is drawn twice.  Running a plan again is free.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source
 from ameles.store import Store, StreamRecord
 
-# How many published numbers a transaction may hold: enough to make its syncs cheap.
+# The most published numbers in a transaction: enough to make its syncs cheap per number.
 BATCH = 1 << 21
 MEMORY = 1 << 30
 
@@ -47,10 +47,10 @@ MEMORY = 1 << 30
 class Engine:
     """One plan on one store.
 
-    ``noise`` replaces the operating system's in tests; the store is then marked for ever.
-    ``restart`` says what happened to the state of a pan-private stream, which then begins anew.
-    ``declarations`` say what files are that cannot be told; ``warn`` hears of files that cannot
-    be read.  ``sinks`` are open ones beside those of the plan.
+    ``noise`` replaces the operating system's noise in tests; the store is then marked for ever.
+    ``restart`` is the reason why the state of a pan-private stream was lost; the stream restarts.
+    ``declarations`` say whether a file that nobody else can identify is old or new.  ``warn`` is
+    called for files that cannot be read.  ``sinks`` are open sinks in addition to the plan's.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Engine:
         self._batch = batch
 
     def run(self, until: datetime | None = None) -> Report:
-        """Closes every unreleased step that has ended by ``until``; by default by now."""
+        """Closes every unreleased step that has ended by ``until``, by default the current time."""
         cut = microseconds(until or datetime.now(UTC))
         source = self.source()
         with self.session(source) as session:
@@ -92,7 +92,7 @@ class Engine:
             return session.report
 
     def _take_all(self, session: Session, source: PassingSource, target: int) -> None:
-        """Takes what passes to its end, block after block, then closes."""
+        """Reads a source whose events pass once, block by block to its end, then closes steps."""
         for block in source.incoming():
             session.take(source.reading([block]), 0, ended=target)
             source.acknowledge(1)
@@ -101,11 +101,12 @@ class Engine:
     def take(
         self, session: Session, source: SeekableSource[Any], target: int, ends: Any = None
     ) -> None:
-        """Takes what a source has beyond its position, and closes every open step up to ``target``.
+        """Reads the source from the stored position, and closes every open step up to ``target``.
 
-        If a file changes while it is read, as when a log is rotated, all of it is read again from
-        the stored position: nothing was drawn or stored by then.  Without a position, as after the
-        launch by an earlier version, nothing is read again: copies would be the past, and lost.
+        If a file changes while it is read, for example because a log is rotated, everything is read
+        again from the stored position: nothing was drawn or stored by then.  Without a position (a
+        stream launched by an earlier version), nothing is read again: rotated copies would be
+        taken for the past, and their events lost.
         """
         for look in range(1, LOOKS + 1):
             reading = source.reading(session.position, ends)
@@ -119,7 +120,7 @@ class Engine:
                 return
 
     def tell_problems(self, reading: Reading) -> None:
-        """Names the files that a reading had to leave out: each once, until it can be read."""
+        """Names the files that a reading had to leave out: each file once, until it can be read."""
         found = {str(problem): problem for problem in reading.problems}
         for text, problem in found.items():
             if text not in self._told:
@@ -128,11 +129,11 @@ class Engine:
 
     @contextmanager
     def session(self, source: AnySource | None = None) -> Iterator[Session]:
-        """The stream, held by this process, launched if it was not, and brought up to date with
-        what a crash may have left.
+        """Locks the stream for this process, launches it if necessary, and finishes the steps that
+        a crash may have left half done.
 
-        A launch stores what ``source`` has then, so that files which are cut or renamed before
-        they are first read are known.
+        A launch stores which files ``source`` has, so that a file which is cut or renamed before it
+        is first read is recognised.
         """
         with self.store.holding(self.plan.stream.name):
             stream, launched = self._open(source)
@@ -144,7 +145,7 @@ class Engine:
                 yield session
 
     def _resumed(self, stream: StreamRecord) -> tuple[HeldStream, StreamState]:
-        """The stream from where it stands, in the store or in its vault."""
+        """The stream, resumed from its state in the store or in its vault."""
         held = HeldStream(self.plan, self.store, stream)
         connection = Connection(zone=self.plan.stream.zone, memory=self._memory)
         if not self._sealed:
@@ -162,15 +163,15 @@ class Engine:
         return self.plan.privacy.intrusions != "none"
 
     def target(self, cut: int) -> int:
-        """The last step that has ended by an instant, up to the horizon."""
+        """The last step, up to the horizon, that has ended by an instant."""
         ended, horizon = self.plan.clock.ended(cut), self.plan.stream.horizon
         return ended if horizon is None else min(ended, horizon)
 
     def source(self, *, waiting: bool = False) -> AnySource:
-        """The source that the plan names; with ``waiting``, its files may be still to come.
+        """The source that the plan names; with ``waiting``, its files need not exist yet.
 
-        Once the stream is launched its plan is right: a file that is missing, or has lost its first
-        line, is one that cannot be read now.
+        Once the stream is launched, its plan is correct: if a file is missing or has lost its first
+        line, it only cannot be read now.
         """
         launched = self._stored()
         if launched is not None:
@@ -192,12 +193,12 @@ class Engine:
         return StreamSinks(self.plan, identity, genuine=genuine, sinks=self._sinks)
 
     def _stored(self) -> StreamRecord | None:
-        """The stream as the store has it; None: it was not launched."""
+        """The stream's record in the store; None if it was not launched."""
         with self.store.reading() as transaction:
             return transaction.stream(self.plan.stream.name)
 
     def _open(self, source: AnySource | None) -> tuple[StreamRecord, bool]:
-        """The stream, launched now if it was not before."""
+        """The stream; launches it if it was not launched before."""
         stream = self._stored()
         if self._restart is not None and (stream is None or not self._sealed):
             raise nothing_to_restart(self.plan)
@@ -206,7 +207,7 @@ class Engine:
             return stream, False
         check_launch(self.plan)
         identity = uuid4()
-        # what a sink refuses, it refuses before anything is spent
+        # a sink must refuse before anything is spent
         self._stream_sinks(identity).check_launch(self.store)
         seal = StreamVault(self.plan, identity).create if self._sealed else None
         position = None if source is None else source.at_launch()

@@ -1,1 +1,1 @@
-"""A stream that is followed live: what comes in and which steps end, in one order."""
+"""A stream that is followed live: incoming events and the ends of steps, in one order."""

@@ -1,10 +1,10 @@
-"""Arrivals: what comes in and which steps end, in one order that does not depend on how long
+"""Arrivals: incoming events and the ends of steps, in one order that does not depend on how long
 anything takes.
 
-A step closes at its public instant with what arrived before it.  So the instants are watched by a
-thread of their own, which notes how far the source went just then, while another may still be busy
-with an earlier step.  A source whose events pass once is read by a second thread; a row's place in
-the queue, before or after an instant, is decided when it is read.
+A step closes at its public instant with the events that arrived before it.  So a thread of its own
+watches for these instants and records how far the source went just then, while another thread may
+still be busy with an earlier step.  A source whose events can be read only once is read by a second
+thread; whether a row comes before or after an instant is decided when it is read.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 from ameles.connectors.source import AnySource, PassingSource, SeekableSource
 from ameles.plan.clock import Clock
 
-# The clock is looked at this often, since it may jump: after a suspended night, or by a correction.
+# Seconds between looks at the clock, which may jump: after a suspend, or by a correction.
 PATIENCE = 0.25
-# Rows that pass are counted at the latest so many seconds after they were handed out; after as many
-# without anything it is told that there is nothing.
+# Rows of a source that cannot be read again are counted at most this many seconds after they were
+# handed out; after as many seconds without any row, ``Idle`` is reported.
 QUIET = 1.0
-# The source waits while so many bytes have been read and not been counted.
+# The source waits while this many bytes have been read and not counted.
 BACKLOG = 64 << 20
 
 
@@ -37,7 +37,7 @@ def now() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """All steps up to this one have ended; the source went so far, if it can tell."""
+    """All steps up to this one have ended; ``ends`` is how far the source went, if known."""
 
     step: int
     ends: Any = field(repr=False)
@@ -45,7 +45,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """Whole records that were read at this instant; none: the source has ended."""
+    """Whole records that were read at this instant; without records, the source has ended."""
 
     at: int
     block: bytes = field(repr=False)
@@ -53,7 +53,7 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing has happened for a while, or what came has waited for as long as it may."""
+    """Nothing has happened for a while, or rows have waited for as long as they may."""
 
 
 class Arrivals:
@@ -82,11 +82,11 @@ class Arrivals:
         self._order = threading.Condition()
         self._backlog = 0
         self._elapsed = elapsed
-        self._handed = 0  # bytes that were handed out and not counted, the first of them
-        self._since = 0.0  # at this time
+        self._handed = 0  # bytes that were handed out and not counted
+        self._since = 0.0  # when the first of them was handed out
 
     def __iter__(self) -> Iterator[Ended | Came | Idle]:
-        """Starts both threads; what they stumble over is raised here."""
+        """Starts both threads; their exceptions are raised here."""
         watching: list[Callable[[], None]] = [self._watch]
         if isinstance(self._source, PassingSource):
             watching.append(partial(self._read, self._source))
@@ -102,10 +102,10 @@ class Arrivals:
                 self._since = self._since if self._handed else self._elapsed()
                 self._handed += len(found.block)
             yield found
-            found = None  # the next may come in hours: events are not held until then
+            found = None  # the next may come in hours: do not hold events until then
 
     def _next(self) -> Ended | Came | Idle | BaseException | None:
-        """What is next in the queue; idle if rows have waited long enough, whatever is in it."""
+        """The next item of the queue, or idle if rows have waited long enough."""
         left = self._since + QUIET - self._elapsed() if self._handed else QUIET
         if left > 0:
             with suppress(Empty):
@@ -114,7 +114,7 @@ class Arrivals:
         return Idle()
 
     def counted(self, size: int) -> None:
-        """So many bytes that passed have been taken care of."""
+        """Says that this many bytes were counted."""
         self._handed -= size
         with self._order:
             self._backlog -= size
@@ -135,7 +135,7 @@ class Arrivals:
         self._queue.put(None)
 
     def _look(self) -> int:
-        """Puts the steps that have ended by now before what comes now; gives the instant."""
+        """Queues the steps that have ended by now, before later rows; returns the instant."""
         at = self._now()
         ended = self._clock.ended(at - self._grace)
         if self._horizon is not None:
@@ -151,9 +151,9 @@ class Arrivals:
             with self._order:
                 self._queue.put(Came(self._look(), block))
                 self._backlog += len(block)
-                block = b""  # noted below
+                block = b""  # recorded below
                 self._order.wait_for(lambda: self._backlog < BACKLOG or self._stop.is_set())
             if self._stop.is_set():
-                return  # what is still in the pipe stays there
+                return  # unread bytes stay in the pipe
         with self._order:
             self._queue.put(Came(self._look(), b""))

@@ -1,4 +1,4 @@
-"""Following a stream: every step is released when it has ended, as long as the program runs."""
+"""Following a stream: while the program runs, every step is released when it has ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ameles.engine.engine import Engine
 from ameles.engine.following.arrivals import Arrivals, Came, Ended, now
 from ameles.engine.running.session import Report, Session
 
-# Rows that pass are counted together up to so many bytes; how long they wait says QUIET.
+# Rows are counted together up to this many bytes; QUIET says how long they may wait.
 AT_ONCE = 4 << 20
 
 
@@ -26,14 +26,14 @@ def follow(
 ) -> Report:
     """Runs until ``stop`` is set or the horizon is reached.
 
-    ``begun`` hears that the stream is held, ``told`` of each release, ``failing`` of a sink that
-    cannot be written, and when it can again.
+    ``begun`` is called when the stream is locked, ``told`` for each release, and ``failing`` when
+    a sink cannot be written and when it can be written again.
     """
     plan = engine.plan
     source = engine.source(waiting=True)
     with engine.session(source) as session:
         publish = Publishing(session, failing).publish
-        publish()  # what a crash may have kept from the sinks
+        publish()  # steps that a crash may have kept from the sinks
         begun(session.report)
         arrivals = Arrivals(
             plan.clock,
@@ -54,7 +54,7 @@ def follow(
         else:
             _read_along(engine, session, source, arrivals, tell)
         if session.stream.released:
-            session.publish()  # once more, to end with what cannot be written
+            session.publish()  # try once more, to end with the error of failed sinks
         return session.report
 
 
@@ -72,7 +72,7 @@ def _read_along(
 
 
 class Publishing:
-    """Sinks that fail are tried again with each step, and spoken of when that changes."""
+    """Retries failing sinks with each step, and reports when a sink begins or stops to fail."""
 
     def __init__(self, session: Session, failing: Callable[[str], None]) -> None:
         self._session = session
@@ -80,7 +80,7 @@ class Publishing:
         self._failed: set[str] = set()
 
     def publish(self) -> None:
-        """Sends what is released; ends only where nobody is left who could take it."""
+        """Sends released steps; fails only if no sink is left that could accept them."""
         failed = self._session.try_publish()
         for sink in failed:
             if sink.name not in self._failed and sink.failed is not None:
@@ -97,7 +97,7 @@ class Publishing:
 
 
 class _Counting:
-    """Rows that pass once, counted in small batches between two releases."""
+    """Counts rows that can be read only once, in small batches between two releases."""
 
     def __init__(
         self,
@@ -125,8 +125,8 @@ class _Counting:
                 self._keep(found)
             elif self._blocks:
                 self._count(0)
-            del found  # rows that were counted are not held until the next ones come
-        if self._blocks:  # stopped: what was read is counted
+            del found  # free counted rows now, not when the next ones come
+        if self._blocks:  # stopped: count what was read
             self._count(0)
 
     def _keep(self, came: Came) -> None:
@@ -140,15 +140,15 @@ class _Counting:
             self._count(0)
 
     def _step_of(self, at: int) -> int | None:
-        """The step of rows without a time of their own: that in which they arrive, which is an
-        open one even if the clock was set back."""
+        """The step of rows without a time: the step in which they arrive.  It is an open step even
+        if the clock was set back."""
         plan = self._session.plan
         if plan.stream.time is not None:
             return None
         return max(plan.clock.ended(at), self._ended) + 1
 
     def _count(self, target: int) -> None:
-        # as one: DuckDB is asked once for each block, and a pipe gives small ones
+        # joined: each block costs a DuckDB query, and a pipe gives small blocks
         reading = self._source.reading([b"".join(self._blocks)])
         self._session.take(reading, target, arrived=self._arrived)
         self._source.acknowledge(len(self._blocks))

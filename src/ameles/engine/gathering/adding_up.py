@@ -1,4 +1,4 @@
-"""Exact totals of a plan's releases, added up by DuckDB and wiped from where they came."""
+"""Exact totals of a plan's releases, added up by DuckDB; DuckDB's copies are then overwritten."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ameles.engine.gathering.event_sql import EventSql, sum_of
 from ameles.engine.gathering.pending import Totals
 from ameles.plan.plan import Plan
 
-MANY = 64  # parts of a release that are joined before more are added
+MANY = 64  # so many parts of a release are joined into one before more are added
 
 
 class AddingUp:
@@ -29,7 +29,7 @@ class AddingUp:
 
     @property
     def once(self) -> dict[str, Literal["step", "life"]]:
-        """The releases in which a user counts once, and in what."""
+        """The releases in which a user counts once, and their columns of cells."""
         asked = {release.name: release.question.once for release in self._releases}
         return {name: span for name, span in asked.items() if span is not None}
 
@@ -55,12 +55,12 @@ class AddingUp:
             amounts = [found[name] for name in self._amounts[release.name]]
             self._parts[release.name].append(_totals(found, here, column, amounts))
         _wipe(found)
-        for release in counted:  # many small scans: keep one row for each cell
+        for release in counted:  # after many small scans, keep only one row for each cell
             if len(self._parts[release.name]) >= MANY:
                 self._parts[release.name] = [self._joined(release.name)]
 
     def add_users(self, name: str, counted: str) -> None:
-        """A release in which each user counts once: (step, cell) of those that do."""
+        """Adds a release in which each user counts once, from the (step, cell) of each user."""
         query = f"SELECT step, cell, count(*) AS n FROM ({counted}) GROUP BY ALL"
         with quiet("adding up the users of each step"):
             found = self._duck.execute(query).fetchnumpy()
@@ -69,7 +69,7 @@ class AddingUp:
         _wipe(found)
 
     def totals(self) -> dict[str, Totals]:
-        """Those of each release, one row for each step and cell."""
+        """The totals of each release, one row for each step and cell."""
         return {release.name: self._joined(release.name) for release in self._releases}
 
     def _joined(self, name: str) -> Totals:
@@ -99,6 +99,6 @@ def _totals(
 
 
 def _wipe(found: dict[str, Any]) -> None:
-    """Overwrites what DuckDB gave: of some streams no exact sum may stay in memory."""
+    """Overwrites DuckDB's result: some streams must leave no exact sum in memory."""
     for column in found.values():
         np.ma.getdata(column).fill(0)

@@ -1,6 +1,6 @@
-"""A bounded reading: the rows of users that count now, and what must be kept of the others.
+"""A bounded reading: the users' rows that count now, and the rows that must be kept for later.
 
-It owns no rows itself: its tables are those of the ``with`` block in ``bounding.py`` that gave it.
+It owns no rows itself: its tables belong to the ``with`` block in ``bounding.py`` that made it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class Bounded:
     bounds: Bounds
     moment: Moment
     salt: bytes
-    rows: str  # SQL: those that count now, a SELECT
-    held: str | None  # the table of events that may be of open steps; None: there are none
-    users: str | None = None  # the table of users in closing steps, where they are remembered
-    remembered: str | None = None  # the table of what earlier runs saw of these users
-    hashed: bool = True  # whether users go by what is stored of them, or by their ids
+    rows: str  # SQL: a SELECT of the rows that count now
+    held: str | None  # the table of events that may belong to open steps; None: there are none
+    users: str | None = None  # the table of users in closing steps, if users are remembered
+    remembered: str | None = None  # the table of what earlier runs remembered about these users
+    hashed: bool = True  # whether users are keyed hashes, as in the store, or ids
 
     def __repr__(self) -> str:
         return "<Bounded>"
 
     def once(self, cell: str, release: str, span: Literal["step", "life"]) -> str:
-        """SQL: (step, cell) in which each user counts for a release in which it counts once."""
+        """SQL: the (step, cell) of each user, for a release in which a user counts once."""
         if span == "step":
             unseen, one = "", "key, step ORDER BY place"
         else:
@@ -71,7 +71,7 @@ class Bounded:
         return kept
 
     def seen(self, cells: dict[str, str]) -> SeenUsers | None:
-        """What must be remembered of these users; ``cells`` has those of the marked releases."""
+        """What must be remembered about these users; ``cells`` are those of the marked releases."""
         if self.users is None:
             return None
         bounds, span = self.bounds, self.bounds.window_of(self.moment.target + 1)
@@ -95,7 +95,7 @@ class Bounded:
 
 
 def _bit(place: int) -> str:
-    """SQL: a BIGINT with this bit alone; the last of 64 makes it negative."""
+    """SQL: a BIGINT with only this bit set; the last of 64 makes it negative."""
     return f"CAST({1 << place if place < 63 else -(1 << 63)} AS BIGINT)"
 
 

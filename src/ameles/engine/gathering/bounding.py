@@ -1,8 +1,8 @@
-"""Bounding: rows of users in, the rows that the plan's bounds keep out.
+"""Bounding: takes rows of users, and gives the rows that the plan's bounds keep.
 
 There are three entries.  ``passing`` bounds one scan as its rows pass and holds nearly nothing;
-``holding`` holds the rows of several scans; ``keyed`` takes rows whose users are keyed hashes
-already, wherever those were made.  Each is a ``with`` block that owns the tables of what it gives.
+``holding`` holds the rows of several scans; ``keyed`` takes rows whose users are already keyed
+hashes, wherever those were computed.  Each is a ``with`` block that owns the tables of its result.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Bounding:
     bounds: Bounds
     moment: Moment
     salt: bytes = field(repr=False)
-    lookup: Lookup | None  # None: nothing was remembered yet
+    lookup: Lookup | None  # None: nothing is remembered yet
 
     @contextmanager
     def passing(self, select: str) -> Iterator[Bounded]:
         """Bounds the events of one scan as they pass.
 
-        For bounds that remember nothing: then each step is by itself, and only the events of
-        those that stay open are held.  The scan must last until the rows are read.
+        Only for bounds that remember nothing: then steps are independent, and only the events of
+        steps that stay open are held.  The scan must stay open until the rows are read.
         """
         target = self.moment.target
         with TemporaryTables(self.duck) as tables:
@@ -62,7 +62,7 @@ class Bounding:
         passes: int = 1,
         single: bool = False,
     ) -> Iterator[Bounded]:
-        """Holds the events of one share of the users, with those that waited."""
+        """Holds the events of one share of the users, together with their waiting events."""
         with TemporaryTables(self.duck) as tables:
             fresh, scans = self._fresh(tables, selects, single=single)
             known = self.bounds.remembers and self.lookup is not None
@@ -71,7 +71,7 @@ class Bounding:
                 again = bool(waiting) or scans > 1
                 held = self._keyed(tables, fresh, waiting, mine, again=again)
                 yield self._allowed(tables, held)
-            else:  # hashes are slower than what they stand for, and nobody needs them here
+            else:  # hashes are slower than ids, and not needed here
                 yield self._allowed(tables, f"(SELECT *, who AS key FROM {fresh})", hashed=False)
 
     @contextmanager
@@ -83,20 +83,20 @@ class Bounding:
             yield self._allowed(tables, tables.create("keyed", kept))
 
     def with_keys(self, select: str) -> str:
-        """SQL: the events of a scan as ``keyed`` takes them."""
+        """SQL: the events of a scan, in the form that ``keyed`` takes."""
         names = self.bounds.columns("step", "place", "part")
         return f"SELECT {names}, {user_key(self.salt, 'who')} AS key FROM ({select})"
 
     def _fresh(
         self, tables: TemporaryTables, selects: Iterable[str], *, single: bool = False
     ) -> tuple[str, int]:
-        """The table of new events, bounded within each scan, and how many scans there were."""
+        """The table of new events, bounded within each scan, and the number of scans."""
         answers = "".join(f", {name} BIGINT" for name in self.bounds.answers)
         columns = f"step BIGINT, who VARCHAR, place UBIGINT, part UBIGINT{answers}"
         fresh, scans = tables.create_empty("fresh", columns), 0
         for select in selects:
             scans += 1
-            if single:  # it is large, and quick to read again
+            if single:  # the file is large, and quick to read again
                 kept = self._uncrowded(tables, select)
             else:
                 order = foremost("who", self.bounds.per_step)
@@ -120,7 +120,7 @@ class Bounding:
         *,
         again: bool = False,
     ) -> str:
-        """The table of events with users as keyed hashes, with those that waited."""
+        """The table of events with users as keyed hashes, together with the waiting events."""
         names = self.bounds.columns("step", "key", "place", "part")
         users = f"(SELECT DISTINCT who FROM {fresh})"
         hashes = f"SELECT who, {user_key(self.salt, 'who')} AS key FROM {users}"
@@ -137,11 +137,11 @@ class Bounding:
             rows += f" UNION ALL SELECT step, key, place, part{answers} FROM {{}}{mine}"
             given = {**waiting, "key": _unpacked(waiting["key"])}
             table = tables.create_from("keyed", given, f"SELECT * FROM ({rows}) {order}")
-        tables.drop(fresh)  # the rows are in memory once
+        tables.drop(fresh)  # so that the rows are in memory only once
         return table
 
     def _allowed(self, tables: TemporaryTables, held: str, *, hashed: bool = True) -> Bounded:
-        """The events of closing steps, of the first steps of each user."""
+        """The events in closing steps that belong to the first steps of each user."""
         bounds, most = self.bounds, self.bounds.max_steps
         names = bounds.columns("step", "key", "place", "span")
         rows = f"SELECT *, {bounds.span} AS span FROM {held} WHERE step <= {self.moment.target}"
@@ -154,7 +154,7 @@ class Bounding:
             "SELECT found.*, coalesce(earlier.steps, 0) AS used, coalesce(marks, 0) AS marks "
             f"FROM ({found}) AS found LEFT JOIN {remembered} AS earlier USING (key, span)",
         )
-        # Of most users all steps count; only those of the others are put in order.
+        # For most users all steps count; only the steps of the other users are sorted.
         busy = f"(SELECT key, span, used FROM {users} WHERE used + steps > {most})"
         nth = "dense_rank() OVER (PARTITION BY key, span ORDER BY step)"
         limited = tables.create(
@@ -169,7 +169,7 @@ class Bounding:
         return self._bounded(tables, kept, held, users, remembered, hashed=hashed)
 
     def _remembered(self, tables: TemporaryTables, held: str, *, hashed: bool) -> str:
-        """The table of what earlier runs saw of these users, in the window that goes on."""
+        """The table of what earlier runs remembered about these users, in the current window."""
         current = self.bounds.window_of(self.moment.released + 1)
         if self.lookup is not None:
             here = f"SELECT DISTINCT key FROM {held} WHERE {self.bounds.span} = {current}"
@@ -209,7 +209,7 @@ class Bounding:
         )
 
     def _ahead(self, tables: TemporaryTables, table: str) -> bool:
-        """Whether any of its events is of a step that stays open."""
+        """Whether any of its events belongs to a step that stays open."""
         target = self.moment.target
         if target >= self.moment.last:
             return False

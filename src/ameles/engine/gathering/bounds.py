@@ -1,8 +1,8 @@
-"""Bounds: what is kept of each user's events, across keys and releases, before any condition.
+"""Bounds: which events of each user count, across keys and releases, before any condition.
 
-In a step a user keeps at most ``max_per_step`` events, those whose keyed hash is smallest; of all
-steps, the first ``max_steps`` that have any.  With windows of time both begin anew at each edge.
-What is kept of a user depends on that user's events alone.
+In a step a user keeps at most ``max_per_step`` events, those with the smallest keyed hash.  Of all
+steps with events, a user keeps the first ``max_steps``.  With windows of time both limits start
+again at each edge.  Which events of a user are kept depends on that user's events alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ameles.plan.plan import Plan
 
 @dataclass(frozen=True)
 class SeenUsers:
-    """What is remembered of users in one window: steps that they used, releases that have them."""
+    """What is remembered about users in one window: their steps, and the releases they are in."""
 
     window: int
     users: list[bytes]
@@ -30,7 +30,7 @@ class SeenUsers:
         return "<SeenUsers>"
 
 
-# From a window and users to what is remembered of those that were seen in it.
+# Takes a window and users; returns what is remembered about those who were seen in it.
 Lookup: TypeAlias = Callable[[int, list[bytes]], SeenUsers]
 
 
@@ -38,8 +38,8 @@ Lookup: TypeAlias = Callable[[int, list[bytes]], SeenUsers]
 class Bounds:
     """The bounds of a plan, which are public.
 
-    ``marks`` numbers the releases in which a user counts once for life; ``lifetime`` is the number
-    of steps that there are, for a user or in a window; None: without end.
+    ``marks`` numbers the releases in which a user counts once for life.  ``lifetime`` is the number
+    of steps of the stream, or of a window; None: there is no end.
     """
 
     unit: Unit
@@ -64,7 +64,7 @@ class Bounds:
 
     @property
     def remembers(self) -> bool:
-        """Whether anything of a user must outlive the step."""
+        """Whether anything about a user must outlive the step."""
         limited = self.lifetime is None or self.max_steps < self.lifetime
         return limited or bool(self.marks)
 
@@ -78,5 +78,5 @@ class Bounds:
         return "0" if self.unit.window is None else f"(step - 1) // {self.unit.window}"
 
     def columns(self, *first: str) -> str:
-        """SQL: some columns, and all answers."""
+        """SQL: some columns, followed by all answers."""
         return ", ".join((*first, *self.answers))

@@ -1,4 +1,4 @@
-"""A connection of DuckDB that is kept from one reading to the next."""
+"""A DuckDB connection that is kept from one reading to the next."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Connection:
         return self._duck
 
     def close(self) -> None:
-        """Lets go of what DuckDB has in its buffers."""
+        """Frees DuckDB's buffers."""
         if self._duck is not None:
             self._duck.close()
             self._duck = None

@@ -1,8 +1,8 @@
 """Apply max_per_step cheaply: count events per hash(user, step), sort only groups beyond the bound.
 
-Few users have more events in a step than they may.  Counts by a short hash of (user, step) leave
-out all who certainly have not; only the others are put in order, which is what takes time and
-memory.  Two users who share a hash change nothing.
+Few users exceed the bound in a step.  Counts by a short hash of (user, step) rule out all groups
+that certainly do not.  Only the other groups are sorted, because sorting takes time and memory.
+If two users share a hash, the result is the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _HASHES = 1 << 32
 
 
 def without_crowds(tables: TemporaryTables, select: str, columns: str, per_step: int) -> str:
-    """SQL: the events of a scan that its users keep.  Holds those of crowds; reads the others."""
+    """SQL: the events of a scan that its users keep.  Only events of large groups are held."""
     rows = (
         f"SELECT {columns}, CAST(hash(who, step) % {_HASHES} AS UINTEGER) AS crowd FROM ({select})"
     )

@@ -1,7 +1,8 @@
-"""The SQL of an event: which step, which cells, how much, and whose it is.
+"""The SQL of an event: its step, its cells, its amounts, and its user.
 
-Row-wise and total: what an event answers depends on that event, the plan and the public clock.
-An event that cannot be read, or is of no open step, answers NULL and counts nowhere.
+The expressions are row-wise and total: they depend only on that event, the plan and the public
+clock.  For an event that cannot be read, or belongs to no open step, they are NULL, and the event
+counts nowhere.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from ameles.measures.measure import Measure
 from ameles.plan.condition import check_condition
 from ameles.plan.plan import Plan
 
-# The amount of an event that is just counted.
+# The amount of an event in a plain count.
 ONE = "one"
-KEY_BYTES = 16  # of what stands for a user in the store
+KEY_BYTES = 16  # bytes of a user's keyed hash in the store
 
 
 @dataclass(frozen=True)
 class EventSql:
-    """What a plan's releases ask of an event; those that ask for the same cell share a column."""
+    """The columns of an event that a plan's releases need; equal cells share a column."""
 
     plan: Plan
 
     @property
     def cells(self) -> dict[str, str]:
-        """For each release the name of its column of cells."""
+        """For each release, the name of its column of cells."""
         found: dict[str, str] = {}
         names: dict[str, str] = {}
         for release in self.plan.releases:
@@ -38,7 +39,7 @@ class EventSql:
 
     @property
     def amounts(self) -> dict[str, tuple[str, ...]]:
-        """For each release the names of its columns of amounts; ONE is of no column."""
+        """For each release, the names of its columns of amounts; ONE stands for no column."""
         found: dict[str, str] = {"1": ONE}
         return {
             release.name: tuple(
@@ -57,20 +58,20 @@ class EventSql:
     def select(
         self, relation: str, moment: Moment, secret: bytes, *, share: int = 0, shares: int = 1
     ) -> str:
-        """SELECT step, answers and, for users, who and the event's place; counted rows only.
+        """SELECT step, answers and, for users, the user and the event's place; counted rows only.
 
-        Events of released steps are late; those of steps after the last one count nowhere.
-        ``secret`` is the stream's salt.  Of the users, one share of several is taken.
+        Events of released steps are late; events after the last step count nowhere.  ``secret`` is
+        the stream's salt.  The query selects one of several shares of the users.
         """
         stream, privacy, salt = self.plan.stream, self.plan.privacy, secret.hex()
-        if shares > 1:  # first of all: the other rows need no answers
+        if shares > 1:  # filter first: other rows need no answers
             part = f"hash('{salt}', CAST({identifier(privacy.user or '')} AS VARCHAR))"
             relation = f"(SELECT * FROM {relation} WHERE {part} % {shares} = {share})"
         step, kept = self.counted(moment)
         answers = [f"{step} AS step", *self._answers()]
         if privacy.user is not None:
             columns = ", ".join(identifier(name) for name in stream.columns)
-            # Equal places are equal events: which of them is kept makes no difference.
+            # Equal places mean equal events, so it does not matter which of them is kept.
             who = f"CAST({identifier(privacy.user)} AS VARCHAR)"
             answers += [
                 f"{who} AS who",
@@ -82,13 +83,13 @@ class EventSql:
         return f"SELECT {', '.join(answers)} FROM {relation} WHERE {kept}"
 
     def counted(self, moment: Moment) -> tuple[str, str]:
-        """SQL: an event's step, and whether it counts in any, before the bounds of users."""
+        """SQL: an event's step, and whether it counts at all, before the bounds of users."""
         stream, privacy = self.plan.stream, self.plan.privacy
         step, kept = self._step(moment)
         if privacy.user is not None:
             kept += f" AND {identifier(privacy.user)} IS NOT NULL"
         if stream.weight is not None:
-            # Under the first rules, one that claims more counts nowhere; today they are clamped.
+            # Under the first rules a larger weight counts nowhere; today weights are clamped.
             weight = identifier(stream.weight)
             kept += f" AND {weight} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
         return step, kept
@@ -99,7 +100,7 @@ class EventSql:
         stream, clock, opening = self.plan.stream, self.plan.clock, released + 1
         if released >= last:
             return "NULL", "false"
-        joins = stream.late == "next"  # what is late joins the step that is open
+        joins = stream.late == "next"  # late events join the open step
         if stream.time is None:
             if arrived is None or arrived > last or (arrived <= released and not joins):
                 return "NULL", "false"
@@ -109,7 +110,7 @@ class EventSql:
         step = clock.step_sql(us, opening, last)
         if joins and released:
             step = f"CASE WHEN {us} < {clock.start_of(opening)} THEN {opening} ELSE {step} END"
-        # Of the time, and not of the step, which DuckDB would compute several times.
+        # A filter on the time: DuckDB would compute the step several times.
         return step, f"{us} >= {earliest} AND {us} < {clock.end_of(last)}"
 
     def _answers(self) -> list[str]:
@@ -136,26 +137,26 @@ class EventSql:
 
 
 def user_key(salt: bytes, who: str) -> str:
-    """SQL: what is stored in a user's place."""
+    """SQL: the keyed hash that is stored instead of a user."""
     return f"unhex(left(sha256('{salt.hex()}' || {who}), {2 * KEY_BYTES}))"
 
 
 def user_number(salt: bytes, who: str) -> str:
     """SQL: a keyed hash of a user as a number, for tables of cells.
 
-    Of 60 bits: no table has so many cells that some are hit more often than others.
+    It has 60 bits: no table has so many cells that some are hit noticeably more often than others.
     """
     return f"CAST('0x' || left(sha256('{salt.hex()}' || {who}), 15) AS BIGINT)"
 
 
 def foremost(user: str, per_step: int) -> str:
-    """SQL, after FROM: only the events that a user keeps in a step."""
+    """SQL, after FROM: selects only the events that a user keeps in a step."""
     nth = f"row_number() OVER (PARTITION BY {user}, step ORDER BY place)"
     return f"QUALIFY {nth} <= {per_step}"
 
 
 def sum_of(amount: str, weight: str | None) -> str:
-    """SQL: what the events of a group add up to, a BIGINT."""
+    """SQL: the sum of a group's events, a BIGINT."""
     if weight is None:
         return "count(*)" if amount == ONE else _wrapped_sum(f"CAST({amount} AS HUGEINT)")
     times = "" if amount == ONE else f" * CAST({amount} AS HUGEINT)"

@@ -1,8 +1,8 @@
-"""Folding users: the cells of a table that newly arrived events hit, and nothing else of them.
+"""Folding users: finds the cells of a table that new events hit, and keeps nothing else of them.
 
-A cell is a keyed hash of the user: SHA-256 of the stream's salt and the user, so that it is the
-same for ever, whatever the version of DuckDB.  Were it to change, one user would have two noisy
-bits and lose twice as much.
+A cell is a keyed hash of the user: SHA-256 of the stream's salt and the user.  So it never changes,
+whatever the version of DuckDB.  If it changed, one user would have two noisy bits, and the privacy
+loss would double.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ameles.store import StreamRecord
 
 @dataclass(frozen=True)
 class Folding:
-    """The questions of a plan for users whose state may be seized."""
+    """Finds the cells for a plan about users whose state may be seized."""
 
     plan: Plan
     duck: duckdb.DuckDBPyConnection
     stream: StreamRecord
 
     def cells(self, reading: Reading) -> Iterator[dict[str, IntArray]]:
-        """For each release the cell of each event that counts, to be wiped by who takes them."""
+        """For each release, the cell of each event that counts; the caller must wipe the arrays."""
         events, step = EventSql(self.plan), self.stream.released + 1
         moment = Moment(self.stream.released, step, step, step)
         cells = events.cells
@@ -55,7 +55,7 @@ class Folding:
 
 
 def _known(column: object) -> IntArray:
-    """The values that are there, in an array of its own; what it was made of is wiped."""
+    """The values that are not missing, in a new array; the original is wiped."""
     masked: np.ma.MaskedArray[tuple[int], np.dtype[np.int64]] = np.ma.masked_array(column)
     known: IntArray = masked.compressed().astype(np.int64)
     np.ma.getdata(masked).fill(0)

@@ -1,7 +1,7 @@
 """Gathering: new rows of a source, bounded and added up, in DuckDB.
 
-For events, sums are taken as the rows pass.  For users, the rows of a share of the users are
-held at a time, as many shares as fit into memory: what is kept of a user depends on that user's
+For events, sums are computed as the rows pass.  For users, the rows of one share of the users are
+held at a time, where a share fits into memory.  Which events of a user count depends on that user's
 events alone, so shares are independent and their sums add up.
 """
 
@@ -26,19 +26,19 @@ from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Arrays, GathererState
 from ameles.plan.plan import Plan
 
-# Rows of users that are held at a time; more are taken in several passes over the source.
+# The most rows of users that are held at a time; more need several passes over the source.
 ROWS_AT_ONCE = 2_500_000
-# Twice as many fit if no user was seen before, and four times if they only pass.
+# Twice as many fit if no user was seen before, and four times as many if rows only pass.
 ROWS_OF_NEW_USERS = 2 * ROWS_AT_ONCE
 ROWS_PASSING = 4 * ROWS_AT_ONCE
-# How many bytes of a file are about one row: no harm if they are more or fewer.
+# About how many bytes of a file one row takes; a wrong guess does no harm.
 BYTES_A_ROW = 16
 MOST_PASSES = 1 << 12
 
 
 @dataclass(frozen=True)
 class DuckGatherer:
-    """Gathers in this process.  Its state are candidates: events of steps that stay open."""
+    """Gathers in this process.  Its state is the candidates: events of steps that stay open."""
 
     plan: Plan
     connection: Connection
@@ -48,7 +48,7 @@ class DuckGatherer:
         self, reading: Reading, moment: Moment, salt: bytes, state: GathererState
     ) -> Gathered:
         if not reading.size and not state:
-            return Gathered({}, reading.position, state)  # nothing to ask DuckDB
+            return Gathered({}, reading.position, state)  # DuckDB is not needed
         duck = self.connection.reading(reading.paths)
         earlier = self.lookup if moment.released else None  # nobody was seen before the first step
         task = _Task(self.plan, duck, reading, moment, salt, state, earlier)
@@ -71,19 +71,19 @@ class _Task:
     lookup: Lookup | None
 
     def events(self) -> Gathered:
-        """Every event by itself."""
+        """Adds up all events, without users."""
         adding = AddingUp(self.plan, self.duck)
         for selected in self._selected():
             adding.add_events(selected)
         return Gathered(adding.totals(), self.reading.position, GathererState())
 
     def users(self) -> Gathered:
-        """Users under their bounds, in as many shares as memory needs."""
+        """Adds up users under their bounds, in as many shares as memory requires."""
         bounds = Bounds.of(self.plan)
-        # With no memory, users of one scan can be bounded as their events pass.
+        # If nothing is remembered, the users of one scan can be bounded as their events pass.
         passing = self.reading.single and not self.state and not bounds.remembers
         passes = -(-self.reading.size // (BYTES_A_ROW * self._at_once(passing=passing))) or 1
-        # The hashes of another DuckDB divide the users into other shares: then there is only one.
+        # Another version of DuckDB hashes users into other shares, so then there is only one share.
         whole = bool(self.state) and self.state.made_by != duckdb.__version__
         passes = 1 if whole else passes
         while True:
@@ -92,7 +92,7 @@ class _Task:
             except OutOfMemory:
                 if whole or passes >= MOST_PASSES:
                     raise
-                passes *= 2  # smaller shares of the users
+                passes *= 2  # try again with smaller shares of the users
 
     def _selected(self, share: int = 0, shares: int = 1) -> Generator[str]:
         """The events of each scan, with their answers."""
@@ -105,8 +105,8 @@ class _Task:
         bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup)
         cells = EventSql(self.plan).cells
         for share in range(passes):
-            # Close the generator even on failure: its ``finally`` takes back the block that it
-            # registered, so that the next try can read it again.
+            # Close the generator even on failure: its ``finally`` unregisters the block, so that
+            # a retry can read it again.
             with closing(self._selected(share, passes)) as selected:
                 bounded = (
                     bounding.passing(next(selected))
@@ -127,16 +127,16 @@ class _Task:
                     remembered = kept.seen(cells)
                     if remembered is not None:
                         seen.append(remembered)
-                for _ in selected:  # at its end it says whether all of it was still there
+                for _ in selected:  # fails if the source changed while it was read
                     pass
         kept_open = _stacked(waiting)
-        # While any of them may have older hashes, all are taken to have them.
+        # If some candidates may have older hashes, all are treated as having them.
         older = bool(self.state) and bool(kept_open)
         state = GathererState(kept_open, self.state.made_by if older else duckdb.__version__)
         return Gathered(adding.totals(), self.reading.position, state, seen)
 
     def _at_once(self, *, passing: bool) -> int:
-        """How many rows to take at a time."""
+        """How many rows to hold at a time."""
         if passing:
             return ROWS_PASSING
         new = self.lookup is None and not self.state and self.reading.single

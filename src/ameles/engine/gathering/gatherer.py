@@ -1,9 +1,9 @@
-"""What gathers: rows in, exact bounded totals out, with a state that only the gatherer knows.
+"""A gatherer turns rows into exact bounded totals; its state is opaque to everybody else.
 
 The engine stores the state beside the position, in the transaction that releases the steps.  So
-rows can be gathered elsewhere by the same SQL, such as in the tasks of a cluster: pieces of a
-reading are sent there, ``EventSql`` asks each event, ``Bounding.with_keys`` and ``Bounding.keyed``
-bound what comes back.  Noise is drawn by the engine alone, after everything was gathered.
+rows can be gathered elsewhere by the same SQL, for example in the tasks of a cluster: pieces of a
+reading are sent there, ``EventSql`` selects their events, and ``Bounding.with_keys`` and
+``Bounding.keyed`` bound them.  Only the engine draws noise, after everything was gathered.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from ameles.engine.gathering.pending import GathererState, Totals
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was read: totals of steps, and what the next reading needs."""
+    """The result of a reading: totals of steps, and what the next reading needs."""
 
     totals: dict[str, Totals]
     position: str
     state: GathererState
-    seen: list[SeenUsers] = field(default_factory=list)  # users that the store is to remember
+    seen: list[SeenUsers] = field(default_factory=list)  # users that the store must remember
 
     def __repr__(self) -> str:
         return "<Gathered>"
 
 
 class Gatherer(Protocol):
-    """From a reading and the state before it to totals, a position and the state after it."""
+    """Takes a reading and the state before it; gives totals, a position and the next state."""
 
     def gather(
         self, reading: Reading, moment: Moment, salt: bytes, state: GathererState
     ) -> Gathered: ...
 
     def close(self) -> None:
-        """Lets go of everything that it has of events."""
+        """Frees everything that it holds about events."""

@@ -1,4 +1,4 @@
-"""Where a stream stands when rows are taken in."""
+"""Which steps of a stream are released, closing and open when rows are read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The last released step, the last that closes now, and the last that may ever have events.
+    """The last released step, the last step that closes now, and the last step of the stream.
 
     ``arrived`` is the step of events without a time of their own.
     """

@@ -1,12 +1,12 @@
-"""What has been read and not yet released: exact totals, and the state of what gathers them.
+"""What was read and is not released yet: exact totals, and the state of the gatherer.
 
-It is secret.  Totals are sparse: for each release, (step, cell) and what its events add up to.
-The state are the candidates of bounded users: events of steps that have not closed, of users whose
-bounds are applied when they do; they keep a keyed hash of the user, the event's place in the user's
-order, its cells and amounts, and nothing else of it.
+It is secret.  Totals are sparse: for each release, (step, cell) and the sum of its events.  The
+state is the candidates of bounded users: events of steps that have not closed, because bounds are
+applied when a step closes.  A candidate is a keyed hash of the user, the event's place in the
+user's order, its cells and amounts, and nothing else.
 
-In the store it is a version, a checksum, a list of arrays, and their bytes; the first version was
-an archive of numpy's, which took most of the time of a step.
+In the store it is a version, a checksum, a list of arrays, and their bytes.  The first version was
+a numpy archive, which took most of the time of a step.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ameles.noise.arrays import IntArray
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 _ARCHIVE = b"AMELES\x00P\x01"
 _MAGIC = b"AMELES\x00P\x02"
-_HEAD = struct.Struct("<II")  # the checksum of what follows, and the length of the list of arrays
-# Up to so many places a table of all of them is quicker than sorting.
+_HEAD = struct.Struct("<II")  # the checksum of the rest, and the length of the list of arrays
+# Up to this many places, a table of all of them is quicker than sorting.
 DENSE = 1 << 22
 
 
 @dataclass
 class Totals:
-    """Exact sums of one release; one row for each (step, cell) that any event is in."""
+    """Exact sums of one release; one row for each (step, cell) with events."""
 
     step: IntArray
     cell: IntArray
@@ -48,13 +48,13 @@ class Totals:
 
     @classmethod
     def none(cls, amounts: int) -> Totals:
-        """Nothing."""
+        """Totals without any row."""
         empty = np.empty(0, dtype=np.int64)
         return cls(empty, empty, np.empty((0, amounts), dtype=np.int64))
 
     @classmethod
     def joined(cls, parts: Iterable[Totals], amounts: int) -> Totals:
-        """Several together, with one row for each (step, cell)."""
+        """The sum of several totals, with one row for each (step, cell)."""
         some = [part for part in parts if len(part.step)]
         if len(some) < 2:
             return some[0] if some else cls.none(amounts)
@@ -74,7 +74,7 @@ class Totals:
             ranks = np.split(inverse, np.cumsum([len(place) for place in places])[:-1])
         added = np.zeros((len(where), amounts), dtype=np.int64)
         for part, rank in zip(some, ranks, strict=True):
-            added[rank] += part.amounts  # a part has a cell of a step at most once
+            added[rank] += part.amounts  # each part has a (step, cell) at most once
         return cls(first + where // cells, where % cells, added)
 
     def split(self, last: int) -> tuple[Totals, Totals]:
@@ -98,10 +98,10 @@ class Totals:
 
 @dataclass
 class GathererState:
-    """What a gatherer hands from one reading to the next; nobody else looks into it."""
+    """What a gatherer passes from one reading to the next; nobody else looks into it."""
 
     arrays: Arrays = field(default_factory=dict)
-    made_by: str = ""  # the version of DuckDB whose hashes they have
+    made_by: str = ""  # the version of DuckDB that computed their hashes
 
     def __repr__(self) -> str:
         return "<GathererState>"
@@ -112,7 +112,7 @@ class GathererState:
 
 @dataclass
 class Pending:
-    """Everything that waits: totals by release, and the gatherer's state."""
+    """Everything that waits for its step to close: totals by release, and the gatherer's state."""
 
     totals: dict[str, Totals] = field(default_factory=dict)
     state: GathererState = field(default_factory=GathererState)
@@ -121,7 +121,7 @@ class Pending:
         return "<Pending>"
 
     def with_new(self, totals: Mapping[str, Totals], state: GathererState) -> Pending:
-        """With what was gathered since."""
+        """This, plus what was gathered since."""
         new = {name: self._added(name, found) for name, found in totals.items()}
         return Pending({**self.totals, **new}, state)
 
@@ -165,7 +165,7 @@ class Pending:
                     parts = dict(archive)
                 return cls._from(parts, str(parts.pop("hashed_by")))
         except (BadZipFile, EOFError, KeyError, OSError, RuntimeError, TypeError, ValueError):
-            pass  # numpy's words may quote what is there
+            pass  # numpy's message may quote the data
         except (struct.error, zlib.error):
             pass
         raise StoreRefused(
@@ -191,7 +191,7 @@ class Pending:
 
 
 def _arrays(stored: bytes) -> tuple[dict[str, NDArray[Any]], str]:
-    """The arrays, by name, and whose hashes the candidates have."""
+    """The arrays, by name, and the version of DuckDB that computed the candidates' hashes."""
     check, length = _HEAD.unpack_from(stored)
     body = stored[_HEAD.size :]
     if zlib.crc32(body) != check:
@@ -200,7 +200,7 @@ def _arrays(stored: bytes) -> tuple[dict[str, NDArray[Any]], str]:
     for name, kind, shape in listed["arrays"]:
         dtype, count = np.dtype(kind), math.prod(shape)
         flat = np.frombuffer(body, dtype, count=count, offset=place)
-        found[name] = flat.reshape(shape).copy()  # its own, and it may be written
+        found[name] = flat.reshape(shape).copy()  # a writable copy
         place += count * dtype.itemsize
     if place != len(body):
         raise ValueError

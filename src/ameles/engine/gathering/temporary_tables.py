@@ -1,4 +1,4 @@
-"""Temporary tables of DuckDB that have an owner, who drops them."""
+"""Temporary DuckDB tables with an owner, which drops them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import duckdb
 
-_NUMBERS = count(1)  # no two tables of a process have one name
+_NUMBERS = count(1)  # no two tables of a process share a name
 
 
 class TemporaryTables:
-    """The tables that were made here; at the end of the ``with`` block they are gone."""
+    """Creates tables; drops all of them at the end of the ``with`` block."""
 
     def __init__(self, duck: duckdb.DuckDBPyConnection) -> None:
         self._duck = duck
@@ -28,24 +28,24 @@ class TemporaryTables:
     def close(self) -> None:
         """Drops all of them."""
         for name in self._names[::-1]:
-            with suppress(duckdb.Error):  # the connection may be closed by now
+            with suppress(duckdb.Error):  # the connection may already be closed
                 self.drop(name)
         self._names.clear()
 
     def create(self, what: str, query: str) -> str:
-        """A table with the rows of a query; gives its name."""
+        """Creates a table from the rows of a query; returns its name."""
         name = self._named(what)
         self.run(f"CREATE TEMP TABLE {name} AS {query}")
         return name
 
     def create_empty(self, what: str, columns: str) -> str:
-        """A table without rows; gives its name."""
+        """Creates a table without rows; returns its name."""
         name = self._named(what)
         self.run(f"CREATE TEMP TABLE {name} ({columns})")
         return name
 
     def create_from(self, what: str, columns: Mapping[str, Any], query: str) -> str:
-        """A table with the rows of a query, in which {} stands for these columns."""
+        """Creates a table from the rows of a query, in which {} stands for these columns."""
         given = f"given_{next(_NUMBERS)}"
         self._duck.register(given, dict(columns))
         try:
@@ -58,11 +58,11 @@ class TemporaryTables:
         self.run(f"INSERT INTO {name} {query}")
 
     def drop(self, name: str) -> None:
-        """Drops one of them early: what comes next needs the memory."""
+        """Drops one table early, to free its memory."""
         self.run(f"DROP TABLE IF EXISTS {name}")
 
     def run(self, query: str) -> None:
-        """Everything that changes a table comes through here."""
+        """Runs a statement that changes a table; all of them come through here."""
         self._duck.execute(query)
 
     def fetched(self, query: str) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class TemporaryTables:
 
     def any(self, query: str) -> bool:
         """Whether a query has rows."""
-        # all of it, since a result that is not read to its end blocks the connection
+        # read all of it: an unread result blocks the connection
         ((found,),) = self._duck.execute(f"SELECT count(*) > 0 FROM ({query})").fetchall()
         return bool(found)
 

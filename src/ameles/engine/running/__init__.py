@@ -1,1 +1,1 @@
-"""A stream that this process holds: its launch, its steps, its releases and its sinks."""
+"""A stream that this process has locked: its launch, its steps, its releases and its sinks."""

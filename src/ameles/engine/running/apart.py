@@ -1,8 +1,8 @@
-"""Sinks apart: none is another one, the source, the store, the vault or the plan.
+"""No sink may be the same file as another sink, the source, the store, the vault or the plan.
 
-Files are compared by what they are, so that links, hard links, ``..`` and the case of letters make
-no difference; those that are not there yet by their folder and name.  Sinks may be changed after a
-launch, so this is looked at whenever they are opened.
+Existing files are compared by device and inode, so that links, hard links, ``..`` and the case of
+letters make no difference; files that do not exist yet are compared by their folder and name.
+Sinks may be changed after a launch, so this is checked whenever they are opened.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import PlanError
 from ameles.plan.plan import Plan
 
-_BESIDE = ("", ".ameles", ".new", ".ameles.new")  # what a sink has beside itself
+_BESIDE = ("", ".ameles", ".new", ".ameles.new")  # files beside a sink that belong to it
 _OF_STORE = ("", "-wal", "-shm", "-journal")
 
 
 def check_apart(plan: Plan) -> None:
-    """Refuses a plan in which a sink would be written over something else."""
+    """Refuses a plan in which a sink would overwrite something else."""
     taken = _Taken()
     for what, path in _others(plan):
         taken.add(what, path)
@@ -45,7 +45,7 @@ def check_apart(plan: Plan) -> None:
 
 
 class _Taken:
-    """Files and folders that have a use, those to come among them."""
+    """Files and folders that are in use, including those that do not exist yet."""
 
     def __init__(self) -> None:
         self._there: dict[object, str] = {}
@@ -64,24 +64,24 @@ class _Taken:
             self._around.setdefault(_inode(folder), what)
 
     def by(self, path: Path) -> str:
-        """What has this path, or will; of two that are there the case of their names may differ."""
+        """What uses this path, now or later; the case of two existing names may differ."""
         inode, name = _inode(path), _name(path)
         named = self._named.get(name, "") if inode is None else ""
         return self._there.get(inode, "") or self._to_come.get(name, "") or named
 
     def above(self, path: Path) -> str:
-        """What has a folder that this is in."""
+        """What uses a folder that contains this path."""
         inodes = (_inode(folder) for folder in path.absolute().parents)
         return next((self._there[inode] for inode in inodes if inode in self._there), "")
 
     def below(self, path: Path) -> str:
-        """What is in the folder of this path."""
+        """What is inside this path, if it is a folder."""
         inode = _inode(path)
         return "" if inode is None else self._around.get(inode, "")
 
 
 def _inode(path: Path) -> object:
-    """What is there; None: nothing."""
+    """The device and inode of a path; None if nothing is there."""
     try:
         found = path.stat()
     except (OSError, ValueError):
@@ -90,7 +90,7 @@ def _inode(path: Path) -> object:
 
 
 def _name(path: Path) -> object:
-    """A name in a folder that is one, whatever its path, on disks that tell no case apart."""
+    """A folder and name that are equal for equal files, even if the disk ignores case."""
     return _inode(path.parent), unicodedata.normalize("NFC", path.name).casefold()
 
 

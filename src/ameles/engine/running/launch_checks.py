@@ -1,7 +1,7 @@
-"""What a launch refuses though the plan is right: it would spend a budget on little or nothing.
+"""A launch refuses valid plans that would spend their budget on little or nothing.
 
-A stream that was launched before such a refusal existed goes on: its plan is as good as it was.
-All of this is known from the plan and from names of files; nothing of a source is read.
+A stream that was launched before such a refusal existed goes on with its plan.  The checks use only
+the plan and the names of files; they read nothing from a source.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ameles.plan.plan import Plan
 from ameles.plan.problems import BadPlan, Problem
 from ameles.plan.weight_column import weight_inside
 
-# With this probability there is no promise at all: to publish one person in a hundred as they are
-# would keep it.
+# A delta this large promises nothing: publishing one person in a hundred unchanged would satisfy
+# it.
 LARGEST_DELTA = Fraction(1, 100)
 
 
 def check_launch(plan: Plan) -> None:
-    """Refuses a plan that must not be launched, with all that is wrong with it."""
+    """Refuses a plan that must not be launched, with all its problems."""
     problems = list(launch_problems(plan))
     if problems:
         raise BadPlan(problems)
@@ -69,7 +69,7 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
         )
     try:
         check_zone(stream.zone)
-    except PlanError as refusal:  # one that Python has and DuckDB, which reads times, does not
+    except PlanError as refusal:  # a zone that Python knows but DuckDB, which reads times, does not
         yield Problem("stream.zone", refusal.what, "it reads the times of events", refusal.tip)
     if stream.last_line == "take" and (user is not None or stream.weight is not None):
         yield Problem(
@@ -90,7 +90,7 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
 
 
 def _not_apart(plan: Plan) -> Iterator[Problem]:
-    """What Ameles writes is not read as events, and what is public is not the secret store."""
+    """Problems if the source would read files that Ameles writes, or a sink is the secret store."""
     store = store_file(plan)
     places: list[tuple[str, str, tuple[Path, ...]]]
     places = [] if store is None else [("store.url", plan.store.url, (store,))]
@@ -122,7 +122,7 @@ def _not_apart(plan: Plan) -> Iterator[Problem]:
 
 
 def _impossible(key: str, path: Path) -> Iterator[Problem]:
-    """A path at which no file can ever be, so that nothing could be published."""
+    """Problems of a path at which no file can exist, so that nothing could be published."""
     try:
         path.stat()
     except ValueError:
@@ -133,5 +133,5 @@ def _impossible(key: str, path: Path) -> Iterator[Problem]:
 
 
 def store_file(plan: Plan) -> Path | None:
-    """The file of the plan's store; None: it is in a database."""
+    """The file of the plan's store; None if the store is in a database."""
     return None if "://" in plan.store.url else plan.base / plan.store.url

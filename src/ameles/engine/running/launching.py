@@ -1,4 +1,4 @@
-"""Launching a stream: its plan is paid for whole, and its first state made, in one transaction."""
+"""Launching a stream: one transaction pays for the whole plan and stores the first state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ameles.store import Store, StreamRecord, Transaction
 
 
 def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
-    """Refuses a plan that is not the one that the stream was launched with."""
+    """Refuses a plan that differs from the one with which the stream was launched."""
     changed = difference(stream.plan, plan.to_json())
     if changed:
         shown = "\n       ".join(changed)
@@ -39,7 +39,7 @@ def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
 
 
 def under_its_rules(plan: Plan, store: Store) -> Plan:
-    """The plan with the rules of its stream, if that was launched before."""
+    """The plan with the reading rules of its stream, if it was launched before."""
     with store.reading() as transaction:
         stream = transaction.stream(plan.stream.name)
     return plan if stream is None else replace(plan, rules=stream.rules)
@@ -52,9 +52,9 @@ def launch(
     noise: Noise | None,
     seal: Callable[[Mapping[str, bytes]], None] | None = None,
 ) -> StreamRecord:
-    """Pays for the plan and creates its stream; all of it, or nothing.
+    """Pays for the plan and creates its stream, both or neither.
 
-    ``seal`` takes the first snapshots where they are not for the store.
+    ``seal`` takes the first snapshots if they do not belong into the store.
     """
     name, population = plan.stream.name, plan.privacy.population
     if transaction.stream(name) is not None:
@@ -83,7 +83,7 @@ def launch(
         seal(snapshots)
         wipe_bytes(*snapshots.values())
         snapshots = dict.fromkeys(snapshots, b"")
-        for run in runs.values():  # the state is in the vault, from where it is resumed
+        for run in runs.values():  # the state is in the vault, and is resumed from there
             erase(run)
     for release in plan.releases:
         recipe, run = plan.recipes[release.name], runs[release.name]
@@ -98,25 +98,25 @@ def launch(
 
 
 def _nothing_yet(plan: Plan, release: Measure) -> bytes:
-    """The tally and the outputs before the first step, of a run that counts its noises."""
+    """The tally and the outputs before the first step, for a run that counts its noises."""
     steps = max(plan.terms(release).window or 0, 1)
     return NoiseTally.blank(steps).to_bytes() + bytes(8 * steps * release.question.width)
 
 
 def check_price(plan: Plan) -> None:
-    """Refuses a plan that its own cap does not pay for, where it is to open its population."""
+    """Refuses a plan that would open its population with a cap below its own loss."""
     Ledger(plan.privacy.population, **_opening(plan)).check_fits(plan.purchases)
 
 
 def _open_population(transaction: Transaction, plan: Plan) -> None:
-    """The first plan about a population opens it."""
+    """Opens the population if this is the first plan about it."""
     privacy = plan.privacy
     window = None if privacy.window is None else str(privacy.window)
     transaction.open_population(privacy.population, **_opening(plan), window=window)
 
 
 def _opening(plan: Plan) -> dict[str, Any]:
-    """What a plan opens its population with: a declared cap, or its own loss as one."""
+    """The cap with which a plan opens its population: the declared one, or its own loss."""
     privacy = plan.privacy
     cap: Loss = plan.loss
     if privacy.cap is not None:

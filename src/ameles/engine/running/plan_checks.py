@@ -1,8 +1,9 @@
 """Whether a plan was checked against its source before it is launched, and when.
 
-Kept are digests and times.  One digest is of what cannot change once the stream is launched: a plan
-that was changed since then was not checked.  The other is of the population: who looks at its data
-and then changes the plan has looked all the same, and the registry says so.
+The store keeps digests and times.  One digest covers the parts of the plan that cannot change once
+the stream is launched: a plan that was changed later was not checked.  The other digest is of the
+population: an owner who looks at its data and then changes the plan has still looked, and the
+registry says so.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ameles.store import StreamRecord, Transaction
 
 
 def mark_checked(transaction: Transaction, plan: Plan, at: datetime) -> None:
-    """Keeps that this plan was checked."""
+    """Records that this plan was checked."""
     people = _of_population(plan.privacy.population)
     transaction.set_checked([_digest(plan.to_json()), people], at)
 

@@ -42,14 +42,14 @@ def registered(
 
 
 def promises(transaction: Transaction, ledger: Ledger) -> dict[int, Guarantee]:
-    """What holds for the stream of each entry of a ledger, by number."""
+    """What the plan of each ledger entry's stream promises, by number of the entry."""
     known = {stream.name: _intrusions(stream) for stream in transaction.streams()}
     return {entry.number: promised(entry, known.get(entry.stream)) for entry in ledger.entries}
 
 
 def deployment(stream: StreamRecord, looked: datetime | None = None) -> Deployment:
-    """What the plan of a launched stream says in public; ``looked``: when its owner first looked at
-    the data before the launch."""
+    """What the plan of a launched stream declares; ``looked`` is when its owner first looked at the
+    data before the launch."""
     section = _section(stream)
     clock = section.clock
     ends = None if section.horizon is None else instant(clock.end_of(section.horizon))
@@ -71,12 +71,12 @@ def _section(stream: StreamRecord) -> StreamSection:
     """The stream's table of the plan, as it was launched."""
     try:
         return StreamSection.model_validate(json.loads(stream.plan)["stream"])
-    except (ValueError, KeyError, TypeError):  # of pydantic too: its errors are ValueErrors
+    except (ValueError, KeyError, TypeError):  # includes pydantic's errors, which are ValueErrors
         raise _unreadable(stream) from None
 
 
 def _intrusions(stream: StreamRecord) -> Intrusions:
-    """What the launched plan says about them; what is at its default is not written."""
+    """The intrusions of the launched plan; a stored plan leaves out keys with their default."""
     try:
         return Intrusions(json.loads(stream.plan)["privacy"].get("intrusions", "none"))
     except (ValueError, KeyError, AttributeError, TypeError):

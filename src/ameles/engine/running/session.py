@@ -1,9 +1,9 @@
-"""A session: a stream that this process holds, step by step.
+"""A session: a stream that this process has locked, and its steps.
 
-What keeps the stream's state is a part of it: the store (``stored_state.py``), or the vault
-(``sealed_state.py``) if the state may be seized.  The sinks get what is stored.  If a transaction
+One part of it keeps the stream's state: the store (``stored_state.py``), or the vault
+(``sealed_state.py``) if the state may be seized.  The sinks get stored values.  If a transaction
 does not commit, the session is over: its runs have drawn noise that nobody saw, and the next
-session resumes those that were stored.
+session resumes the stored runs.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from ameles.store import StreamRecord
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run did, in steps; nothing of it depends on the data."""
+    """What a run did, in steps; nothing in it depends on the data."""
 
     launched: bool
     released: int  # the last released step
-    new: int  # how many of them by this run
+    new: int  # the number of steps that this run released
     horizon: int | None
 
 
 class StreamState(Protocol):
-    """What keeps the secret state of a held stream, takes rows into it and closes steps."""
+    """Keeps the secret state of a locked stream, adds rows to it and closes steps."""
 
     @property
     def position(self) -> str | None:
-        """How far the source was taken; None: not known."""
+        """How far the source was read; None: not known."""
 
     def finish(self) -> None:
-        """Releases the steps that a crash left half done, as they were."""
+        """Releases the steps that a crash left half done, with the totals they had then."""
 
     def take(self, intake: Intake) -> None:
-        """Takes rows in, and closes every open step up to a target."""
+        """Reads rows, and closes every open step up to a target."""
 
     def announce(self, why: str) -> int:
-        """The state was seen: makes it one that nobody has seen; how often that has happened."""
+        """Adds fresh noise after an intrusion; returns the number of announcements so far."""
 
     def close(self) -> None:
-        """Lets go of what it holds."""
+        """Frees what it holds."""
 
 
 class Session:
-    """What ``Engine.session()`` gives."""
+    """A locked stream, its state and its sinks; ``Engine.session()`` makes it."""
 
     def __init__(
         self, held: HeldStream, state: StreamState, sinks: StreamSinks, *, launched: bool
@@ -68,7 +68,7 @@ class Session:
 
     @property
     def stream(self) -> StreamRecord:
-        """The stream as the store has it now."""
+        """The stream's current record in the store."""
         return self._held.record
 
     @property
@@ -80,22 +80,22 @@ class Session:
 
     @property
     def over(self) -> bool:
-        """Whether the horizon is reached: nothing is open any more."""
+        """Whether the horizon is reached, so that no step is open any more."""
         return self._held.over
 
     @property
     def position(self) -> str | None:
-        """How far the source was taken."""
+        """How far the source was read."""
         return self.state.position
 
     def finish(self) -> None:
-        """Releases the steps that a crash left half done, as they were."""
+        """Releases the steps that a crash left half done, with the totals they had then."""
         self.state.finish()
 
     def take(
         self, reading: Reading, target: int, *, arrived: int | None = None, ended: int = 0
     ) -> None:
-        """Takes rows in, and closes every open step up to ``target``; 0 closes none.
+        """Reads rows, and closes every open step up to ``target``; 0 closes none.
 
         The other arguments are those of ``Intake``.
         """
@@ -103,26 +103,26 @@ class Session:
             self.state.take(Intake(reading, target, arrived, ended))
 
     def announce(self, why: str) -> int:
-        """The state was seen: makes it one that nobody has seen; how often that has happened."""
+        """Adds fresh noise after an intrusion; returns the number of announcements so far."""
         return self.state.announce(why)
 
     def publish(self) -> None:
-        """Sends what is released to the sinks; all that can be written have it, then it says which
-        could not."""
+        """Sends released steps to all sinks that can be written, then fails if any sink could not
+        be written."""
         failed = self.try_publish()
         if failed:
             raise failure(failed, len(self._sinks.sinks), self.stream.released)
 
     def try_publish(self) -> tuple[StreamSink, ...]:
-        """The same, for who goes on and tries again: which sinks could not be written."""
+        """The same for callers that retry: returns the sinks that could not be written."""
         return self._sinks.publish(self._held.store, self.stream)
 
     @property
     def deserted(self) -> bool:
-        """Whether there were sinks, and none of them will ever take anything again."""
+        """Whether there were sinks, and none of them will ever accept anything again."""
         sinks = self._sinks.sinks
         return bool(sinks) and all(sink.lost for sink in sinks)
 
     def close(self) -> None:
-        """Lets go of what the session holds."""
+        """Frees what the session holds."""
         self.state.close()

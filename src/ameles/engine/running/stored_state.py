@@ -1,6 +1,6 @@
 """The state of a stream in its store: source position, secret state and releases together.
 
-A transaction holds a batch of steps.  What was gathered is committed with the first of them.
+A transaction holds a batch of steps.  Gathered rows are committed with the first batch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ameles.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What the store has of a held stream, beside its record."""
+    """What the store has of a locked stream, besides its record."""
 
     position: str | None
     waiting: Pending
@@ -34,8 +34,8 @@ class _Kept:
 
 
 class StoredState:
-    """Runs of releases whose state is in the store; ``batch`` is how many numbers a transaction
-    may hold."""
+    """The runs of releases whose state is in the store; ``batch`` is the most numbers that a
+    transaction may hold."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class StoredState:
         progress: Callable[[int, int], None],
         batch: int,
     ) -> StoredState:
-        """The state from where the store has it."""
+        """The state, resumed from the store."""
         runs = resumed_runs(held, noise)
         return cls(held, runs, connection, progress=progress, batch=batch)
 
@@ -79,17 +79,17 @@ class StoredState:
 
     @property
     def position(self) -> str | None:
-        """How far the source was taken."""
+        """How far the source was read."""
         return self._kept.position
 
     def finish(self) -> None:
-        """Closes the steps whose events were bounded before a crash, as they were."""
+        """Closes the steps whose events were bounded before a crash, with their stored totals."""
         stream = self._held.record
         if stream.scheduled > stream.released:
             self._close(self._kept.waiting, stream.scheduled, None)
 
     def take(self, intake: Intake) -> None:
-        """Takes rows in, and closes every open step up to a target."""
+        """Reads rows, and closes every open step up to a target."""
         stream, plan = self._held.record, self._held.plan
         target = max(intake.target, stream.released)
         last = plan.stream.horizon or min(max(target, intake.ended) + FAR, plan.clock.latest)
@@ -98,12 +98,12 @@ class StoredState:
         try:
             gathered = self._gatherer.gather(intake.reading, moment, stream.salt, waiting.state)
         except BaseException:
-            self._gatherer.close()  # lets go of what DuckDB has of them: they may be read again
+            self._gatherer.close()  # frees DuckDB's buffers: the files may be read again
             raise
         self._close(waiting.with_new(gathered.totals, gathered.state), target, gathered)
 
     def announce(self, why: str) -> int:
-        """Refused: a state that was seen stays seen."""
+        """Refuses: fresh noise cannot protect an exact state that was seen."""
         raise BadInput(
             "The state of this stream must stay secret; nothing protects it after it was seen.",
             why='its plan has intrusions = "none"',
@@ -111,18 +111,18 @@ class StoredState:
         )
 
     def close(self) -> None:
-        """Lets go of what DuckDB holds."""
+        """Frees what DuckDB holds."""
         self._gatherer.close()
 
     def _seen(self, window: int, users: list[bytes]) -> SeenUsers:
-        """What the store remembers of users."""
+        """What the store remembers about users."""
         with self._held.store.reading() as transaction:
             found = transaction.seen(self._held.record, window, users)
         known = [users[place] for place in found.place]
         return SeenUsers(window, known, found.steps, found.marks)
 
     def _close(self, pending: Pending, target: int, gathered: Gathered | None) -> None:
-        """Releases all steps up to ``target``, a batch in each transaction."""
+        """Releases all steps up to ``target``, one batch in each transaction."""
         stream, clock = self._held.record, self._held.plan.clock
         first, released = stream.released + 1, stream.released
         position = self._kept.position if gathered is None else gathered.position
@@ -150,7 +150,7 @@ class StoredState:
                 return
 
     def _commit(self, transaction: Transaction, gathered: Gathered, target: int) -> None:
-        """What was read, with the first batch that it is part of."""
+        """Commits a batch; the first batch includes what was read."""
         stream, window = self._held.record, self._held.plan.unit.window
         if gathered.position != self._kept.position:
             transaction.set_position(stream, gathered.position)

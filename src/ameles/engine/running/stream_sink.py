@@ -1,4 +1,4 @@
-"""One sink of a stream, as far as it can be opened, and why it failed last."""
+"""One sink of a stream: open if that is possible, with the reason of its last failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ameles.store import Store, StreamRecord
 
 
 class StreamSink:
-    """What goes wrong with its sink is kept in ``failed`` until it is put right.
+    """A sink that may fail; ``failed`` has the reason until the sink works again.
 
     ``open_it`` opens the sink, once at first and again after a failure.
     """
@@ -23,7 +23,7 @@ class StreamSink:
         self.sink: Sink | None = None
         self.failed: AmelesError | None = None
         self._open_sink = open_it
-        self._recorded = 0  # a step that the store knows it has had
+        self._recorded = 0  # a step that the sink has had according to the store
         self._open()
 
     @classmethod
@@ -33,7 +33,7 @@ class StreamSink:
         return cls(f"{kind}:{target}", lambda: open_sink(kind, target, plan.base, **whose))
 
     def expect(self, step: int) -> None:
-        """The store knows that it has had this step: with neither a file nor a note it is lost."""
+        """The store has sent it this step: if it has neither file nor note, the sink is lost."""
         self._recorded = step
         if self.sink is not None and self.sink.knows and step and not self.sink.last():
             self.sink = None
@@ -48,7 +48,7 @@ class StreamSink:
 
     @property
     def last(self) -> int | None:
-        """The last step that it has; None if it cannot tell."""
+        """The last step that it has; None if unknown."""
         return self.sink.last() if self.sink is not None and self.sink.knows else None
 
     def check_fence(self, released: int) -> None:
@@ -65,14 +65,14 @@ class StreamSink:
 
     @property
     def lost(self) -> bool:
-        """Whether it has failed, and will not work any more in this process."""
+        """Whether it has failed, and cannot work again in this process."""
         return self.failed is not None and self.sink is not None and not self.sink.heals
 
     def publish(self, store: Store, stream: StreamRecord) -> None:
-        """Sends it what it does not have; what goes wrong there stops nobody else.
+        """Sends it the steps that it lacks; a failure here does not stop other sinks.
 
-        A sink that failed, or that is not as it was left, is opened anew: its disk may be another
-        one by now, or none.
+        A sink that failed or was changed is opened again: its disk may be another one by now, or
+        missing.
         """
         if not self._stands:
             self._open()
@@ -90,7 +90,7 @@ class StreamSink:
                     self.sink.write(rows, stream.released)
                 self.failed = self.sink.problem()
             except AmelesError as problem:
-                if rows.failed:  # the store, which is everybody's problem
+                if rows.failed:  # the store failed, which concerns all sinks
                     raise
                 self.failed = problem
         if self.failed is None and stream.released and self._is_news(sent, stream.released):
@@ -99,7 +99,7 @@ class StreamSink:
             self._recorded = stream.released
 
     def _is_news(self, sent: int, released: int) -> bool:
-        """Of a sink with a note the store only remembers that there is one."""
+        """Whether the store must record this step; of a sink with a note it records only one."""
         if self.sink is not None and self.sink.knows:
             return not self._recorded
         return sent < released
@@ -123,7 +123,7 @@ class StreamSink:
 
 
 class _Rows:
-    """Rows of the store, read once; whether reading them failed."""
+    """Rows of the store, read once, and whether reading them failed."""
 
     def __init__(self) -> None:
         self.source: Iterator[Row] = iter(())

@@ -1,11 +1,11 @@
-"""The sinks of a stream, brought up to what its store has released.
+"""The sinks of a stream, brought up to date with the releases in its store.
 
-Sinks get stored values only, after the commit, at least once and always the same.  A sink that
-cannot be written stops no other: it is tried again, and the run ends with what it said.
+Sinks get stored values only: after the commit, at least once, and always the same values.  A sink
+that cannot be written does not stop the others: it is tried again, and the run ends with its error.
 
-The sinks are also the fence before a restored backup: a store that has released less than one of
-them has is refused.  So the store remembers which sinks it has had.  One that is gone together with
-its note tells nothing any more; as long as there is no other that does, nothing is released.
+The sinks also protect against a restored backup: a store that has released fewer steps than one of
+its sinks has is refused.  So the store remembers which sinks it has had.  A sink that is missing
+together with its note shows nothing; unless another sink does, nothing is released.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ameles.store import Store, StreamRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkState:
-    """How far a sink is; all of it is public."""
+    """How far a sink has come; all of it is public."""
 
     sink: str
-    step: int | None  # the last that it has; None if that cannot be told
-    behind: int | None  # how many steps the store has beyond
-    problem: str | None  # why it cannot be written, as far as a look at it tells
+    step: int | None  # the last step that it has; None if unknown
+    behind: int | None  # how many more steps the store has
+    problem: str | None  # why it cannot be written, as far as this can be seen
 
 
 class StreamSinks:
-    """All sinks of one stream; ``genuine`` says whether this run's noise is.
+    """All sinks of one stream; ``genuine`` says whether this run's noise is real.
 
     ``sinks`` are already open, and come after those that the plan names.
     """
@@ -60,7 +60,7 @@ class StreamSinks:
         self.sinks += [StreamSink(sink.name, partial(_same, sink)) for sink in sinks]
 
     def check_launch(self, store: Store) -> None:
-        """Refuses what a sink would refuse later, before anything is spent."""
+        """Refuses before anything is spent what a sink would refuse later."""
         self.check_new()
         self._check_noise(store)
 
@@ -72,7 +72,7 @@ class StreamSinks:
             sink.check_fence(0)
 
     def check(self, store: Store, stream: StreamRecord) -> None:
-        """Refuses a store that is behind its own sinks, or cannot tell, or is not private."""
+        """Refuses a store that is or may be behind its own sinks, or was run without real noise."""
         with store.reading() as transaction:
             recorded = transaction.all_sent(stream)
         for sink in self.sinks:
@@ -85,13 +85,13 @@ class StreamSinks:
         self._check_noise(store)
 
     def publish(self, store: Store, stream: StreamRecord) -> tuple[StreamSink, ...]:
-        """Sends each sink what it does not have yet; those that could not take it."""
+        """Sends each sink the steps that it lacks; returns the sinks that failed."""
         for sink in self.sinks:
             sink.publish(store, stream)
         return tuple(sink for sink in self.sinks if sink.failed is not None)
 
     def states(self, store: Store, stream: StreamRecord) -> tuple[SinkState, ...]:
-        """How far each sink is, by its note or, where it has none, by the store."""
+        """How far each sink has come, by its note or, if it has none, by the store."""
         with store.reading() as transaction:
             recorded = transaction.all_sent(stream)
         states = []
@@ -110,7 +110,7 @@ class StreamSinks:
         return tuple(states)
 
     def _earlier(self, recorded: dict[str, int]) -> list[StreamSink]:
-        """Sinks that the plan no longer has: where they are still there, they are fences too."""
+        """Sinks that the plan no longer has, if they still exist: the fence includes them."""
         now = {sink.name for sink in self.sinks}
         gone = [name.partition(":") for name in recorded if name not in now]
         return [
@@ -133,7 +133,7 @@ def _same(sink: Sink) -> Sink:
 
 
 def failure(failed: tuple[StreamSink, ...], of: int, released: int) -> AmelesError:
-    """What is said at the end about sinks that could not be written."""
+    """The error at the end of a run for sinks that could not be written."""
     errors = [sink.failed for sink in failed if sink.failed is not None]
     first = errors[0]
     kind = next((type(each) for each in errors if isinstance(each, StoreRefused)), AmelesError)

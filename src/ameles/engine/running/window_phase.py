@@ -1,11 +1,12 @@
-"""Where the windows of a population's users begin: all its streams share that, or do not share it.
+"""Where the windows of a population's users begin: streams that share a cap must agree on it.
 
-The loss of a unit user-window is for each window.  Losses of two streams add up under one cap only
-if a window of one is a window of the other: with the same length in time, and edges at the same
-instants.  Otherwise one window of a user could meet two of another stream and lose what both allow.
+With the unit user-window, the loss is per window.  The losses of two streams add up under one cap
+only if every window of one is a window of the other: with the same length, and edges at the same
+instants.  Otherwise one window of a user could overlap two windows of another stream, and the user
+would lose what both allow.
 
-A phase is written as the length of a window and its first edge since 1970.  Windows of days in a
-zone are the calendar's there; all others are so many microseconds, and their zone is UTC.
+A phase is stored as the length of a window and its first edge since 1970.  Windows of days follow
+the calendar of a zone; all other windows are a number of microseconds, and their zone is UTC.
 
 >>> def weekly(start: str, zone: str = "UTC") -> str:
 ...     clock = Clock(start=datetime.fromisoformat(start), every=Duration.read("1d"), zone=zone)
@@ -39,10 +40,10 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A length in seconds or calendar days, and one edge on a wall clock of a zone."""
+    """A length in seconds or calendar days, and one edge in the local time of a zone."""
 
     length: Duration
-    edge: datetime  # the first one since 1970
+    edge: datetime  # the first edge since 1970
     zone: str
 
     def __str__(self) -> str:
@@ -50,13 +51,13 @@ class Phase:
 
     @classmethod
     def read(cls, text: str) -> Phase:
-        """The phase that was written."""
+        """Parses a stored phase."""
         length, _, edge, zone = text.split(" ")
-        # in seconds it may have more digits than people write
+        # as seconds, it may have many digits
         return cls(Duration(int(length[:-1]), length[-1]), datetime.fromisoformat(edge), zone)
 
     def begins(self, wall: datetime) -> list[datetime]:
-        """The last edge up to a time on the wall clock, and the one after it, if there are such."""
+        """The last edge up to a local time, and the edge after it, if they exist."""
         length, since = self.length.microseconds, (wall - self.edge) // _MICROSECOND
         before = since - since % length
         found = []
@@ -78,7 +79,7 @@ def phase_of(clock: Clock, window: Duration) -> Phase:
 
 
 def check_window(transaction: Transaction, plan: Plan) -> str | None:
-    """The phase of a population that the plan may share, to be kept; None: it has no windows."""
+    """The population's phase, if the plan's windows line up with it; None: it has no windows."""
     population = transaction.population(plan.privacy.population)
     window = plan.privacy.window
     if population is None:
@@ -96,7 +97,7 @@ def check_window(transaction: Transaction, plan: Plan) -> str | None:
 
 
 def _phase(transaction: Transaction, population: PopulationRecord) -> Phase | None:
-    """That of a population; if it was opened before phases were kept, that of its streams."""
+    """The phase of a population, or of its streams if it was opened before phases were stored."""
     if population.phase is not None:
         return Phase.read(population.phase)
     streams = [s for s in transaction.streams() if s.population == population.name]
@@ -114,7 +115,7 @@ def _phase(transaction: Transaction, population: PopulationRecord) -> Phase | No
 
 
 def _launched_with(document: dict[str, Any]) -> Phase:
-    """The phase of a stream, from the plan that it was launched with."""
+    """The phase of a stream, from the plan with which it was launched."""
     stream = document["stream"]
     clock = Clock(
         start=datetime.fromisoformat(stream["start"]),
@@ -125,7 +126,7 @@ def _launched_with(document: dict[str, Any]) -> Phase:
 
 
 def _other_length(population: PopulationRecord, plan: Plan) -> PlanError:
-    """A window is so much time, not so many steps: those of two streams may differ."""
+    """The refusal if two windows have different lengths in time; their steps may differ."""
     return PlanError(
         f"Population '{population.name}' is protected per {population.window or 'life'}, "
         f"and this plan per {plan.privacy.window or 'life'}.",
@@ -148,7 +149,7 @@ def _other_phase(population: PopulationRecord, there: Phase, plan: Plan) -> Plan
 
 
 def _lined_up(there: Phase, plan: Plan) -> tuple[list[str], list[str]]:
-    """The starts about that of the plan that would line up, and what else must change for them."""
+    """The starts near the plan's that would line up, and what else must change for them."""
     clock, changes = plan.clock, []
     wall = instant(clock.first).astimezone(ZoneInfo(there.zone)).replace(tzinfo=None)
     if there.zone != "UTC" and not clock.every.calendar:
@@ -156,15 +157,15 @@ def _lined_up(there: Phase, plan: Plan) -> tuple[list[str], list[str]]:
     elif there.zone != clock.zone and clock.every.calendar:
         changes.append(f'zone = "{there.zone}"')
     if changes:
-        wall = clock.wall  # as it is written, in the other zone
+        wall = clock.wall  # the same written time, in the other zone
     edges = there.begins(wall)
     if changes or clock.zone == there.zone:
         return [_written(edge) for edge in edges], changes
-    # steps of a fixed length: an instant, as a wall clock of the plan's zone shows it
+    # steps of a fixed length: an instant, in the local time of the plan's zone
     zone = ZoneInfo(clock.zone)
     return [edge.replace(tzinfo=UTC).astimezone(zone).isoformat() for edge in edges], changes
 
 
 def _written(edge: datetime) -> str:
-    """A start as a plan has it: a day where it begins at midnight."""
+    """A start as written in a plan: only the date if it is midnight."""
     return edge.date().isoformat() if edge == datetime(*edge.timetuple()[:3]) else edge.isoformat()
