@@ -154,7 +154,7 @@ def test_the_plan_says_columns_and_format(folder: Path, ameles: Program) -> None
     [
         (("a.csv", "a.csv"), "makes a Parquet file from a CSV file"),
         (("a.jsonl", "a.parquet"), "makes a Parquet file from a CSV file"),
-        (("a.csv", "b.parquet"), "'b.parquet' is there already"),
+        (("a.csv", "b.parquet"), "'b.parquet' already exists"),
         (("none.csv", "a.parquet"), "'none.csv' cannot be read"),
         (("a.csv", "none/a.parquet"), "cannot be written"),
         (("a.csv", "a.parquet", "--columns", "at=time"), "columns.at"),

@@ -20,7 +20,7 @@ def test_a_source_without_a_file_is_refused(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["a.txt", "kafka://host/topic", "a.csv.xz", "folder/*"])
 def test_a_source_of_no_known_kind_is_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="no kind that Ameles can read"):
+    with pytest.raises(PlanError, match="not of a kind that Ameles can read"):
         open_files(text, {"a": "text"}, tmp_path)
 
 

@@ -130,7 +130,7 @@ NO_IDS = (
 def test_a_type_that_has_no_ids_is_refused(value: str, kind: str, tmp_path: Path) -> None:
     ids_of_parquet(tmp_path, "text", value)  # makes the file
     source = open_files("a.parquet", {"n": "integer", "who": kind}, tmp_path)
-    with pytest.raises(PlanError, match="cannot tell users apart"):
+    with pytest.raises(PlanError, match="cannot be a user id"):
         source.names()
 
 

@@ -210,7 +210,7 @@ class TestAnnounced:
     def test_a_state_that_survives_one_intrusion_hears_of_none(self, tmp_path: Path) -> None:
         world = Sealed(tmp_path, COUNT, "one", 1000)
         world.feed([row(1)])
-        with pytest.raises(BadInput, match="nobody announces"):
+        with pytest.raises(BadInput, match="without an announcement"):
             announce(world)
 
 

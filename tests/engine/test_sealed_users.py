@@ -344,7 +344,7 @@ def test_nobody_announces(tmp_path: Path) -> None:
     with (
         closing(open_store(str(world.folder / "s.db"))) as store,
         Engine(world.plan, store).session() as session,
-        pytest.raises(BadInput, match="nobody announces"),
+        pytest.raises(BadInput, match="without an announcement"),
     ):
         session.announce("a theft")
 

@@ -26,7 +26,7 @@ def test_the_wrong_stream_epoch_or_size_is_refused(rig: Rig) -> None:
     changes: list[tuple[dict[str, Any], str]] = [
         ({"identity": UUID(int=1)}, "another stream"),
         ({"size": SIZE + 1}, "48 bytes, not for 49"),
-        ({"epoch": 1}, "is in epoch 2, and the store in 1"),
+        ({"epoch": 1}, "is in epoch 2, but the store is in 1"),
         ({"epoch": 3}, "no vault of epoch 3"),
     ]
     for change, words in changes:

@@ -185,7 +185,7 @@ def test_a_disk_that_is_not_mounted_does_not_end_the_epoch(rig: Rig) -> None:
         rig.open()
     assert not isinstance(caught.value, EpochEnded)
     keys.mkdir(mode=0o700)  # the mount point alone
-    with pytest.raises(StoreRefused, match="not one of key slots") as caught:
+    with pytest.raises(StoreRefused, match="not a folder of key slots") as caught:
         rig.open()
     assert not isinstance(caught.value, EpochEnded)
     keys.rmdir()

@@ -317,7 +317,7 @@ def test_a_run_that_no_stream_stores_is_not_resumed(place: Place) -> None:
             with store.writing() as transaction:
                 with pytest.raises(StoreRefused, match="not the state of a stream") as caught:
                     visitors(transaction).resume(RECIPE, snapshot)
-                assert "a run of a store's ledger is resumed by its stream" in str(caught.value)
+                assert "only its stream may resume a run" in str(caught.value)
         run.step(1)
 
 

@@ -215,7 +215,7 @@ def double_key(store: Store, stream: StreamRecord) -> None:
 def test_a_key_has_one_series(place: Place) -> None:
     with new_store(place) as store:
         stream = publish(store, 1, 1)
-        with pytest.raises(StoreRefused, match="has a series already"):
+        with pytest.raises(StoreRefused, match="already has a series"):
             double_key(store, stream)
         with store.reading() as transaction:
             assert len(transaction.series(stream)) == 2

@@ -1,11 +1,11 @@
 """CSV and JSON Lines files that releases are appended to.
 
-Beside ``releases.csv`` stands ``releases.csv.ameles``: whose file it is, how many of its bytes
-are whole steps, and a digest of the last of them.  It is written after the bytes are durable.
-So bytes beyond are what a crash left of a write that is about to come again, from the store, with
-the same bytes; until then they are published, and a store that does not have their steps is too
-old.  A file that is shorter, or looks different at that place, was changed by someone else.  One
-that is gone is written again, whole, and takes its place if it is what the note remembers.
+Beside ``releases.csv`` there is a note, ``releases.csv.ameles``: whose file it is, how many of its
+bytes are whole steps, and a digest of the last of these bytes.  The note is written after the bytes
+are durable.  So bytes after that offset were left by a crash during a write.  The store will write
+them again, with the same content.  They count as published: a store that does not have their steps
+is too old.  If the file is shorter, or differs at that offset, somebody else changed it.  If the
+file is gone, it is written again whole, and takes its place if it matches the note.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ameles.connectors.sink_notes import PLAIN, Note, Notes
 from ameles.core.exceptions import PlanError, StoreRefused
 
 _AT_ONCE = 10_000  # rows in memory
-_TAIL = 1 << 16  # bytes of what a crash left in which its last step is looked for
+_TAIL = 1 << 16  # bytes at the end of what a crash left that are searched for its last step
 NOTE = ".ameles"  # how the name of a note ends
 
 
@@ -43,7 +43,7 @@ class AppendedSink(Sink):
         self._notes = Notes(place.name + NOTE)
         self._stream = stream
         self._identity = identity
-        self._named = False  # whether its name is known to be durable
+        self._named = False  # whether its name is durable
         self._changed: StoreRefused | None = None
         self._shown = 0
         with durable.writing(self.name), place.entered() as folder:
@@ -85,7 +85,7 @@ class AppendedSink(Sink):
             if self._changed is not None:
                 raise self._changed
             if not self._notes.begun:
-                # first, so that a torn first write is known as ours
+                # the note first, so that a torn first write is recognised as ours
                 self._notes.write(folder, self._note)
             offset, tail = self._rewrite(folder, rows) if gone else self._append(folder, rows)
             if not self._named and not gone:
@@ -96,19 +96,19 @@ class AppendedSink(Sink):
             self._note, self._shown = note, through
 
     def _gone(self) -> bool:
-        """Whether there was a file that is not there any more."""
+        """Whether there was a file that does not exist any more."""
         with durable.writing(self.name), self._place.entered() as folder:
             return bool(self._note.offset) and folder.look(self._place.name) is None
 
     def _append(self, folder: OwnFolder, rows: Iterable[Row]) -> tuple[int, str]:
-        """Where the file ends now, and the digest of its end."""
+        """Appends rows; returns the new end of the file and the digest of its last bytes."""
         new = folder.look(self._place.name) is None
         if new and self._note.offset:
             raise self._was_changed()  # just now
         with open(self._handle(folder, new=new), "r+b") as file:
             if os.fstat(file.fileno()).st_size < self._note.offset:
                 raise self._was_changed()
-            # Over what an earlier write may have left: what is published is at no time not there.
+            # Overwrite what an earlier write may have left: no published byte ever disappears.
             file.seek(self._note.offset)
             return self._written(file, rows)
 
@@ -117,8 +117,8 @@ class AppendedSink(Sink):
         return folder.create(name) if new else folder.open(name, writing=True)
 
     def _rewrite(self, folder: OwnFolder, rows: Iterable[Row]) -> tuple[int, str]:
-        """The same for a file that is gone: all steps again, aside until they are seen to be those
-        that were published."""
+        """Writes all steps of a file that is gone to a temporary file, which takes its place once
+        its content is known to be what was published."""
         name, offset = self._place.name, self._note.offset
         fresh = name + FRESH
         with open(folder.create_fresh(fresh), "r+b") as file:
@@ -145,7 +145,7 @@ class AppendedSink(Sink):
         return file.tell(), _tail(file, file.tell())
 
     def _opened(self, folder: OwnFolder, kind: str) -> Note:
-        """What is noted, once it is seen to be ours."""
+        """The note, after checking that the sink is ours."""
         found = folder.look(self._place.name)
         if found is not None and S_ISDIR(found.st_mode):
             raise PlanError(
@@ -173,7 +173,7 @@ class AppendedSink(Sink):
         return note
 
     def _check(self, folder: OwnFolder) -> None:
-        """Whether the file is what the note says, and what else it shows."""
+        """Compares the file with the note, and looks at the bytes beyond it."""
         self._changed, self._shown = None, self._note.last
         try:
             handle = folder.open(self._place.name, writing=False)
@@ -187,9 +187,9 @@ class AppendedSink(Sink):
                 self._look_beyond(file, size)
 
     def _look_beyond(self, file: BinaryIO, size: int) -> None:
-        """The steps in what a crash left: those after the noted ones, in their order, the last of
-        them perhaps torn.  Anything else was added by somebody, unless the power failed: sectors
-        that did not reach the disk are zeros."""
+        """Checks the bytes that a crash left: the steps after the noted ones, in order, the last
+        one perhaps torn.  After a power failure, sectors that did not reach the disk are zeros.
+        Anything else was added by somebody."""
         offset, noted = self._note.offset, self._note.last
         start = max(offset, size - _TAIL)
         content = os.pread(file.fileno(), size - start, start)

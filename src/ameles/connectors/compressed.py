@@ -1,8 +1,8 @@
 r"""Compressed files: gzip, zstd and bzip2, told by the ending of their names.
 
-They are unpacked as they are read, a piece at a time, so that what a small file unpacks to is
-never in memory as a whole.  A file that ends too early raises ``Incomplete``, and one that is not
-what its ending says raises ``Damaged``; both are told from what the operating system refuses.
+They are decompressed as they are read, a piece at a time, so the whole decompressed content is
+never in memory.  A file that ends too early raises ``Incomplete``, and one that is not what its
+ending says raises ``Damaged``; errors of the operating system pass through unchanged.
 
 >>> from tempfile import TemporaryDirectory
 >>> with TemporaryDirectory() as folder:
@@ -30,9 +30,10 @@ if TYPE_CHECKING or sys.version_info < (3, 14):
 else:
     from compression import zstd
 
-_PIECE = 1 << 20  # bytes that are unpacked at a time at the most
-_SHORTEST = 4  # bytes, of what none of the programs writes less
-# A frame of zstd may ask for a window of this size, in powers of two: what its own program allows.
+_PIECE = 1 << 20  # most bytes that are decompressed at a time
+_SHORTEST = 4  # bytes; none of the programs writes a shorter file
+# The largest window that a zstd frame may ask for, as a power of two: the limit of the zstd
+# program.
 _WINDOW = 27
 
 _UNPACKERS: dict[str, Callable[[BinaryIO], Any]] = {
@@ -46,15 +47,15 @@ ENDINGS = tuple(_UNPACKERS)
 
 
 class Incomplete(Exception):
-    """The file ends before what it holds does: it may still be being written."""
+    """The file ends too early: somebody may still be writing it."""
 
 
 class Damaged(Exception):
-    """The file does not hold what its ending says."""
+    """The content of the file is not what its ending says."""
 
 
 def is_compressed(name: str | Path) -> bool:
-    """Whether a file of this name is unpacked when it is read.
+    """Whether a file of this name is decompressed when it is read.
 
     >>> is_compressed("logs/events.csv.2.gz"), is_compressed("events.csv")
     (True, False)
@@ -63,7 +64,7 @@ def is_compressed(name: str | Path) -> bool:
 
 
 def without_ending(name: str) -> str:
-    """A name as it is without its compression.
+    """A name without the ending of its compression.
 
     >>> without_ending("events.csv.gz"), without_ending("events.csv")
     ('events.csv', 'events.csv')
@@ -72,21 +73,21 @@ def without_ending(name: str) -> str:
 
 
 def opened(path: Path) -> BinaryIO:
-    """The bytes of a file, unpacked if its ending says so; ``fileno`` is the file's own.
+    """The bytes of a file, decompressed if its ending says so; ``fileno`` is that of the file.
 
-    It can be read from its start to its end.  A file that is not compressed can seek too.
+    It can be read once, from start to end.  A file that is not compressed can also seek.
     """
     raw = path.open("rb")
     return unpacked(raw, path.name) if is_compressed(path.name) else raw
 
 
 def unpacked(packed: BinaryIO, name: str) -> BinaryIO:
-    """What an open file of this name holds; closing it closes the file."""
+    """The decompressed content of an open file of this name; closing it closes the file."""
     return io.BufferedReader(_Unpacked(packed, name))
 
 
 class _Unpacked(io.RawIOBase):
-    """Bytes as they come out of a file."""
+    """The decompressed bytes of a file."""
 
     def __init__(self, packed: BinaryIO, name: str) -> None:
         self._packed = packed
@@ -101,7 +102,7 @@ class _Unpacked(io.RawIOBase):
         return self._packed.fileno()
 
     def readinto(self, buffer: Any) -> int:
-        """Unpacks up to as many bytes as there is place for."""
+        """Decompresses at most as many bytes as fit into the buffer."""
         view = memoryview(buffer)[:_PIECE]
         problem: Exception
         try:
@@ -113,11 +114,11 @@ class _Unpacked(io.RawIOBase):
                 view[: len(piece)] = piece
                 return len(piece)
             problem = Incomplete()
-        # Raised here, outside of the handler: the other's text may quote what the file holds.
+        # Raised outside of the handler: the text of the caught error may quote the file's content.
         raise problem
 
     def _tiny(self) -> bool:
-        """Whether there is less in the file than the bytes that tell its kind."""
+        """Whether the file is shorter than the magic bytes of its kind."""
         return os.fstat(self._packed.fileno()).st_size < _SHORTEST
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""Compressed text files: whole files that never change, unpacked in blocks as they are read.
+"""Compressed text files: whole files that never change, decompressed in blocks as they are read.
 
-A file counts once it is complete: it is unpacked to its end before any of its events is taken, so
-that one that is still being written waits, and one that is damaged is named.  It has no more to
-come, so its last line needs no newline.
+A file counts when it is complete: it is decompressed to its end before any of its events is taken.
+So a file that is still being written waits, and a damaged file is reported.  A complete file gets
+no more lines, so its last line needs no newline.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Whole:
     file: Present
     start: Start
     mark: Mark
-    size: int  # of what it unpacks to
+    size: int  # decompressed
 
 
 class CompressedSource(FileSource):
@@ -131,7 +131,8 @@ class CompressedSource(FileSource):
     def _fresh(
         self, file: Present, declared: Declared, ends: Mapping[str, int] | None
     ) -> Whole | None:
-        """A file to be read; None if it is not complete, or came or grew since."""
+        """A file to read now; None if it is not complete, or if it appeared or grew since the ends
+        were taken."""
         if ends is not None and ends.get(_key(file)) != file.status.st_size:
             return None
         with opened(file) as handle:
@@ -151,13 +152,13 @@ class CompressedSource(FileSource):
         return present(find_files(self._pattern, self._base))
 
     def _size(self, file: Present, handle: int) -> int | None:
-        """How much a file unpacks to; None if it is not complete."""
+        """The decompressed size of a file; None if it is not complete."""
         if file.signature not in self._sizes:
             self._sizes[file.signature] = _unpacked_size(file, handle)
         return self._sizes[file.signature]
 
     def _start(self, file: Present, handle: int) -> Start | None:
-        """What the first bytes say; None if they are still to come."""
+        """What the first bytes of a file say; None if it does not have them yet."""
         name, head = file.file.name, b""
         with _contents(handle, name) as stream:
 
@@ -177,7 +178,7 @@ class CompressedSource(FileSource):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CompressedPiece(Piece):
-    """A complete file that was not there before."""
+    """A complete file that is new."""
 
     dialect: Dialect
     whole: Whole
@@ -187,7 +188,7 @@ class CompressedPiece(Piece):
 
     @property
     def size(self) -> int:
-        """How many bytes it unpacks to."""
+        """The decompressed size in bytes."""
         return self.whole.size
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
@@ -206,7 +207,7 @@ class CompressedPiece(Piece):
 
 @contextmanager
 def _contents(handle: int, name: str) -> Iterator[BinaryIO]:
-    """What an open file unpacks to, from its start."""
+    """The decompressed content of an open file, from its start."""
     os.lseek(handle, 0, os.SEEK_SET)
     with unpacked(os.fdopen(os.dup(handle), "rb"), name) as stream:
         yield stream
@@ -237,9 +238,9 @@ def _key(file: Present) -> str:
 
 
 def damaged(name: str) -> SourceUnreadable:
-    """The error for a file that does not hold what its ending says."""
+    """The error for a file whose content is not what its ending says."""
     return SourceUnreadable(
         f"The file '{name}' cannot be unpacked.",
         why="it is damaged, or it is not what its ending says; nothing of it was counted",
-        tip="the file made anew, and moved to its place when it is complete",
+        tip="make the file again, and move it to its place when it is complete",
     )

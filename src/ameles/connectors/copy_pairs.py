@@ -1,9 +1,10 @@
-"""Which copy is that of which file that was cut or is gone.
+"""Pairs each file that was truncated or is gone with its copy.
 
-A copy can be that of a file only if it begins with all that was taken of it.  Where several copies
-and files fit each other, and each has its own, it does not matter which is whose: what is left to
-read is what the copies have without what was taken of the files.  Where there are more of one than
-of the other, it matters, unless those are all alike; then it cannot be told.
+A copy can belong to a file only if it begins with everything that was taken of the file.  If
+several copies and files fit each other, and there are as many copies as files, the pairing does not
+matter: what is left to read is the content of the copies without what was taken of the files.  If
+there are more copies than files, or fewer, the pairing matters unless they are all alike; if they
+are not, no pairing can be certain.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from ameles.connectors.file_marks import Mark
 
 
 class Copy(Protocol):
-    """What a copy holds."""
+    """The content of a copy."""
 
     @property
     def whole(self) -> Mark:
-        """All of it."""
+        """The mark at its end."""
 
     def begins_with(self, mark: Mark) -> bool:
         """Whether it begins with what was taken of a file."""
@@ -32,9 +33,9 @@ Pairs = list[tuple[Mark, AnyCopy]]
 def pairs_of(
     cut: Sequence[Mark], gone: Sequence[Mark], copies: Sequence[AnyCopy]
 ) -> tuple[Pairs[AnyCopy], AnyCopy | None]:
-    """Files with their copies, and a copy of which it cannot be told.
+    """Files with their copies, and a copy that cannot be assigned, if there is one.
 
-    A file that was ``cut`` must have a copy, and one that is ``gone`` may have one.
+    A file that was ``cut`` must have a copy; a file that is ``gone`` may have one.
     """
     found: Pairs[AnyCopy] = []
     for marks, some in _groups([*cut, *gone], copies):
@@ -55,7 +56,7 @@ def _groups(
     left = list(copies)
     while fitting:
         group, some = [fitting.pop(0)], list[AnyCopy]()
-        for mark in group:  # which grows
+        for mark in group:  # the list grows meanwhile
             joined = [copy for copy in left if copy.begins_with(mark)]
             left = [copy for copy in left if not copy.begins_with(mark)]
             some += joined
@@ -65,7 +66,7 @@ def _groups(
 
 
 def _paired(cut: list[Mark], gone: list[Mark], copies: list[AnyCopy]) -> Pairs[AnyCopy] | None:
-    """Each mark of a group with a copy; None if it matters which, and cannot be told."""
+    """Each mark of a group with a copy; None if the pairing matters and is not certain."""
     marks, enough = [*cut, *gone], len(copies)
     if len(marks) + enough > 2 and not all(mark.compared_whole for mark in marks):
         return None
@@ -78,7 +79,7 @@ def _paired(cut: list[Mark], gone: list[Mark], copies: list[AnyCopy]) -> Pairs[A
         marks = [*cut, *gone[: enough - len(cut)]]
     pairs: Pairs[AnyCopy] = []
     left = list(copies)
-    for mark in sorted(marks, key=lambda mark: -mark.offset):  # what fits it, fits all shorter ones
+    for mark in sorted(marks, key=lambda mark: -mark.offset):  # a copy that fits, fits shorter ones
         place = next((n for n, copy in enumerate(left) if copy.begins_with(mark)), None)
         if place is None:
             return None
@@ -87,5 +88,5 @@ def _paired(cut: list[Mark], gone: list[Mark], copies: list[AnyCopy]) -> Pairs[A
 
 
 def _alike(marks: Sequence[Mark]) -> bool:
-    """Whether the same was taken of all of them."""
+    """Whether the same bytes were taken of all of them."""
     return all(mark.same_content(marks[0]) and mark.taken == marks[0].taken for mark in marks)

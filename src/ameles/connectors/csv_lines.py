@@ -1,8 +1,8 @@
 """CSV, one event a line: RFC 4180, except that a newline always ends an event.
 
-The delimiter and the quote are those of the plan: a comma and '"' if it has none.  Delimiters
-inside quotes are masked before DuckDB splits a line at its delimiters; where the quotes of a line
-are not those of RFC 4180, the line counts nowhere.  A field that is empty is NULL.
+The plan declares the delimiter and the quote; the defaults are a comma and '"'.  Delimiters inside
+quotes are masked before DuckDB splits a line at its delimiters.  A line whose quotes violate RFC
+4180 counts nowhere.  An empty field is NULL.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ class CsvLines(Dialect):
 
 
 def _masked(chunk: bytes, quote: int, delimiter: int) -> bytes:
-    """Delimiters after an odd number of quotes in their line, as NULs."""
+    """The chunk with NULs instead of delimiters that follow an odd number of quotes in their
+    line."""
     held = np.frombuffer(chunk, dtype=np.uint8).copy()
     quotes = np.cumsum(held == quote, dtype=np.int32)
     ends = np.flatnonzero(held == _NEWLINE)

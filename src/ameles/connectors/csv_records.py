@@ -1,10 +1,10 @@
-r"""CSV records as RFC 4180 has them, newlines between quotes included: for the owner's own tools.
+r"""CSV records as RFC 4180 defines them, also with newlines inside quotes: for the owner's tools.
 
-No run reads like this.  Here one quote that was left open changes what the lines after it are, so
-one event could change many others (docs/decisions/quoted_newlines.md).
+No run reads like this.  Here an open quote changes how the lines after it are read, so one event
+could change many others (docs/decisions/quoted_newlines.md).
 
-A record that is not sound is named by its line and its reason, and reading goes on with the line
-after its first one.
+A broken record is reported with its line and the reason; reading goes on with the line after its
+first line.
 
 >>> import io
 >>> text = io.StringIO('a,b\n1,"x\ny"\n2,z"\n3,u\n')
@@ -46,14 +46,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A record that is none, the line on which it begins, and what is wrong with it."""
+    """A broken record: the line on which it begins, and what is wrong with it."""
 
     line: int
     why: str
 
 
 def records(text: TextIO, *, delimiter: str = ",", quote: str = '"') -> Iterator[Record | Broken]:
-    """All records of a text that was opened with ``newline=""``; empty lines are left out."""
+    """All records of a text that was opened with ``newline=""``, without empty lines."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
     grammar = _Grammar(delimiter, quote)
     held, place, line, ended = "", 0, 1, False
@@ -70,7 +70,7 @@ def records(text: TextIO, *, delimiter: str = ",", quote: str = '"') -> Iterator
             yield Broken(line, grammar.problem(held, place, last=last))
             end = held.find("\n", place) + 1 or len(held)
             while not ended and end == len(held) and not held.endswith("\n"):
-                piece = text.read(_READ)  # the rest of a line that is longer than what is held
+                piece = text.read(_READ)  # the rest of a very long line
                 held, place, ended = piece, 0, not piece
                 end = held.find("\n") + 1 or len(held)
             place, line = end, line + 1
@@ -85,7 +85,7 @@ def records(text: TextIO, *, delimiter: str = ",", quote: str = '"') -> Iterator
 
 
 class _Grammar:
-    """What a record is, for one delimiter and one quote; an empty quote is none."""
+    """The grammar of a record for one delimiter and one quote; an empty quote means no quotes."""
 
     def __init__(self, delimiter: str, quote: str) -> None:
         self._quote = quote
@@ -93,12 +93,12 @@ class _Grammar:
         plain = f"[^{d}{q}\\r\\n]*+"
         quoted = f"{q}(?:[^{q}]|{q}{q})*+{q}"
         one = f"(?:{quoted}|{plain})" if quote else plain
-        # Possessive, so that a long record that is broken is tried once.
+        # Possessive, so that a long broken record causes no backtracking.
         self.record = re.compile(f"{one}(?:{d}{one})*+(?:\\r?\\n|\\Z)")
         self._sound = re.compile(f"(?:{one}{d})*+")
         self._closed = re.compile(quoted) if quote else None
         self._next: list[str] = []
-        self._reader = csv.reader(  # one for all records: to make it takes longer than to read one
+        self._reader = csv.reader(  # shared: making a reader takes longer than reading a record
             iter(self._next.pop, None),
             delimiter=delimiter,
             quotechar=quote or None,
@@ -112,7 +112,7 @@ class _Grammar:
         return next(self._reader)
 
     def problem(self, held: str, place: int, *, last: bool) -> str:
-        """Why what begins here is no record."""
+        """Why the text at this place is not a record."""
         end = place + LONGEST + 2
         sound = self._sound.match(held, place, end)
         at = place if sound is None else sound.end()

@@ -1,8 +1,8 @@
-"""From CSV with newlines between quotes to Parquet, which no quote can break.
+"""Converts CSV with newlines inside quotes to Parquet, which no quote can break.
 
-This is the owner's tool, outside of every run: what it says of the data is exact.  It reads records
-strictly, as RFC 4180 has them, and gives their values the same kinds as a run would.  The new file
-appears under its name when it is whole, and only its owner can read it.
+This is a tool for the data's owner and not part of a run: what it prints about the data is exact.
+It reads records strictly, as RFC 4180 defines them, and gives their values the same kinds as a run
+would.  The new file appears under its name only when it is whole, and only its owner can read it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from ameles.core.exceptions import BadInput
 from ameles.measures.fields import identifier, literal
 
 _MEMORY = 1 << 30
-_AT_ONCE = 100_000  # records that are held at a time
+_AT_ONCE = 100_000  # records in memory at a time
 
 
 @dataclass
 class Conversion:
-    """What was found in a file; exact, and so as secret as the file."""
+    """How many records of a file were sound and broken: exact, so as secret as the file."""
 
     converted: int = 0
     broken: int = 0
@@ -49,9 +49,9 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Converting:
-    """One file; ``kinds`` are the columns to keep.
+    """The conversion of one file; ``kinds`` are the columns to keep.
 
-    ``told`` hears of every broken record, ``progress`` how many bytes of how many were read.
+    ``told`` is called with every broken record, ``progress`` with the bytes read and in all.
     """
 
     source: Path
@@ -62,7 +62,8 @@ class Converting:
     progress: Callable[[int, int], None] = lambda done, of: None
 
     def to(self, target: Path, *, skip_broken: bool = False) -> Conversion:
-        """Writes a Parquet file that was not there; none if a record is broken, unless skipped."""
+        """Writes a new Parquet file; writes none if a record is broken, unless those are
+        skipped."""
         found = Conversion()
         with _new(target) as folder:
             parts = self._parts(folder, found)
@@ -79,12 +80,12 @@ class Converting:
         return found
 
     def _parts(self, folder: Path, found: Conversion) -> list[Path]:
-        """Files of some records each, as many as are held at a time; one at least."""
+        """Files of at most ``_AT_ONCE`` records each; at least one file."""
         parts: list[Path] = []
         try:
             with opened(self.source) as unpacked:
                 size = os.fstat(unpacked.fileno()).st_size
-                # What is no character is replaced, and its record named as broken.
+                # Invalid bytes are replaced, and their record is reported as broken.
                 text = io.TextIOWrapper(
                     unpacked, encoding=_codec(self.form), errors="replace", newline=""
                 )
@@ -117,8 +118,7 @@ class Converting:
                 has = "no column" if name not in names else "more than one column"
                 raise BadInput(
                     f"The file '{self.source.name}' has {has} {name!r}.",
-                    why="columns are kept by the names in the first record, or in the header that "
-                    "is declared",
+                    why="columns are found by name, in the first record or in the declared header",
                     tip="columns that the file has, each once; --header for a file without names",
                 )
         check_kinds(self.kinds)
@@ -127,7 +127,7 @@ class Converting:
     def _sound(
         self, reading: Iterator[Record | Broken], width: int, found: Conversion
     ) -> Iterator[list[str]]:
-        """The fields of records that are whole; the others are told of."""
+        """The fields of the sound records; the broken ones go to ``told``."""
         for one in reading:
             if isinstance(one, Record) and len(one.fields) == width:
                 found.converted += 1
@@ -147,7 +147,7 @@ class Converting:
             column = np.empty(len(rows), dtype=object)
             column[:] = [row[names.index(name)] for row in rows]
             held[f"field_{place}"] = column
-            given = f"CAST(field_{place} AS VARCHAR)"  # of no rows DuckDB does not know the type
+            given = f"CAST(field_{place} AS VARCHAR)"  # without rows DuckDB does not know the type
             given = f"trim({given})" if self.form.strip else given
             columns.append(Typed(name, kind, f"nullif({given}, '')"))
         relation = typed(columns, "batch", self.form, raw=True)
@@ -165,7 +165,7 @@ class Converting:
 
 
 def _codec(form: Format) -> str:
-    """Python's name of an encoding; that of UTF-8 also drops a byte order mark."""
+    """Python's name of an encoding; for UTF-8 the one that drops a byte order mark."""
     return "utf-8-sig" if form.encoding == "utf-8" else form.encoding
 
 
@@ -179,18 +179,18 @@ def _write(duck: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
 
 @contextmanager
 def _new(target: Path) -> Iterator[Path]:
-    """Takes a name that was free, and gives a folder beside it for what is not whole yet."""
+    """Reserves a free name, and gives a folder beside it for unfinished files."""
     try:
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     except FileExistsError:
         raise BadInput(
-            f"'{target}' is there already.", tip="another name, or move the file away"
+            f"'{target}' already exists.", tip="another name, or move the file away"
         ) from None
     except OSError as problem:
         raise BadInput(
             f"'{target}' cannot be written: {problem.strerror}.", tip="a folder that is yours"
         ) from None
-    # Its whole path, as DuckDB tells it apart from others.
+    # The absolute path, because DuckDB compares paths as texts.
     folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent.resolve()))
     try:
         yield folder

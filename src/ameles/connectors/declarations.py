@@ -1,7 +1,7 @@
-"""What the owner of the data says about files that Ameles cannot tell.
+"""What the owner of the data declares about files that Ameles cannot identify.
 
-A file under a known name that is another file may be the old one, restored or copied, or a new one.
-Only its owner knows; what was said is kept with the file's mark in the position.
+A different file under a known name may be the old one, restored or copied, or a new one.  Only its
+owner knows.  The declaration is kept with the file's mark in the position.
 
 >>> Declarations(same=("*.csv",), new=("b.csv",)).about({"a.csv"})
 'same'
@@ -18,13 +18,13 @@ Declared: TypeAlias = Literal["same", "new"] | None
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """Names or patterns of files."""
+    """The names or patterns of files that the owner declares as the same or as new."""
 
-    same: tuple[str, ...] = ()  # each is a file that was taken, under a new inode: go on in it
-    new: tuple[str, ...] = ()  # each is another file, all of which counts
+    same: tuple[str, ...] = ()  # a file that was read before, with a new inode: go on reading it
+    new: tuple[str, ...] = ()  # a different file: count all of it
 
     def about(self, names: set[str]) -> Declared:
-        """What is said about a file with these names; both at once say nothing."""
+        """The declaration about a file with these names; None if there is none, or both."""
         same, new = (
             any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
             for patterns in (self.same, self.new)
@@ -34,7 +34,7 @@ class Declarations:
         return "same" if same else "new"
 
     def unmatched(self, names: set[str]) -> list[str]:
-        """What is said, as options of a command, that is about none of these files."""
+        """The declarations that match none of these files, as options of a command."""
         said = [("--same-file", self.same), ("--new-file", self.new)]
         return [
             f"{option} '{pattern}'"

@@ -1,4 +1,4 @@
-"""How a line of text is an event, and what the first line of a file says."""
+"""How a line of text is parsed as an event, and what the first line of a file says."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ LINES = f"(SELECT unnest(string_split(chunk, chr(10))) AS line FROM {VIEW})"
 
 
 class Dialect(ABC):
-    """How a line is an event."""
+    """How a line is parsed as an event."""
 
     header: bool  # the first line of a file names its columns
 
-    tally: Tally | None = None  # for the owner's secret look alone: counts broken lines
+    tally: Tally | None = None  # counts broken lines, for ``ameles check`` only
 
     def __init__(
         self, columns: Mapping[str, str], form: Format = DEFAULT, *, raw: bool = False
     ) -> None:
         self.columns = columns
         self.form = form
-        self.raw = raw  # relations also have what was given, under given_name
+        self.raw = raw  # relations also have each value as text, under given_name
 
     @abstractmethod
     def names(self, first: str) -> tuple[str, ...]:
@@ -40,17 +40,18 @@ class Dialect(ABC):
 
     @abstractmethod
     def prepared(self, chunk: bytes) -> tuple[bytes, bool]:
-        """A chunk as ``relation`` expects it, and whether its lines need the slower way."""
+        """A chunk as ``relation`` expects it, and whether its lines need the slower parser."""
 
     @abstractmethod
     def relation(self, names: tuple[str, ...], *, slower: bool) -> str:
-        """SQL: the plan's columns of each line of ``LINES`` that is an event."""
+        """SQL for the plan's columns of each line of ``LINES`` that is an event."""
 
     @abstractmethod
     def flaws(self, names: tuple[str, ...]) -> Mapping[str, str]:
-        """SQL conditions on a ``line`` of ``LINES`` that is no event; the first that holds is why.
+        """SQL conditions that say why a ``line`` of ``LINES`` is not an event; the first that holds
+        is the reason.
 
-        A line without any, that is not empty, is an event of ``relation``.
+        A line that is not empty and meets none of them is an event of ``relation``.
         """
 
 
@@ -65,7 +66,7 @@ class Start:
 
 
 def start_of(dialect: Dialect, head_of: Callable[[int], bytes], name: str) -> Start:
-    """What the first bytes of a file say; ``head_of`` gives so many of them."""
+    """What the first bytes of a file say; ``head_of(n)`` gives its first n bytes."""
     head = head_of(SPAN)
     script = script_of(dialect.form.encoding, head)
     mark = len(script.mark) if head.startswith(script.mark) else 0
@@ -83,7 +84,7 @@ def start_of(dialect: Dialect, head_of: Callable[[int], bytes], name: str) -> St
 
 
 def check_start(dialect: Dialect, start: Start, name: str) -> None:
-    """Refuses a file that has not the plan's columns, or a first line without end."""
+    """Refuses a file that lacks a column of the plan, or whose first line is too long."""
     if dialect.header and start.body > LONGEST * start.script.width:
         raise PlanError(
             f"The first line of the file '{name}' is longer than 1 MiB.",

@@ -1,4 +1,4 @@
-"""The kinds of lines that can be events, by the name that a plan or the ending of a file has."""
+"""All dialects of lines, by the name in a plan or the ending of a file."""
 
 from __future__ import annotations
 

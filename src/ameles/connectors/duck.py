@@ -1,9 +1,9 @@
-"""DuckDB, locked down: it reads what it is given, writes nothing, and its error texts stay inside.
+"""DuckDB, locked down: it reads only what it is given, writes nothing, and hides its error texts.
 
-Its errors quote rows, a spilled block is a copy of events on disk, and an extension is somebody
-else's program.  So a connection has no folder for temporary files, opens no file but those it is
-told of, loads nothing, and can no longer be configured; and every setting is read back, because
-one that did not hold would not be noticed.
+DuckDB's errors quote rows, a spilled block is a copy of events on disk, and an extension is foreign
+code.  So a connection has no folder for temporary files, opens only the files that are listed,
+loads no extension, and its configuration is locked.  Every setting is read back, because otherwise
+nobody would notice one that did not take effect.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 <
 
 
 class OutOfMemory(AmelesError):
-    """DuckDB needed more than its memory limit; smaller shares of the work may fit."""
+    """DuckDB needed more than its memory limit; the work may fit in smaller parts."""
 
     code = "memory"
 
 
 def connect(*, zone: str, memory: int, readable: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
-    """A connection in memory alone; texts without an offset are times in ``zone``.
+    """An in-memory connection; a time without an offset is a time in ``zone``.
 
     ``memory`` is the limit in bytes; ``readable`` are the paths that DuckDB itself may open.
     """
@@ -58,7 +58,7 @@ def connect(*, zone: str, memory: int, readable: Sequence[str] = ()) -> duckdb.D
 
 @cache
 def check_zone(zone: str) -> None:
-    """Refuse a zone that DuckDB does not know; a known one is looked up once."""
+    """Refuse a zone that DuckDB does not know; a known zone is looked up only once."""
     with duckdb.connect(":memory:") as duck:
         _set_zone(duck, zone)
 
@@ -95,7 +95,7 @@ def _assert_held(
     failed = [name for name, value in wanted.items() if not _same(held[name], value)]
     if str(held["TimeZone"]).casefold() != zone.casefold():
         failed.append("TimeZone")
-    # It is shown rounded: "953.6 MiB".
+    # DuckDB shows the limit rounded: "953.6 MiB".
     if not 0.98 * memory <= _bytes(str(held["memory_limit"])) <= 1.02 * memory:
         failed.append("memory_limit")
     if failed:
@@ -128,7 +128,7 @@ def quiet(what: str) -> Quiet:
 
 
 class Quiet:
-    """What ``quiet`` gives."""
+    """The context manager that ``quiet`` gives."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -148,18 +148,18 @@ class Quiet:
         try:
             raise ours from None
         finally:
-            ours.__context__ = None  # "from None" only hides it, and it quotes rows
+            ours.__context__ = None  # "from None" would only hide an error that quotes rows
 
 
 def _refusal(what: str, error: duckdb.Error) -> AmelesError:
     if isinstance(error, duckdb.OutOfMemoryException):
         return OutOfMemory(
             f"DuckDB ran out of memory while {what}.",
-            why="it may not write events to disk, so all of its work must fit into memory",
+            why="it must not write events to disk, so all of its work must fit into memory",
             tip="more memory for the engine, or a source in smaller files",
         )
     return AmelesError(
         f"DuckDB failed while {what}.",
-        why=f"it reports a {type(error).__name__}; its own message is withheld, because it may "
+        why=f"it reports a {type(error).__name__}; its own message is hidden, because it may "
         "quote events",
     )

@@ -1,4 +1,4 @@
-"""Files that are there after a power failure, and short digests that tell if they changed."""
+"""Files that survive a power failure, and short digests that show whether they changed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from ameles.core.exceptions import AmelesError
 
-SPAN = 4096  # bytes at an edge of a file that are remembered by their digest
+SPAN = 4096  # bytes at each end of a file whose digest is kept
 
 
 def digest(path: Path, start: int, stop: int) -> str:
-    """The SHA-256 of some bytes of a file, or of as many of them as it has."""
+    """The SHA-256 of the bytes from ``start`` to ``stop``, or to the end of a shorter file."""
     with path.open("rb") as file:
         file.seek(start)
         return hashlib.sha256(file.read(stop - start)).hexdigest()
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Give a file this content: after a crash it has the old one or the new one, whole."""
+    """Replace a file atomically: after a crash it has the old content or the new one, whole."""
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)
     with fresh.open("xb") as file:
@@ -33,7 +33,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names in a folder durable: a file that was created or renamed there."""
+    """Make the names in a folder durable, after a file was created or renamed there."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -43,13 +43,12 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def writing(name: str) -> Iterator[None]:
-    """Turns what the operating system refuses into an error about a sink."""
+    """Turns an error of the operating system into a refusal about a sink."""
     try:
         yield
     except OSError as error:
         raise AmelesError(
             f"The sink {name} cannot be written.",
             why=f"{error.strerror or 'the operating system refuses'}",
-            tip="run again when that is put right; what is released is in the store, and is sent "
-            "again",
+            tip="fix that and run again; the releases are in the store, and will be sent again",
         ) from None

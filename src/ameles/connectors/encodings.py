@@ -1,8 +1,8 @@
-r"""Encodings of text files: where a line ends in their bytes, and the line in UTF-8.
+r"""Encodings of text files: finds where lines end in the bytes, and converts lines to UTF-8.
 
-Bytes are cut into lines before they are decoded, so what is broken in one line stays in it.  In
-UTF-16 a newline is one unit of two bytes, at an even place in the file: the bytes of "\n\0" at an
-odd place, or of U+0A0A, are parts of other characters.
+Bytes are cut into lines before they are decoded, so a broken character affects only its own line.
+In UTF-16 a newline is one unit of two bytes, at an even offset in the file: the bytes of "\n\0" at
+an odd offset, or of U+0A0A, are parts of other characters.
 
 >>> script = script_of("utf-16-le")
 >>> data = "a\u0a0a\nb".encode("utf-16-le")
@@ -20,11 +20,11 @@ _CODECS = {"latin-1": "latin-1", "windows-1252": "cp1252"}
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One way in which bytes are text."""
+    """One encoding of text."""
 
     codec: str
     newline: bytes = b"\n"
-    mark: bytes = b""  # which may stand at the start of a file
+    mark: bytes = b""  # a byte order mark that a file may begin with
 
     @property
     def width(self) -> int:
@@ -32,27 +32,27 @@ class Script:
         return len(self.newline)
 
     def after_first_newline(self, data: bytes) -> int:
-        """The place after the first newline in data that begins with a unit; 0: it has none."""
+        """The offset after the first newline; 0 if there is none.  The data begins with a unit."""
         place = data.find(self.newline)
         while place % self.width and place > 0:
             place = data.find(self.newline, place + 1)
         return place + self.width if place >= 0 else 0
 
     def after_last_newline(self, data: bytes) -> int:
-        """The place after the last newline in data that begins with a unit; 0: it has none."""
+        """The offset after the last newline; 0 if there is none.  The data begins with a unit."""
         place = data.rfind(self.newline)
         while place % self.width and place > 0:
             place = data.rfind(self.newline, 0, place + self.width - 1)
         return place + self.width if place >= 0 else 0
 
     def whole(self, size: int) -> int:
-        """A number of bytes without those of half a unit at its end."""
+        """A number of bytes, rounded down to whole units."""
         return size - size % self.width
 
     def utf8(self, lines: bytes) -> bytes:
-        """Whole lines in UTF-8; what is broken is replaced inside its own line."""
+        """Whole lines in UTF-8; a broken character is replaced inside its own line."""
         if self.codec == "utf-8":
-            return lines  # it is decoded where it is split
+            return lines  # UTF-8 is decoded later, where it is split
         return lines.decode(self.codec, errors="replace").encode("utf-8")
 
 
@@ -60,12 +60,12 @@ UTF_8 = Script("utf-8", mark=_MARKS["utf-8"])
 
 
 def script_of(encoding: str, head: bytes = b"") -> Script:
-    """The script of a file whose first bytes are ``head``: these say which of two UTF-16 it is."""
+    """The script of a file whose first bytes are ``head``; for UTF-16 they say the byte order."""
     if encoding == "utf-8":
         return UTF_8
     if encoding == "utf-16":
-        # Without a mark it is little-endian, as Windows writes it: to refuse a file for its first
-        # bytes would tell that it has some.
+        # Without a mark it is little-endian, as Windows writes it.  A refusal because of the first
+        # bytes would reveal that the file has some.
         encoding = "utf-16-be" if head[:2] == _MARKS["utf-16-be"] else "utf-16-le"
     if encoding in _MARKS:
         return Script(encoding, "\n".encode(encoding), _MARKS[encoding])

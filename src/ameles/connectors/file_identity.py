@@ -1,9 +1,9 @@
-"""What a file is, whatever its name: its device, its inode, and when it was born.
+"""The identity of a file, whatever its name: its device, its inode, and its birth time.
 
-A file system gives the inode of a removed file to the next new one, often at once.  The birth of a
-file tells these two apart, where the file system keeps it (ext4, XFS, Btrfs, ZFS, APFS, newer
-tmpfs); elsewhere it is None, and content has to tell.  Python's ``stat`` has no birth on Linux, so
-the system is asked itself.
+A file system gives the inode of a removed file to the next new file, often at once.  The birth time
+tells these two apart, if the file system keeps it (ext4, XFS, Btrfs, ZFS, APFS, newer tmpfs);
+elsewhere it is None, and the content must tell.  Python's ``stat`` has no birth time on Linux, so
+this module calls the system itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NANO = 10**9
 
 
 class _Statx(ctypes.Structure):
-    """``struct statx`` of Linux, up to the birth; it is the same on all processors."""
+    """``struct statx`` of Linux, up to the birth time; it is the same on all processors."""
 
     _fields_ = (
         ("mask", ctypes.c_uint32),
@@ -50,7 +50,7 @@ def _statx() -> Any:
 
 
 def born(handle: int) -> int | None:
-    """When an open file was born, in nanoseconds; None if the file system does not say."""
+    """The birth time of an open file in nanoseconds; None if the file system does not say."""
     ask = _statx()
     if ask is None:
         seconds = getattr(os.fstat(handle), "st_birthtime", None)
@@ -63,11 +63,11 @@ def born(handle: int) -> int | None:
 
 @dataclass(slots=True)
 class Present:
-    """A file that is there now, with all the names under which a source has it."""
+    """A file that exists now, with all names that the source matches."""
 
     links: list[NamedFile]
     status: os.stat_result = field(repr=False)
-    copy: bool = False  # of a file that was rotated: it is read only where that one ended
+    copy: bool = False  # of a rotated file: only what was not read of that file is read
 
     @property
     def file(self) -> NamedFile:
@@ -81,15 +81,15 @@ class Present:
 
     @property
     def signature(self) -> Signature:
-        """What changes whenever the file does, but for changes within one tick of the clock."""
+        """A value that changes whenever the file does, except for changes within one clock tick."""
         now = self.status
         return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
 
 
 def present(files: Iterable[NamedFile]) -> list[Present]:
-    """The files behind some names: links to one file are one, and folders are none.
+    """The files with these names: several links to a file are one file; folders are left out.
 
-    A name that vanished since it was listed is left out: its file is found under its new one.
+    A name that vanished since it was listed is left out: its file is found under its new name.
     """
     found: dict[tuple[int, int], Present] = {}
     for file in files:
@@ -107,7 +107,7 @@ def present(files: Iterable[NamedFile]) -> list[Present]:
 
 @contextmanager
 def opened(file: Present) -> Iterator[int]:
-    """The descriptor of a file, which must be the one that was listed."""
+    """The descriptor of a file; refuses a file that is not the one that was listed."""
     with readable(file.file), file.file.path.open("rb", buffering=0) as raw:
         status = os.fstat(raw.fileno())
         if (status.st_dev, status.st_ino) != (file.status.st_dev, file.status.st_ino):
@@ -117,7 +117,7 @@ def opened(file: Present) -> Iterator[int]:
 
 @contextmanager
 def readable(file: NamedFile) -> Iterator[None]:
-    """Turns what the operating system refuses into an error about a source."""
+    """Turns an error of the operating system into a refusal about a source."""
     problem: AmelesError | None = None
     try:
         yield

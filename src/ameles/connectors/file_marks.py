@@ -1,14 +1,14 @@
-"""How far a file was taken, and what it looked like there.
+"""Marks: how far a file was read, and digests of its content there.
 
-A file is its device, its inode and its birth (``file_identity.py``); the digests of the first and
-the last bytes that were taken tell whether it still has them.  A text file may grow, and its old
-bytes must stay.  A Parquet file never changes.
+The identity of a file is its device, its inode and its birth time (``file_identity.py``).  The
+digests of the first and the last bytes that were read tell whether it still has them.  A text file
+may grow, but its old bytes must stay.  A Parquet file never changes.
 
-What is there when a stream is launched gets marks as if it had been taken, which say that it was
-not: so a file that is cut before it is first read is known by what it had.
+A file that exists when a stream is launched gets a mark at its end that says ``unread``.  So if the
+file is truncated before it is first read, the mark still says what it had.
 
-The mark of a file that is gone stays: a disk that is mounted again or a file that is moved back
-brings it back, and without its mark its events would be counted twice.
+The mark of a missing file is kept: a disk may be mounted again, or a file moved back, and without
+the mark its events would be counted twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 
 VERSION = 3
-_FOOTER = 16 << 20  # bytes of a Parquet footer that are digested at the most
+_FOOTER = 16 << 20  # most bytes of a Parquet footer that are digested
 _FIRST = ("name", "device", "inode", "offset", "head", "tail", "within")
 _SECOND = (*_FIRST, "born", "declared", "rotated")
 _FIELDS = (*_SECOND, "unread")
@@ -39,7 +39,7 @@ _OF_VERSION = {1: _FIRST, 2: _SECOND, VERSION: _FIELDS}
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """One file, taken up to ``offset``, or, if ``unread``, only seen to go so far."""
+    """One file, read up to ``offset``; if ``unread``, only known to reach that far."""
 
     name: str
     device: int
@@ -48,12 +48,12 @@ class Mark:
     offset: int
     head: str
     tail: str
-    within: bool  # the last line that was taken had no newline yet
-    declared: Declared = None  # what the owner said when the file could not be told
-    rotated: bool = False  # a copy of a file that was cut or compressed, all of which was taken
-    unread: bool = False  # it was there at the launch; nothing of it was taken yet
-    digest: str | None = None  # of all that was taken, where copies are looked for
-    first: bool = field(default=False, repr=False)  # of a position of version 1
+    within: bool  # the last line that was read had no newline yet
+    declared: Declared = None  # what the owner declared when the file could not be identified
+    rotated: bool = False  # a copy of a file that was truncated or compressed, read to its end
+    unread: bool = False  # it existed at the launch; nothing of it was read yet
+    digest: str | None = None  # of all that was read, if the plan names copies
+    first: bool = field(default=False, repr=False)  # from a position of version 1
 
     @classmethod
     def of(
@@ -64,7 +64,7 @@ class Mark:
         declared: Declared = None,
         script: Script = UTF_8,
     ) -> Self:
-        """An open text file, taken up to here."""
+        """The mark of an open text file, read up to here."""
         status = os.fstat(handle)
         head, tail, last = _edges(handle, offset)
         whole = last.endswith(script.newline) and offset == script.whole(offset)
@@ -82,7 +82,8 @@ class Mark:
 
     @classmethod
     def of_parquet(cls, handle: int, name: str, declared: Declared = None) -> Self:
-        """A whole open Parquet file, by its size and its footer, which describes all of it."""
+        """The mark of a whole open Parquet file: its size, and its footer, which describes all of
+        it."""
         status = os.fstat(handle)
         size = status.st_size
         length = int.from_bytes(os.pread(handle, 4, max(0, size - 8)), "little")
@@ -101,7 +102,7 @@ class Mark:
 
     @property
     def taken(self) -> int:
-        """How far its events were taken."""
+        """The offset up to which its events were read."""
         return 0 if self.unread else self.offset
 
     def fits(self, handle: int) -> bool:
@@ -111,7 +112,7 @@ class Mark:
         return _edges(handle, self.offset)[:2] == (self.head, self.tail)
 
     def begins(self, handle: int) -> bool:
-        """Whether an open file has the first of the bytes that were taken."""
+        """Whether an open file begins with the first bytes that were read."""
         start = os.pread(handle, min(SPAN, self.offset), 0)
         return len(start) == min(SPAN, self.offset) and _digest(start) == self.head
 
@@ -129,11 +130,12 @@ class Mark:
 
     @property
     def compared_whole(self) -> bool:
-        """Whether its digests are about every byte that was taken."""
+        """Whether its digests cover every byte that was read."""
         return self.digest is not None or self.offset <= 2 * SPAN
 
     def digested(self, handle: int, before: Mark | None = None) -> Self:
-        """With the digest of all that was taken of an open file; ``before`` is a mark at less."""
+        """The mark with the digest of all that was read; ``before`` is a mark at a smaller
+        offset."""
         known = None
         if before is not None and before.digest is not None and before.offset <= self.offset:
             known = before.offset, before.digest
@@ -141,7 +143,7 @@ class Mark:
 
     @cached_property
     def json(self) -> str:
-        """For a position; made once, since most files of many do not change."""
+        """The JSON for a position; cached, because most files do not change."""
         fields = {name: getattr(self, name) for name in _FIELDS}
         if self.digest is not None:
             fields["digest"] = self.digest
@@ -153,20 +155,20 @@ def _digest(part: bytes) -> str:
 
 
 def _edges(handle: int, offset: int) -> tuple[str, str, bytes]:
-    """The digests of a file's first and last bytes before a place, and these last bytes."""
+    """The digests of a file's first and last bytes before an offset, and these last bytes."""
     first = os.pread(handle, min(SPAN, offset), 0)
     last = first if offset <= SPAN else os.pread(handle, SPAN, offset - SPAN)
     return _digest(first), _digest(last), last
 
 
 def to_json(kind: str, marks: Iterable[Mark]) -> str:
-    """A position: the files that were taken, and how far."""
+    """A position: the files that were read, and how far."""
     start = codec.write("position", VERSION, {"kind": kind, "files": []}).removesuffix("]}")
     return f"{start}{','.join(mark.json for mark in marks)}]}}"
 
 
 def from_json(kind: str, text: str | None) -> list[Mark]:
-    """The marks in a position; None is a source never read."""
+    """The marks in a position; None means that the source was never read."""
     if text is None:
         return []
     fields = codec.parse("position", text)
@@ -205,7 +207,7 @@ def _mark(file: dict[str, Any], version: int) -> Mark:
 
 
 def last_newline(handle: int, start: int, end: int, script: Script = UTF_8) -> int:
-    """Where the last whole line between two places of an open file ends; ``start`` if nowhere."""
+    """The end of the last whole line between two offsets of a file; ``start`` if there is none."""
     end = script.whole(end)
     while end > start:
         block = max(start, end - SPAN)

@@ -1,8 +1,8 @@
-"""Which of the files that are there now were taken before, and how far.
+"""Finds which of the present files were read before, and how far.
 
-A file is what it is by device, inode and birth, whatever its names; links to one file are one.  Its
-content can cause a refusal, and never that an event is skipped: ``docs/decisions/files.md`` has all
-cases in a table.
+The identity of a file is its device, inode and birth time, whatever its names; several links to a
+file are one file.  Its content can cause a refusal, but never a skipped event:
+``docs/decisions/files.md`` has all cases in a table.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ameles.connectors.rotated_copies import Content, Supplied, Supply, measured
 from ameles.connectors.same_files import SameFiles
 from ameles.core.exceptions import AmelesError, SourceUnreadable
 
-UNCUT = 60 * 10**9  # nanoseconds between the end of a copy and the cut of what was copied
-_COPIES = 100  # marks of copies that are gone; they may be there again, compressed
+UNCUT = 60 * 10**9  # longest time between a copy and the truncation of its original, in nanoseconds
+_COPIES = 100  # marks kept of copies that are gone; a copy may come back compressed
 
 # What a rotation adds to a name: a number or a date
 _ROTATED = re.compile(r"([-._]?\d[-\d_T:.]*)+$")
@@ -31,14 +31,14 @@ _ROTATED = re.compile(r"([-._]?\d[-\d_T:.]*)+$")
 
 @dataclass(slots=True)
 class Matched:
-    """Every file with its mark, and the marks whose files are not there."""
+    """Every file with its mark, and the marks whose files are gone."""
 
     files: list[tuple[Present, Mark | None]]
     gone: list[Mark]
-    problems: list[AmelesError] = field(default_factory=list)  # of files that are left out
+    problems: list[AmelesError] = field(default_factory=list)  # one for each file that is left out
     declared_new: list[Present] = field(default_factory=list)
     supplies: list[Supply] = field(default_factory=list)  # ends of files, from their copies
-    held: list[Present] = field(default_factory=list)  # of which nothing is taken for now
+    held: list[Present] = field(default_factory=list)  # files of which nothing is taken for now
 
     def declared(self, file: Present, mark: Mark | None) -> Declared:
         """What the owner said about a file, to be kept in its mark."""
@@ -48,12 +48,12 @@ class Matched:
 
 
 def match(known: SameFiles, files: Sequence[Present], position: str | None) -> Matched:
-    """Gives each file its mark in a position; refuses what cannot be told."""
+    """Gives each file its mark in a position; refuses a file whose mark is not certain."""
     return _Matching(known, files, known.taken(position), first=position is None).matched()
 
 
 class _Matching:
-    """One look at all files."""
+    """One matching of all present files with their marks."""
 
     def __init__(
         self, known: SameFiles, files: Sequence[Present], taken: Sequence[Mark], *, first: bool
@@ -96,7 +96,7 @@ class _Matching:
         return Matched(files, marks, problems, self._declared_new, supplies, self._held)
 
     def _supply(self) -> None:
-        """Ends of files that were cut or are gone, from their copies."""
+        """Finds the unread ends of files that were truncated or are gone in their copies."""
         copies = [
             file
             for place, file in enumerate(self._files)
@@ -108,7 +108,7 @@ class _Matching:
         if self._cut_again():
             self._supplied = self._from_copies(copies)
         for mark in self._supplied.settled:
-            self._left.pop(id(mark), None)  # one of which nothing was taken may be there
+            self._left.pop(id(mark), None)  # the file of an empty mark may still exist
 
     def _from_copies(self, copies: Sequence[Present]) -> Supplied:
         altered = {id(mark): mark for some in self._altered.values() for mark in some}
@@ -124,11 +124,11 @@ class _Matching:
         )
 
     def _cut_again(self) -> bool:
-        """Whether the owner says that a log was cut which begins as its copy does.
+        """Whether the owner declares that a log was truncated although it begins like its copy.
 
-        Such a log may be about to be cut, or it was cut and has got the same lines again, which all
-        count.  Content does not tell, so nothing is taken of it until it is cut; if that takes
-        longer than a rotation does, it is refused.
+        Such a log may be about to be truncated; or it was truncated and has received the same lines
+        again, which all count.  Its content does not tell which, so nothing is taken of it until it
+        is truncated.  If that takes longer than a rotation does, it is refused.
         """
         said = False
         for content, files in self._supplied.uncut:
@@ -149,14 +149,15 @@ class _Matching:
         return said
 
     def _may_be_cut(self, file: Present, mark: Mark | None, content: Content) -> bool:
-        """Whether a copy that a file begins with has all that was taken of it, and events."""
+        """Whether a copy, which the file begins with, has events and all that was taken of the
+        file."""
         if mark is not None and mark.offset > content.whole.offset:
             return False
         with opened(file) as handle:
             return content.lines > self._known.start(handle)
 
     def _recognise(self) -> None:
-        """Files that are certainly those of their marks."""
+        """Gives marks to the files that certainly belong to them."""
         claims: list[tuple[int, int, Mark]] = []
         for place, file in enumerate(self._files):
             inode = file.status.st_ino
@@ -179,14 +180,14 @@ class _Matching:
 
     @contextmanager
     def _left_out(self, place: int) -> Iterator[None]:
-        """A file that cannot be opened stops no other; the marks that may be its stay."""
+        """Leaves out a file that cannot be opened, and keeps the marks that may belong to it."""
         try:
             yield
         except SourceUnreadable as problem:
             self._unread[place] = problem
 
     def _named(self, file: Present) -> list[Mark]:
-        """The marks that have a name of a file."""
+        """The marks that have one of the file's names."""
         return [mark for link in file.links for mark in self._names.get(link.name, ())]
 
     def _claims(self, place: int, some: list[Mark]) -> Iterator[tuple[int, int, Mark]]:
@@ -203,14 +204,15 @@ class _Matching:
                     self._altered[place].append(mark)
 
     def _same_content(self, file: Present, birth: int | None, mark: Mark, handle: int) -> bool:
-        """Whether a file has what was taken; a copy is known by its birth, or it is unpacked."""
+        """Whether a file has what was taken.  A copy is recognised by its birth time; otherwise it
+        is decompressed and compared."""
         if not mark.rotated:
             return self._known.fits(mark, handle)
         told = birth is not None and mark.born is not None
         return told or measured(file, ()).whole.same_content(mark)
 
     def _give(self, place: int, mark: Mark, declared: Declared = None) -> None:
-        """This file is that of this mark."""
+        """Records that this file belongs to this mark."""
         file = self._files[place]
         del self._left[id(mark)]
         if mark.name not in file.names:
@@ -219,7 +221,7 @@ class _Matching:
         self._known.compared(file, mark)
 
     def _brought_up(self, place: int, mark: Mark, declared: Declared) -> Mark:
-        """The mark with what its file is called and known by now."""
+        """The mark with the current names and identity of its file."""
         file, birth = self._files[place], self._births.get(place)
         now = replace(
             mark,
@@ -228,13 +230,13 @@ class _Matching:
             inode=file.status.st_ino,
             born=mark.born if birth is None and declared is None else birth,
             declared=declared or mark.declared,
-            digest=mark.digest if declared is None else None,  # another file, said to be the same
+            digest=mark.digest if declared is None else None,  # a new file, declared the same
             first=False,
         )
         return mark if now == mark else now
 
     def _judge(self, place: int) -> None:
-        """A file that no mark is certainly about is new, or it is refused."""
+        """Takes a file without a certain mark as new, or refuses it."""
         file = self._files[place]
         some = self._possible(place)
         if not some:
@@ -263,7 +265,8 @@ class _Matching:
         raise self._known.refusal(name, some=unsure, known=known)
 
     def _let_go(self, some: list[Mark], file: Present) -> None:
-        """These marks are not about this file: what was its inode is gone, and the name its own."""
+        """Records that these marks do not belong to this file: it has reused their inode, and its
+        name is its own."""
         for mark in some:
             del self._left[id(mark)]
             if (mark.device, mark.inode) != (file.status.st_dev, file.status.st_ino):
@@ -271,7 +274,7 @@ class _Matching:
                 self._left[id(nameless)] = nameless
 
     def _possible(self, place: int) -> list[Mark]:
-        """The marks of missing files that this one could be."""
+        """The marks of missing files that could belong to this file."""
         file = self._files[place]
         some = {id(mark): mark for mark in self._inodes.get(file.status.st_ino, ())}
         some |= {id(mark): mark for mark in self._named(file)}
@@ -281,10 +284,10 @@ class _Matching:
     def _in_question(
         self, place: int, mark: Mark, birth: int | None, handle: int, *, fits: bool
     ) -> bool:
-        """Whether a file may be that of a mark, though this is not certain."""
+        """Whether a file possibly, but not certainly, belongs to a mark."""
         file = self._files[place]
-        told = birth is not None and mark.born is not None  # by their births
-        if mark in self._altered[place]:  # and they are the same, or one is unknown
+        told = birth is not None and mark.born is not None  # their birth times decide
+        if mark in self._altered[place]:  # the birth times are equal, or one is unknown
             return told or mark.name in file.names or mark.begins(handle)
         if mark.name in file.names:
             return fits or _family(mark.name) not in self._rotated
@@ -293,9 +296,10 @@ class _Matching:
         return fits and not told and mark.device != file.status.st_dev
 
     def _gone(self) -> list[Mark]:
-        """The marks to keep of files that are not there.
+        """The marks of missing files to keep.
 
-        One can go if its inode is another file's and its name too: nothing brings it back.
+        A mark can go if another file has its inode and another file has its name: then its file
+        cannot come back.
         """
         if not self._left:
             return []
@@ -313,10 +317,10 @@ class _Matching:
 
 
 def _rank(file: Present, birth: int | None, mark: Mark) -> int | None:
-    """How sure it is that a file is that of a mark, if its content fits; 0 is surest."""
+    """How certainly a file belongs to a mark, if its content fits; 0 is the most certain."""
     named, here = mark.name in file.names, mark.device == file.status.st_dev
     if mark.inode != file.status.st_ino:
-        return 4 if named and mark.first else None  # version 1 went by content alone
+        return 4 if named and mark.first else None  # version 1 compared only content
     if birth is not None and mark.born is not None and birth != mark.born:
         return None
     if here:
@@ -327,7 +331,7 @@ def _rank(file: Present, birth: int | None, mark: Mark) -> int | None:
 
 
 def _family(name: str) -> str:
-    """A name without what a rotation adds to it.
+    """A name without the suffix that a rotation adds.
 
     >>> _family("log.csv.1"), _family("log.csv-20260101"), _family("log.csv")
     ('log.csv', 'log.csv', 'log.csv')

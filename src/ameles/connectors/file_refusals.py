@@ -1,4 +1,4 @@
-"""The errors for files of which it cannot be told what was counted."""
+"""The errors for files if Ameles cannot tell what was counted of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ameles.core.exceptions import SourceUnreadable, StoreRefused
 
 
 def unreadable(name: str) -> SourceUnreadable:
-    """The error for a file that the operating system does not open."""
+    """The error for a file that the operating system refuses to open."""
     return SourceUnreadable(
         f"The file '{name}' cannot be read.",
         why="its permissions do not allow it, or its disk fails; nothing of it was counted",
@@ -17,12 +17,13 @@ def unreadable(name: str) -> SourceUnreadable:
 def replaced(
     name: str, *, unread: bool = False, copies: bool = False, grows: bool = True
 ) -> StoreRefused:
-    """The error for a file that is no longer the one that was taken, or, if ``unread``, that was
-    there at the launch; ``copies``: the plan has ``rotated``; ``grows``: the file may get more."""
+    """The error for a file that is no longer the one that was read or, if ``unread``, the one that
+    existed at the launch.  ``copies`` says that the plan has ``rotated``, ``grows`` that the file
+    may get more lines."""
     copytruncate = 'rotated = "events.csv.*" in the plan'
     if copies:
-        copytruncate = "its copy, as long as its rest was not read, under a name that rotated in "
-        copytruncate += "the plan matches: none that is there begins with what the file had"
+        copytruncate = "keep the copy until it is read, under a name that rotated in the plan "
+        copytruncate += "matches: no such copy begins with what the file had"
     counted = "if none of its events was counted before,"
     back = (
         "put the file back as it was and only append to it; for files that are rotated, a source "
@@ -35,9 +36,9 @@ def replaced(
         f"The file '{name}' was replaced or {'cut' if grows else 'changed'} since "
         + ("the launch." if unread else "it was last read."),
         why=(
-            "what it had then was not counted yet, and is not there"
+            "what it had then was not counted yet, and is gone"
             if unread
-            else "which of its events were counted before can no longer be told"
+            else "Ameles can no longer tell which of its events were counted before"
         )
         + ("" if grows else "; a compressed file, or one of Parquet, must not change"),
         tip=f"{back}; {'without what is lost,' if unread else counted} "
@@ -46,7 +47,7 @@ def replaced(
 
 
 def copied(name: str, *, unread: bool = False) -> StoreRefused:
-    """The error for a file that begins like one that was taken, and is another one."""
+    """The error for a different file that begins like one that was read."""
     return StoreRefused(
         f"The file '{name}' begins with what "
         + ("was there at the launch" if unread else "was read before")
@@ -59,11 +60,12 @@ def copied(name: str, *, unread: bool = False) -> StoreRefused:
 
 
 def uncut(copy: str, name: str) -> StoreRefused:
-    """The error for a copy of a file that was not cut, or that got the same lines again."""
+    """The error for a copy if its original was not truncated, or has received the same lines
+    again."""
     return StoreRefused(
-        f"The rotated file '{copy}' has what '{name}' begins with, and '{name}' was not cut since.",
+        f"The rotated file '{copy}' is what '{name}' begins with, and '{name}' was not cut since.",
         why=f"'{copy}' may be a copy whose events are counted in '{name}'; or '{name}' was cut and "
-        "has got the same lines again, which count too",
+        "has received the same lines again, which count too",
         tip=f"ameles run --same-file '{copy}' if '{name}' was not cut, or ameles run --new-file "
         f"'{name}' if it was; logs that are renamed instead of copied, or whose lines have a time, "
         "are always told apart",
@@ -71,11 +73,11 @@ def uncut(copy: str, name: str) -> StoreRefused:
 
 
 def unknown(name: str) -> StoreRefused:
-    """The error for a copy that cannot be told."""
+    """The error for a copy that belongs to no file, or to several."""
     return StoreRefused(
         f"The rotated file '{name}' is not the rest of one file that was read.",
-        why="it begins with what was read of no file, or of several; so its events may have been "
-        "counted before, or missed, as if the log had been rotated twice between two runs",
+        why="it begins with the read part of no file, or of several; so its events may have "
+        "been counted before, or missed, as if the log had been rotated twice between two runs",
         tip=f"ameles run --new-file '{name}' to count all of it, or ameles run --same-file "
         f"'{name}' if it was counted; then run more often than the log is rotated",
     )
@@ -86,5 +88,5 @@ def damaged(name: str) -> SourceUnreadable:
     return SourceUnreadable(
         f"The rotated file '{name}' cannot be unpacked.",
         why="it is not what its ending says",
-        tip="a file of gzip, zstd or bzip2 that is whole",
+        tip="a complete file of gzip, zstd or bzip2",
     )

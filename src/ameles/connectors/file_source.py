@@ -1,4 +1,4 @@
-"""Files as a source: what text, compressed and Parquet files have in common."""
+"""Files as a source: the base of text, compressed and Parquet files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ameles.core.exceptions import PlanError
 
 
 class FileSource(SeekableSource[Mapping[str, int]]):
-    """A path or a pattern of files, whose ending tells how they are written.
+    """A path or a pattern of files; the ending of a name says how the file is written.
 
-    Their ends are sizes in bytes, by what a file is and not by its name, which it may lose before
-    it is read.
+    Ends are sizes in bytes, by the identity of a file and not by its name: a file may be renamed
+    before it is read.
     """
 
     takes_format = False
@@ -41,13 +41,13 @@ class FileSource(SeekableSource[Mapping[str, int]]):
     @classmethod
     @abstractmethod
     def _opened(cls, request: SourceRequest) -> Self:
-        """The source, of columns that are right."""
+        """Opens the source; its columns were checked."""
 
     def missing(self) -> PlanError | None:
         if find_files(self._pattern, self._base):
             return None
         return PlanError(
             f"No file matches the source {self._pattern!r}.",
-            why="a source is a path, or a pattern, from the folder of the plan",
-            tip=f"the file in its place, or before a launch another source than {self._pattern!r}",
+            why="a source is a path or pattern, relative to the folder of the plan",
+            tip=f"put the file there, or before a launch change the source {self._pattern!r}",
         )

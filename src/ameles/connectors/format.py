@@ -1,6 +1,6 @@
-"""How a source is written, as its plan declares it; nothing about it is found out from the data.
+"""The format of a source, as its plan declares it; nothing is detected from the data.
 
-The defaults are a CSV file as RFC 4180 and ISO 8601 have it, in UTF-8.
+The defaults are CSV as in RFC 4180, times as in ISO 8601, and UTF-8.
 
 >>> Format(delimiter=";", decimal=",", time_format=("%d.%m.%Y",)).encoding
 'utf-8'
@@ -25,23 +25,23 @@ _KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "par
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """Of one source; what a kind of source does not have stays at its default."""
+    """The format of one source; keys that a kind of source does not have keep their defaults."""
 
     time_format: tuple[str, ...] = ()  # none: ISO 8601
     delimiter: str = ","
-    quote: str = '"'  # empty: there are none
+    quote: str = '"'  # empty: no quotes
     decimal: str = "."
     encoding: Encoding = "utf-8"
-    header: tuple[str, ...] = ()  # none: the first line of a file has them
+    header: tuple[str, ...] = ()  # empty: the first line of a file has the names
     strip: bool = False
-    rules: int = CURRENT  # by which a stream reads, for ever
+    rules: int = CURRENT  # the version of the reading rules, fixed at launch
 
 
 DEFAULT = Format()
 
 
 def kind_of(source: str) -> str | None:
-    """What the files of a path or pattern hold, by their ending: csv, jsonl or parquet."""
+    """The kind of files that a path or pattern names, by their ending: csv, jsonl or parquet."""
     # "events.csv*" also matches what events.csv is renamed to when it is rotated
     name = without_ending(source.rstrip("*.")).rstrip("*.")
     return _KINDS.get(Path(name).suffix.lower())

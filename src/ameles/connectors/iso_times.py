@@ -1,12 +1,13 @@
-"""ISO 8601 where DuckDB's own cast ends: what it leaves is read here, in SQL.
+"""SQL for the forms of ISO 8601 that DuckDB's own cast does not read.
 
     20200122T101500Z        the basic form
     2020-W04-3, 2020W043    a day of a week
     2020-022, 2020022       a day of a year
-    2020-01-22T10:15,5Z     a fraction of the last part that there is, with a comma or a dot
+    2020-01-22T10:15,5Z     a fraction of the last part, with a comma or a dot
     2020-01-22t10z          small letters, and less precision than seconds
 
-A month or a week by itself names no day, and is no time.  Fractions of a microsecond are cut off.
+A month or a week alone is not a time, because it names no day.  Fractions of a microsecond are cut
+off.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ _PARTS = (
 
 _DAY = 86_400_000_000
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
-_DIGITS = 12  # of a fraction that count: a hour has 3.6e9 microseconds
+_DIGITS = 12  # digits of a fraction that are used: an hour has 3.6e9 microseconds
 
 
 def iso_time(text: str) -> str:
     """SQL: the instant that a text names, or NULL; without an offset, in the session's zone."""
     parts = ", ".join(literal(name) for name in _PARTS)
     found = f"regexp_extract(upper(trim({text})), {literal(f'^{_DATE}{_TIME}$')}, [{parts}])"
-    # Parts, then microseconds of the wall clock: each is written once and used several times.
+    # First the parts, then microseconds of the wall clock: each is computed once, used several
+    # times.
     wall = f"{{'us': {_date_us()} + {_time_us()}, 'off': {_offset_us()}}}"
     with_offset = "make_timestamptz(w.us - w.off)"
     local = "TRY_CAST(make_timestamp(w.us) AS TIMESTAMPTZ)"
@@ -85,7 +87,7 @@ def _time_us() -> str:
 
 
 def _offset_us() -> str:
-    """SQL: how far the offset is ahead of UTC; NULL if there is none."""
+    """SQL: the offset from UTC in microseconds; NULL if there is none."""
     hours = _number("offset_hour", "BIGINT")
     minutes = f"coalesce({_number('offset_minute', 'BIGINT')}, 0)"
     ahead = f"({hours} * {_HOUR} + {minutes} * {_MINUTE})"

@@ -1,7 +1,7 @@
-r"""JSON Lines: an event is an object on a line of its own; a nested value is its JSON text.
+r"""JSON Lines: an event is an object on a line of its own; a nested value is read as its JSON text.
 
-A dot in the name of a column goes into an object or a list; a key that has a dot itself is written
-with a backslash before it.  Streams that were launched before there were paths have none.
+A dot in the name of a column goes into an object or a list.  If a key itself contains a dot, write
+a backslash before that dot.  Streams launched before paths existed take every name as one key.
 
 >>> keys("user.id"), keys(r"user\.id"), keys(r"a\\.b")
 (['user', 'id'], ['user.id'], ['a\\', 'b'])
@@ -26,7 +26,7 @@ NO_JSON = "no JSON"
 
 
 class JsonLines(Dialect):
-    """Lines of objects; a key that is missing or null is NULL."""
+    """Lines of objects; a missing key or a null becomes NULL."""
 
     header = False
 
@@ -41,12 +41,12 @@ class JsonLines(Dialect):
 
     def relation(self, names: tuple[str, ...], *, slower: bool) -> str:
         paths = ", ".join(self._pointer(name) for name in self.columns)
-        # The extraction fails on a line that is no JSON, and that line alone is then NULL.
+        # The extraction fails on a line that is not JSON; only that line is then NULL.
         fields = f"TRY(json_extract_string(line, [{paths}]))"
         wanted, columns = [f"{fields} AS fields"], []
         for place, (name, kind) in enumerate(self.columns.items(), 1):
             field = f"fields[{place}]"
-            if kind in IDS.values():  # the text alone does not tell 7 from "7" or true
+            if kind in IDS.values():  # as text, 7 and "7" look the same, and so do true and "true"
                 wanted.append(f"TRY(json_type(line, {self._pointer(name)})) AS type_{place}")
                 field = json_id(f"type_{place}", field)
             columns.append(Typed(name, kind, field, written=f"fields[{place}]"))
@@ -55,7 +55,7 @@ class JsonLines(Dialect):
         return typed(columns, events, self.form, raw=self.raw)
 
     def _pointer(self, name: str) -> str:
-        """A JSON pointer in SQL, in which a name may have any character."""
+        """A JSON pointer as an SQL literal; a name may contain any character."""
         path = keys(name) if self.form.rules >= PATHS else [name]
         return literal("".join("/" + key.replace("~", "~0").replace("/", "~1") for key in path))
 
@@ -67,7 +67,7 @@ class JsonLines(Dialect):
 
 
 def keys(name: str) -> list[str]:
-    """The keys that lead to a column, from the outside in; a backslash takes a dot as it is."""
+    """The keys that lead to a column, from the outside in; a dot after a backslash is literal."""
     path = [""]
     for part in re.findall(r"\\[.\\]|.", name, re.DOTALL):
         if part == ".":

@@ -1,4 +1,4 @@
-"""Blocks of lines, handed over to DuckDB as relations."""
+"""Passes blocks of lines to DuckDB as relations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def handed_over(
     names: tuple[str, ...],
     lines: Iterable[bytes],
 ) -> Iterator[str]:
-    """Blocks of lines as relations, one at a time; what follows a stream uses this too."""
+    """Blocks of lines as relations, one at a time."""
     try:
         for block in lines:
             prepared = [dialect.prepared(chunk) for chunk in chunks(block, dialect.tally)]

@@ -1,7 +1,7 @@
-"""Lines of text from bytes, in bounded memory; what one line is does not depend on any other.
+"""Cuts bytes into lines, in bounded memory; no line depends on another.
 
-A newline ends a line, whatever stands before it: no quote, NUL or broken character can reach
-across.  A line that is longer than a limit, or that has a NUL, counts nowhere.
+A newline always ends a line: a quote, a NUL or a broken character has no effect beyond it.  A line
+that is longer than a limit, or that has a NUL, counts nowhere.
 
 >>> import io
 >>> [text(chunk) for block in blocks(io.BytesIO(b"a,1\\r\\nb,2\\0\\n\\nc,3").read)
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from ameles.connectors.encodings import UTF_8, Script
 
 BLOCK = 8 << 20  # bytes that are read at a time
-CHUNK = 64 << 10  # bytes that DuckDB splits at a time, about
+CHUNK = 64 << 10  # about how many bytes DuckDB splits at a time
 LONGEST = 1 << 20  # bytes of a line without its newline
 
 
@@ -28,9 +28,9 @@ WITH_NUL = "NUL"
 
 @dataclass
 class Tally:
-    """Lines that count nowhere, by what is wrong with them; only ``ameles check`` keeps one.
+    """The number of lines that count nowhere, by what is wrong; only ``ameles check`` keeps one.
 
-    Exact and secret: nothing that a run says or stores may come from here.
+    It is exact and secret: nothing that a run prints or stores may depend on it.
     """
 
     flaws: Counter[str] = field(default_factory=Counter)
@@ -47,9 +47,9 @@ def blocks(
     script: Script = UTF_8,
     tally: Tally | None = None,
 ) -> Iterator[bytes]:
-    """Whole lines, many at a time, in UTF-8; the last gets its newline if it has none.
+    """Blocks of whole lines in UTF-8; a newline is added to the last line if it has none.
 
-    ``within`` says that the bytes begin inside a line, which is left out.
+    ``within`` says that the bytes begin inside a line; the rest of that line is left out.
     """
     rest, skipping = b"", within
     while piece := read(BLOCK):
@@ -64,12 +64,12 @@ def blocks(
         end = script.after_last_newline(data)
         lines = [script.utf8(data[:end])] if end else []
         rest = data[end:]
-        # Already too long, however it goes on: no unit is shorter in UTF-8 than one byte.
+        # The line is already too long, whatever follows: in UTF-8 every unit takes at least a byte.
         if len(rest) > LONGEST * script.width:
             rest, skipping = rest[script.whole(len(rest)) :], True
             if tally is not None:
                 tally.flaws[TOO_LONG] += 1
-        data = piece = b""  # the next ones may come in hours: nothing is held until then
+        data = piece = b""  # the next read may wait for hours: keep no data meanwhile
         if lines:
             yield lines.pop()
     if rest and not skipping:
@@ -77,7 +77,7 @@ def blocks(
 
 
 def chunks(block: bytes, tally: Tally | None = None) -> Iterator[bytes]:
-    """The lines of a block without those that count nowhere, each chunk some whole lines."""
+    """The lines of a block in chunks of whole lines, without the lines that count nowhere."""
     start = 0
     while start < len(block):
         end = block.rfind(b"\n", start, start + CHUNK) + 1

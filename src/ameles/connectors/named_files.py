@@ -1,4 +1,4 @@
-"""The files that a path or a pattern names, and whether it names one that is still to come."""
+"""The files that a path or a pattern names now, and whether it would name a future file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A file of a source; its name is what the plan's text matched."""
+    """A file of a source; its name is as the path or pattern in the plan matched it."""
 
     name: str
     path: Path
 
 
 def find_files(text: str, base: Path) -> tuple[NamedFile, ...]:
-    """The files that a path or a pattern names now, by name."""
+    """The files that a path or a pattern names now, sorted by name."""
     return tuple(file for file in list_names(text, base) if os.path.isfile(file.path))
 
 
 def list_names(text: str, base: Path) -> list[NamedFile]:
-    """What a path or a pattern names now, by name: some of it may be folders, or not be there."""
+    """The names that a path or pattern matches now, sorted; some may be folders or not exist."""
     names = [text]
     if glob.has_magic(text) and not (base / text).is_file():
         names = sorted(glob.glob(text, root_dir=base, recursive=True))
@@ -33,15 +33,15 @@ def list_names(text: str, base: Path) -> list[NamedFile]:
 
 @lru_cache(maxsize=1 << 16)
 def _named(name: str, base: Path) -> NamedFile:
-    """Made once: a watched folder is listed with every step."""
+    """Cached, because a watched folder is listed at every step."""
     return NamedFile(name, base / name)
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Whether two paths are of one file, by their names or by what is there."""
+    """Whether two paths lead to the same file, by their names or by the file there."""
     try:
         return one.resolve() == other.resolve() or one.samefile(other)
-    except (OSError, ValueError, RuntimeError):  # nothing is there, or nothing can be
+    except (OSError, ValueError, RuntimeError):  # no file is there, or the path is invalid
         return False
 
 
@@ -55,7 +55,7 @@ def names_file(text: str, base: Path, path: Path) -> bool:
         folder, last = text, "*"
     folders = glob.glob(folder, root_dir=base, recursive=True) if folder else [""]
     if set(folder.split("/")) == {"**"}:
-        folders.append("")  # two stars are also no folder at all
+        folders.append("")  # two stars also match no folder at all
     shown = last.startswith(".") or not path.name.startswith(".")
     return (
         shown

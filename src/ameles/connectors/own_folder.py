@@ -1,10 +1,10 @@
-"""Files of a sink's own: opened by name in a folder that is open, never through a link.
+"""Opens the files of a sink by name in an open folder, never through a link.
 
-Whoever may write into the folder of a sink can put a link where the sink, its note or a temporary
-file is to be, and have this program write elsewhere.  So links above the folder are followed once,
-when it is opened; the name itself never is (``O_NOFOLLOW``), new files are new (``O_EXCL``), and a
-file that is there is taken only from those who could change it anyway: this user, the
-administrator, and whoever owns the folder.
+Whoever may write into the folder of a sink could put a link in the place of the sink, its note or a
+temporary file, and make this program write elsewhere.  So links above the folder are followed once,
+when it is opened; the name itself is never followed (``O_NOFOLLOW``), and new files must not exist
+(``O_EXCL``).  An existing file is used only if it belongs to somebody who could change it anyway:
+this user, the administrator, or the owner of the folder.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 
-LONGEST = 200  # bytes of a name; those of notes and temporary files are longer
-FRESH = ".new"  # how the name of a file ends that is still to take its place
-_SAFE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe that was put there blocks nobody
+LONGEST = 200  # bytes of a name; the names of notes and temporary files are longer
+FRESH = ".new"  # ending of a temporary file that will replace another
+_SAFE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # opening a planted pipe must not block
 _LINK = {errno.ELOOP, getattr(errno, "EMLINK", errno.ELOOP), getattr(errno, "EFTYPE", errno.ELOOP)}
 
 
@@ -36,14 +36,14 @@ class Place:
 
     @classmethod
     def of(cls, sink: str, target: str, base: Path) -> Place:
-        """The place that a plan names by a path from ``base``; its folder must be there."""
+        """The place that a plan names by a path relative to ``base``; its folder must exist."""
         name = os.path.basename(target)
         if name in ("", ".", "..") or "\0" in target:
-            raise PlanError(f"The sink {target!r} has no name of a file.", tip="releases.csv")
+            raise PlanError(f"The sink {target!r} does not name a file.", tip="releases.csv")
         if len(os.fsencode(name)) > LONGEST:
             raise PlanError(
                 f"The name of the sink {target!r} has more than {LONGEST} bytes.",
-                why="files beside it have longer names",
+                why="the files beside it have longer names",
                 tip="releases.csv",
             )
         try:
@@ -53,7 +53,7 @@ class Place:
         if folder is None or not folder.is_dir():
             raise PlanError(
                 f"The folder of the sink {target!r} does not exist.",
-                why="a sink is a path from the folder of the plan",
+                why="a sink is a path relative to the folder of the plan",
                 tip="make the folder first",
             )
         return cls(sink, folder, name)
@@ -74,7 +74,7 @@ class Place:
 
 
 class OwnFolder:
-    """A folder that is open, for the files of one sink in it."""
+    """An open folder, for the files of one sink in it."""
 
     def __init__(self, handle: int, sink: str) -> None:
         self.handle = handle
@@ -82,7 +82,7 @@ class OwnFolder:
         self._owners = {os.geteuid(), 0, os.fstat(handle).st_uid}
 
     def look(self, name: str) -> os.stat_result | None:
-        """What is there under a name, which may be a link; None: nothing."""
+        """The status of a name, without following a link; None if there is nothing."""
         try:
             return os.stat(name, dir_fd=self.handle, follow_symlinks=False)
         except FileNotFoundError:
@@ -93,13 +93,13 @@ class OwnFolder:
         return os.listdir(self.handle)
 
     def open(self, name: str, *, writing: bool) -> int:
-        """A file that is there; the caller closes it."""
+        """Opens an existing file; the caller closes it."""
         handle = self._opened(name, (os.O_RDWR if writing else os.O_RDONLY) | _SAFE)
         return self._checked(name, handle, stat.S_ISREG, "is not a file")
 
     @contextmanager
     def looking(self, name: str) -> Iterator[int]:
-        """A file that is there, to be read."""
+        """Opens an existing file for reading."""
         handle = self.open(name, writing=False)
         try:
             yield handle
@@ -107,18 +107,18 @@ class OwnFolder:
             os.close(handle)
 
     def create(self, name: str) -> int:
-        """A new file, for everybody to read as far as the user's mask allows."""
+        """Creates a file that everybody may read, as far as the user's umask allows."""
         handle = self._opened(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE)
         return self._checked(name, handle, stat.S_ISREG, "is not a file")
 
     def create_fresh(self, name: str) -> int:
-        """A new file that is to take another's place, instead of what a crash left of one."""
+        """Creates a temporary file that will replace another; removes what a crash left of one."""
         self.remove(name)
         return self.create(name)
 
     @contextmanager
     def below(self, name: str) -> Iterator[OwnFolder]:
-        """A folder in this one."""
+        """Opens a folder in this one."""
         handle = self._opened(name, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
         handle = self._checked(name, handle, stat.S_ISDIR, "is not a folder")
         try:
@@ -127,7 +127,8 @@ class OwnFolder:
             os.close(handle)
 
     def replace(self, name: str, content: bytes) -> None:
-        """Give a file this content: after a crash it has the old one or the new one, whole."""
+        """Replaces a file atomically: after a crash it has the old content or the new one,
+        whole."""
         fresh = name + FRESH
         handle = self.create_fresh(fresh)
         try:
@@ -138,28 +139,28 @@ class OwnFolder:
         self.rename(fresh, name)
 
     def rename(self, old: str, new: str) -> None:
-        """Another name, durably; what had it is gone."""
+        """Renames a file durably; replaces a file that has the new name."""
         os.replace(old, new, src_dir_fd=self.handle, dst_dir_fd=self.handle)
         self.sync()
 
     def remove(self, name: str) -> None:
-        """No file of this name; a link is removed, not what it leads to."""
+        """Removes a file if it exists; of a link, the link itself and not its target."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.handle)
 
     def make(self, name: str) -> None:
-        """A new folder in this one."""
+        """Makes a folder in this one."""
         os.mkdir(name, dir_fd=self.handle)
 
     def empty(self, name: str, ours: re.Pattern[str]) -> None:
-        """Removes the files of a folder in this one that have such names, and no others."""
+        """Removes the files with matching names from a folder in this one, and no others."""
         with self.below(name) as folder:
             for each in folder.names():
                 if ours.fullmatch(each):
                     folder.remove(each)
 
     def remove_folder(self, name: str) -> None:
-        """No folder of this name; one that has files is refused by the system."""
+        """Removes an empty folder if it exists; the system refuses one with files in it."""
         os.rmdir(name, dir_fd=self.handle)
 
     def sync(self) -> None:
@@ -187,14 +188,14 @@ class OwnFolder:
     def _refused(self, name: str, what: str) -> AmelesError:
         return StoreRefused(
             f"'{name}' of the sink {self.sink} {what}.",
-            why="somebody else may have put it there, and releases would go where they want",
-            tip="remove it if it is none of yours; a sink may have links above its folder only, so "
-            "name the place itself",
+            why="somebody else may have put it there to redirect the releases",
+            tip="remove it if it is not yours; links are allowed only above the folder of a sink, "
+            "so name the real path",
         )
 
 
 def write_all(handle: int, content: bytes) -> None:
-    """All bytes, however many the system takes at once."""
+    """Writes all bytes, also if the system takes only some at once."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(handle, rest) :]

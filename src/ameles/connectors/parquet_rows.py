@@ -1,7 +1,8 @@
 """Releases as the bytes of a Parquet file, and back.
 
-DuckDB opens files by their paths, and would follow a link.  So it is given a file without a name,
-by its descriptor, and what it wrote there is copied by whoever has opened the right place.
+DuckDB opens files by their paths, and would follow a link.  So it writes to a nameless file, which
+it opens through its descriptor; the caller, who has opened the right place safely, copies the
+content.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _KINDS = {
     "DOUBLE": ("value", "low", "high"),
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
-# Quoted, because some are also words of SQL.
+# Quoted, because some are also SQL keywords.
 _TYPES = {identifier(name): _KIND_OF.get(name, "VARCHAR") for name in COLUMNS}
-# Made anew for each file: rows that are only deleted stay in memory.
+# Created again for each file, because deleted rows would stay in memory.
 _TABLE = (
     "CREATE OR REPLACE TABLE records (place BIGINT, "
     + ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
@@ -45,7 +46,7 @@ _REMEMBERED = ("release", "key", "step", *_NUMBERS, "label")
 
 
 class ParquetRows:
-    """The rows of one file, which is still growing."""
+    """The rows of one file that is still growing."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -58,23 +59,23 @@ class ParquetRows:
         os.close(self._handle)
 
     def add(self, rows: Iterable[Row]) -> None:
-        """More rows, after those that are there."""
+        """Adds rows at the end."""
         self._waiting.extend(rows)
         self.size = self._placed + len(self._waiting)
         if len(self._waiting) >= _AT_ONCE:
             self._place()
 
     def clear(self) -> None:
-        """No rows any more."""
+        """Removes all rows."""
         self._waiting, self._placed, self.size = [], 0, 0
         if self._duck is not None:
             with quiet("writing releases"):
                 self._duck.execute(_TABLE).fetchall()
 
     def content(self, note: str) -> bytes:
-        """The file of all rows, with a note in its metadata."""
+        """The bytes of a Parquet file with all rows, and with a note in its metadata."""
         self._place()
-        # DuckDB's own temporary file would be one that it may not open.
+        # DuckDB is not allowed to open a temporary file of its own.
         options = f"FORMAT parquet, USE_TMP_FILE false, KV_METADATA {{{_KEY}: {literal(note)}}}"
         rows = f"SELECT {', '.join(_TYPES)} FROM records ORDER BY place"
         os.ftruncate(self._handle, 0)
@@ -85,7 +86,7 @@ class ParquetRows:
         return os.pread(self._handle, size, 0)
 
     def _place(self) -> None:
-        """Rows go into a table with their places, because DuckDB keeps no order by itself."""
+        """Puts the rows into a table with their places, because DuckDB does not keep an order."""
         rows, self._waiting = self._waiting, []
         if not rows:
             return
@@ -107,20 +108,20 @@ class ParquetRows:
 
 
 class ParquetFile:
-    """A file that was written before, for a look at it."""
+    """A file that was written before, opened for a check."""
 
     def __init__(self, duck: duckdb.DuckDBPyConnection, path: str) -> None:
         self._duck = duck
         self._path = literal(path)
 
     def note(self) -> str | None:
-        """The note in its metadata; None if it has none, or is no Parquet file."""
+        """The note in its metadata; None if it has none, or is not a Parquet file."""
         found = dict(self._asked(f"SELECT key, value FROM parquet_kv_metadata({self._path})") or [])
         text = found.get(_KEY.encode())
         return None if text is None else bytes(text).decode("utf-8", errors="replace")
 
     def digest(self, step: int) -> str | None:
-        """What ``digest`` gives for its rows of one step; None if they cannot be read."""
+        """The ``digest`` of its rows of one step; None if they cannot be read."""
         columns = ", ".join(identifier(name) for name in _REMEMBERED)
         found = self._asked(
             f"SELECT {columns} FROM read_parquet({self._path}, file_row_number = true) "
@@ -137,7 +138,7 @@ class ParquetFile:
 
 @contextmanager
 def reading(handle: int) -> Iterator[ParquetFile]:
-    """A look into a file that is open."""
+    """Reads a file that is already open."""
     copy = _nameless()
     try:
         place = 0
@@ -151,7 +152,7 @@ def reading(handle: int) -> Iterator[ParquetFile]:
 
 
 def digest(rows: Iterable[Row]) -> str:
-    """By which the rows of a step are known again, whatever they are kept in."""
+    """A digest of the rows of a step; it does not depend on the file that holds them."""
     places = [COLUMNS.index(name) for name in _REMEMBERED]
     return _digest(tuple(row[place] for place in places) for row in rows)
 
@@ -165,13 +166,13 @@ def _digest(rows: Iterable[tuple[Any, ...]]) -> str:
 
 
 def _path(handle: int) -> str:
-    """By which DuckDB opens what has no name and is open already."""
+    """The path by which DuckDB opens a descriptor that has no file name."""
     own = f"/proc/{os.getpid()}/fd"
     return f"{own}/{handle}" if Path(own).is_dir() else f"/dev/fd/{handle}"
 
 
 def _nameless() -> int:
-    """A file that nobody else can open: in memory, where the system has such files."""
+    """A file that nobody else can open; in memory, if the system has such files."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("ameles", os.MFD_CLOEXEC)
     with tempfile.TemporaryFile() as file:
@@ -179,7 +180,7 @@ def _nameless() -> int:
 
 
 def _texts(rows: list[Row], place: int) -> Any:
-    """A column for DuckDB; as texts, because it would guess the type of a mixed one."""
+    """A column for DuckDB, as texts, because DuckDB would guess the type of a mixed column."""
     held = np.empty(len(rows), dtype=object)
     held[:] = [None if row[place] is None else str(row[place]) for row in rows]
     return held

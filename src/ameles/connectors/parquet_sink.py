@@ -1,15 +1,16 @@
-"""A folder of Parquet files: all but the last are never touched again.
+"""A folder of Parquet files: only the last file is ever written again.
 
 ``releases.parquet/00000001.parquet`` and so on have the releases in the order of their steps, each
-file whole steps.  A file that has ``SEALED`` rows stays as it is for ever.  The last one is written
-anew with each step and takes its own place by one rename.  So a row is in one file alone, from
-its first moment on: whoever lists the folder and opens what is listed, however slowly, sees every
-row once, up to some step (docs/decisions/parquet_sink.md).  What is written for a step is at most
-one such file, however long the history.
+file whole steps.  A file with ``SEALED`` rows never changes again.  The last file is written again
+at each step and replaces itself by one rename.  So a row is always in exactly one file: whoever
+lists the folder and opens the listed files, however slowly, sees every row once, up to some step
+(docs/decisions/parquet_sink.md).  At each step at most one such file is written, however long the
+history is.
 
-Beside the folder stands its note (``connectors/sink_notes.py``), and each file says in its metadata
-whose it is and which steps it has.  A folder that is gone is written again, aside, and takes its
-place if it is what the note remembers.  So does one instead of the single file of earlier versions.
+Beside the folder there is its note (``connectors/sink_notes.py``), and the metadata of each file
+says whose it is and which steps it has.  If the folder is gone, it is written again under a
+temporary name, and takes its place if it matches the note.  A folder replaces the single file of
+earlier versions in the same way.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 from ameles.core.release import COLUMNS
 
-SEALED = 1 << 16  # rows of a file that gets no more
+SEALED = 1 << 16  # a file with this many rows gets no more
 _STEP = COLUMNS.index("step")
 _FRESH = re.compile(r"\.[0-9]{8}\.parquet\.new")  # what a crash may leave in the folder
 _OURS = re.compile(rf"[0-9]{{8}}\.parquet|{_FRESH.pattern}")
-_KIND, _VERSION = "sink", 2  # of the note in a file; version 1 was in a file of all steps
+_KIND, _VERSION = "sink", 2  # of the note in a file; version 1 was one file of all steps
 
 
 _Seen: TypeAlias = tuple[str | int, ...]
@@ -44,7 +45,7 @@ _Seen: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The last file of a folder: what it is called and what it has."""
+    """The last file of a folder: its name and its content."""
 
     number: int = 1
     first: int = 1  # step
@@ -69,8 +70,8 @@ class ParquetSink(Sink):
         self._stream = stream
         self._identity = identity
         self._rows = ParquetRows()
-        self._looked = False  # whether what is there is known
-        self._ready = False  # whether the rows of the last file are held
+        self._looked = False  # whether the folder was looked at
+        self._ready = False  # whether the rows of the last file are in memory
         self._changed: StoreRefused | None = None
         self._left: _Seen = ()  # by this program
         with durable.writing(self.name), place.entered() as folder:
@@ -79,7 +80,7 @@ class ParquetSink(Sink):
                 raise self._of_another(note.stream)
             begun = {"stream": stream, "identity": identity}
             self._note = note or Note(**begun, offset=0, last=0, tail="")
-            self._end: _End | None = None  # None: everything is to be written
+            self._end: _End | None = None  # None: everything must be written
             self._look(folder)
 
     def last(self) -> int:
@@ -114,7 +115,7 @@ class ParquetSink(Sink):
             if self._changed is not None:
                 raise self._changed
             if not self._notes.begun:
-                self._notes.write(folder, self._note)  # first, so that all of it is known as ours
+                self._notes.write(folder, self._note)  # first, so that the rest is known as ours
             try:
                 if self._end is None:
                     end = self._build(folder, rows)
@@ -130,16 +131,17 @@ class ParquetSink(Sink):
             self._note = note
 
     def _forget(self) -> None:
-        """What is held may be more than what is written: the next write begins with a look."""
+        """Forgets the rows in memory, which may not all be written; the next write looks again."""
         self._looked = self._ready = False
         self._rows.clear()
 
     def _extend(
         self, folder: OwnFolder, rows: Iterable[Row], end: _End, known: Note | None = None
     ) -> _End:
-        """Writes steps after those of the last file, or that file anew if its rows are not held.
+        """Writes steps after those of the last file, or that file again if its rows are not in
+        memory.
 
-        ``known`` is what the rows of its last step must be.
+        ``known`` is the digest that the rows of its last step must have.
         """
         if end.rows >= SEALED:
             end = replace(end, number=end.number + 1, first=end.last + 1, rows=0)
@@ -163,7 +165,7 @@ class ParquetSink(Sink):
         return self._put(folder, end, of_step) if of_step else end
 
     def _put(self, folder: OwnFolder, end: _End, last: list[Row]) -> _End:
-        """A file is there whole, or as it was; no reader takes its fresh one for a part.
+        """Writes a file atomically; readers do not take the temporary file for a part.
 
         ``last`` are the rows of its last step.
         """
@@ -182,7 +184,8 @@ class ParquetSink(Sink):
         return end
 
     def _build(self, folder: OwnFolder, rows: Iterable[Row]) -> _End:
-        """All files, aside, until they are seen to be what was published."""
+        """Writes all files under a temporary name, until they are known to be what was
+        published."""
         name, fresh = self._place.name, self._place.name + FRESH
         left = folder.look(fresh)
         if left is not None and S_ISDIR(left.st_mode):
@@ -196,14 +199,14 @@ class ParquetSink(Sink):
             end = self._extend(files, rows, _End(), self._note)
         before = folder.look(name)
         if before is not None and S_ISDIR(before.st_mode):
-            folder.empty(name, _FRESH)  # a folder takes the place of one that is empty
+            folder.empty(name, _FRESH)  # a rename can replace an empty folder only
         elif before is not None:
             folder.remove(name)
         folder.rename(fresh, name)
         return end
 
     def _seen(self, folder: OwnFolder) -> _Seen:
-        """The names of all files, and what changes whenever the last of them does."""
+        """The names of all files, and a value that changes whenever the last file does."""
         found = folder.look(self._place.name)
         if found is None or not S_ISDIR(found.st_mode):
             return ()
@@ -215,7 +218,7 @@ class ParquetSink(Sink):
         return *names, last.st_ino, last.st_size, last.st_mtime_ns, last.st_ctime_ns
 
     def _look(self, folder: OwnFolder) -> None:
-        """What is there: nothing, the single file of an earlier version, or a folder."""
+        """Looks at what is there: nothing, the single file of an earlier version, or a folder."""
         self._changed, self._end = None, None
         self._forget()
         self._looked, self._left = True, self._seen(folder)
@@ -251,7 +254,7 @@ class ParquetSink(Sink):
             self._end = found
 
     def _look_at_single(self, folder: OwnFolder) -> None:
-        """A file of all steps goes on as a folder that has the same."""
+        """Looks at a file of all steps, which a folder with the same content will replace."""
         with folder.looking(self._place.name) as handle, reading(handle) as file:
             text = file.note()
             if text is None:
@@ -266,7 +269,7 @@ class ParquetSink(Sink):
             self._note = replace(self._note, last=last, tail=tail)
 
     def _told(self, text: str, version: int) -> _End:
-        """What a file says of itself, once it is seen to be ours."""
+        """What the note in a file says, after checking that the file is ours."""
         document = codec.read(_KIND, version, text)
         if document.pop("identity", None) != self._identity:
             raise self._of_another(str(document.get("stream")))
@@ -302,7 +305,7 @@ class ParquetSink(Sink):
 
 
 def _names(files: OwnFolder) -> list[str]:
-    """The files that a reader of the folder takes for its parts."""
+    """The files that readers of the folder read."""
     return sorted(
         name for name in files.names() if name.endswith(".parquet") and name[0] not in "._"
     )

@@ -103,7 +103,7 @@ class ParquetSource(FileSource):
     ) -> Reading:
         matched = match(self._same, files, position)
         taken, problems = [], list(matched.problems)
-        # files that have the same columns, in the same order, are one relation
+        # files with the same columns in the same order are read as one relation
         alike: dict[tuple[tuple[str, str], ...], list[tuple[NamedFile, Mark]]] = {}
         for file, known in matched.files:
             if known is not None:
@@ -132,14 +132,15 @@ class ParquetSource(FileSource):
         return present(find_files(self._pattern, self._base))
 
     def _checked_types(self, file: NamedFile) -> dict[str, str]:
-        """The columns of a file with their types; all of the plan's must be there."""
+        """The columns of a file with their types; refuses a file without all columns of the
+        plan."""
         types = _types(file)
         self._check(types, file.name)
-        self._relation([file], types)  # what it refuses, it refuses for this file
+        self._relation([file], types)  # raises what it refuses about this file
         return types
 
     def _check(self, types: Mapping[str, str], file: str) -> None:
-        """Refuse a file that lacks a column of the plan, or has it in a type that cannot be it."""
+        """Refuse a file that lacks a column of the plan, or has it in a type that does not fit."""
         for name, kind in self._columns.items():
             if name not in types:
                 raise PlanError(
@@ -155,7 +156,7 @@ class ParquetSource(FileSource):
         for name, kind in self._columns.items():
             given, held, written = identifier(name), types[name], identifier(name)
             if held == "VARCHAR" and self._form.rules >= LONG_TEXTS:
-                # as long as a line of text may be; longer ones could take all memory
+                # the same limit as for a line of text; longer values could use up all memory
                 given = f"CASE WHEN strlen({given}) <= {LONGEST} THEN {given} END"
             if kind in IDS.values() and not (kind == IDS["integer"] and held in WHOLE_TYPES):
                 given, held = parquet_id(given, held, files[0].name, name), "VARCHAR"
@@ -165,7 +166,7 @@ class ParquetSource(FileSource):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ParquetPiece(Piece):
-    """Files that were not there before and have the same columns: one scan."""
+    """New files with the same columns, as one scan."""
 
     relation: str
     files: tuple[tuple[NamedFile, Mark], ...]
@@ -194,7 +195,7 @@ class ParquetPiece(Piece):
 
 
 def _finished(handle: int, end: int | None) -> bool:
-    """Whether an open file was there and has its end: one that is still being written waits."""
+    """Whether an open file is complete, and was when the ends were taken; others wait."""
     size = os.fstat(handle).st_size
     return size == end and os.pread(handle, len(_MAGIC), max(0, size - len(_MAGIC))) == _MAGIC
 
@@ -204,7 +205,7 @@ def _key(file: Present) -> str:
 
 
 def _path_of(file: NamedFile) -> str:
-    """The path as DuckDB is given it, which would take some characters for a pattern."""
+    """The path for DuckDB; refuses characters that DuckDB would take for a pattern."""
     path = str(file.path.resolve())
     if glob.has_magic(path):
         raise PlanError(
@@ -216,7 +217,7 @@ def _path_of(file: NamedFile) -> str:
 
 
 def _scan(files: list[NamedFile]) -> str:
-    # Broken UTF-8 would end the query for all rows; so it is replaced in its own value.
+    # Broken UTF-8 would fail the query for all rows, so it is replaced in its own value.
     options = "hive_partitioning = false, utf8_validation = 'replace'"
     paths = ", ".join(literal(_path_of(file)) for file in files)
     return f"read_parquet([{paths}], {options})"
@@ -233,6 +234,6 @@ def _types(file: NamedFile) -> dict[str, str]:
         raise SourceUnreadable(
             f"The file '{file.name}' cannot be read as Parquet.",
             why="it is damaged, incomplete or something else; nothing of it was counted",
-            tip="a file that gets its name, with .parquet at its end, only when it is complete",
+            tip="write to another name, and rename the file to .parquet when it is complete",
         )
     return {name: kind for name, kind, *_ in rows}

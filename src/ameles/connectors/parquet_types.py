@@ -1,4 +1,4 @@
-"""Which types of a Parquet column can be read as which kind of a plan: the schema alone tells.
+"""Which types of Parquet columns can be read as which kinds of a plan; only the schema is used.
 
 A column that could never have a value is refused before anything is spent.
 """
@@ -17,7 +17,7 @@ _TIMES = ("TIMESTAMP", "DATE")
 
 
 def check_type(column: str, kind: str, type_name: str, form: Format, file: str) -> None:
-    """Refuse a column none of whose values can be of its kind."""
+    """Refuse a column if no value of its type can be of its kind."""
     if _fits(kind, type_name, form):
         return
     number = type_name in WHOLE_TYPES or type_name.startswith(_FRACTIONS)
@@ -45,7 +45,7 @@ def _fits(kind: str, type_name: str, form: Format) -> bool:
             epoch = bool(form.time_format) and form.time_format[0] in EPOCHS
             time = type_name.startswith(_TIMES) and not type_name.endswith("]")
             return text or time or (whole and bool(form.time_format)) or (fraction and epoch)
-        case _:  # a text can be made of anything; ids are checked where they are read
+        case _:  # everything has a text; ids are checked where they are read
             return True
 
 

@@ -1,8 +1,8 @@
 """A reading: the rows that a source has now, and the position to store once they are counted.
 
 A reading is a tuple of pieces.  A piece is a value: it can be pickled, and another process that
-sees the same files can read it there.  The end of a piece is fixed when it is made, so that it has
-the same rows however often it is read.
+sees the same files can read it.  The end of a piece is fixed when it is made, so it has the same
+rows however often it is read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Piece(ABC):
 
     @property
     def single(self) -> bool:
-        """Whether it is one scan, which is quick to repeat."""
+        """Whether it is a single scan, which is quick to repeat."""
         return False
 
     @property
@@ -36,21 +36,21 @@ class Piece(ABC):
 
     @abstractmethod
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        """SQL relations, to stand after FROM, with the plan's columns in their kinds.
+        """SQL relations for a FROM clause, with the plan's columns in their kinds.
 
-        Each holds until the next is asked for, and can be read several times until then.
+        Each is valid until the next one is asked for, and can be read several times until then.
         """
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reading:
-    """Rows that were there when it was made and had not been taken before.
+    """The rows that existed when it was made and had not been read before.
 
-    ``problems`` are files that cannot be read now, each with its fix; the others are read.
+    ``problems`` has a refusal for each file that cannot be read now; the other files are read.
     """
 
     pieces: tuple[Piece, ...]
-    position: str  # to store with the rows' counts: the next reading begins there
+    position: str  # stored with the counts of these rows; the next reading begins there
     problems: tuple[AmelesError, ...] = ()
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class Reading:
 
     @property
     def single(self) -> bool:
-        """Whether one scan has all of it, which is quick to repeat."""
+        """Whether it is a single scan, which is quick to repeat."""
         return len(self.pieces) == 1 and self.pieces[0].single
 
     @property
@@ -72,6 +72,6 @@ class Reading:
         return tuple(path for piece in self.pieces for path in piece.paths)
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        """The relations of all pieces; may be gone through again from the start."""
+        """The relations of all pieces; they can be read again from the start."""
         for piece in self.pieces:
             yield from piece.scans(duck)

@@ -8,7 +8,7 @@ r"""Release records as lines of CSV and JSON; their columns are documented and s
 [1, None]
 
 A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, and a
-declared key may begin so.  Files are therefore written with an apostrophe before such a text:
+declared key may begin with one of these.  So files have an apostrophe before such a text:
 
 >>> [shielded(text) for text in ("=1+1", "+south", "-1", "'east", "west")]
 ["'=1+1", "'+south", '-1', "''east", 'west']
@@ -27,16 +27,16 @@ from ameles.connectors.sink import Row
 from ameles.core.release import COLUMNS
 
 _STEP = COLUMNS.index("step")
-_TEXTS = COLUMNS.index("key"), COLUMNS.index("label")  # what a plan declares, and is any text
-# What a formula begins with, also in full width; and an apostrophe, so that whoever takes one away
-# has the key again.
+_TEXTS = COLUMNS.index("key"), COLUMNS.index("label")  # declared in a plan: any text
+# Characters that begin a formula, also in full width; and the apostrophe, so that removing one
+# apostrophe always gives the key.
 _FORMULA = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'"
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
-SHIELDED = "shielded"  # the form of CSV files since notes have one
+SHIELDED = "shielded"  # the form of CSV files since notes name a form
 
 
 class Format(ABC):
-    """How a record is a line."""
+    """How a record is written as a line."""
 
     header: str
 
@@ -45,20 +45,20 @@ class Format(ABC):
         """Records, each with its newline."""
 
     def whole(self, text: str) -> int:
-        """How much of a text is whole records."""
+        """The length of the whole records at the start of a text."""
         return text.rfind("\n") + 1
 
     @abstractmethod
     def steps_of(self, text: str) -> list[int | None]:
-        """The step of each record in a text of whole ones; None where something else is."""
+        """The step of each record in a text of whole records; None for anything else."""
 
     @abstractmethod
     def begins(self, torn: str, stream: str) -> bool:
-        """Whether a line that is not whole may be the beginning of a record."""
+        """Whether an incomplete line may be the beginning of a record."""
 
 
 class Csv(Format):
-    """RFC 4180 with a newline; what is missing is empty."""
+    """RFC 4180 with a newline as the end of a line; a missing value is empty."""
 
     header = ",".join(COLUMNS) + "\n"
 
@@ -91,7 +91,7 @@ class ShieldedCsv(Csv):
 
     def lines(self, rows: Iterable[Row]) -> str:
         held = io.StringIO()
-        # With this end of a line, a carriage return in a key is put into quotes.
+        # With this line ending, the writer quotes a carriage return in a key.
         writer = csv.writer(held, lineterminator="\r\n")
         for row in rows:
             writer.writerow(self._row(row))
@@ -109,13 +109,13 @@ class ShieldedCsv(Csv):
 
 
 def shielded(text: str) -> str:
-    """A cell that no spreadsheet computes; a plain number is one to both."""
+    """A cell that no spreadsheet takes for a formula; a plain number stays as it is."""
     computed = text[:1] in _FORMULA and text and not _NUMBER.fullmatch(text)
     return "'" + text if computed else text
 
 
 class Jsonl(Format):
-    """An object on a line; what is missing is null."""
+    """An object on a line; a missing value is null."""
 
     header = ""
 

@@ -1,9 +1,9 @@
-"""What is left of a file that was copied and cut, or compressed: ``rotated`` in a plan names it.
+"""Copies of files that were then truncated or compressed; ``rotated`` in a plan names them.
 
-Such copies are new files for the file system, so that only content tells what they are.  They
-are never read as files of their own: a copy supplies the unread end of the one file whose taken
-bytes it begins with, and from then on all of it is taken.  A copy that begins with what was taken
-of no file, or of several, is refused: its events may have been counted, or not.
+Such copies are new files for the file system, so only their content tells what they are.  They are
+never read as files of their own: a copy supplies the unread end of the one file whose read bytes it
+begins with, and from then on all of the copy counts as read.  If it begins with the read bytes of
+no file, or of several, it is refused: its events may have been counted or not.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from ameles.core.exceptions import SourceUnreadable
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a copy holds, unpacked: edges are the digests of a mark at some places."""
+    """The decompressed content of a copy; edges are the digests that a mark has, at some
+    offsets."""
 
     file: Present
-    whole: Mark  # all of it
+    whole: Mark  # the mark at its end
     edges: dict[int, tuple[str, str, str]]
     first: bytes = field(repr=False)  # its first line, if that is short enough
     lines: int  # where its last whole line ends
@@ -45,7 +46,8 @@ class Content:
         return mark.digest is None or edges[2] == mark.digest
 
     def beside(self, mark: Mark) -> bool:
-        """Whether it has what a copy has under its name, but for the ending: one is compressed."""
+        """Whether a copy of the same name, apart from the ending of a compression, has the same
+        content."""
         name, other = self.whole.name, mark.name
         if compressed.without_ending(name) != compressed.without_ending(other):
             return False
@@ -54,7 +56,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """Bytes of a copy that are still to be read."""
+    """The bytes of a copy that are still unread."""
 
     content: Content
     start: int
@@ -63,9 +65,9 @@ class Supply:
 
 @dataclass(slots=True)
 class Supplied:
-    """What copies are: their marks, what they supply, and the marks that they settle.
+    """The marks of copies, what the copies supply, and the marks of files that are thereby settled.
 
-    ``uncut`` are copies with the files that begin with them, and so seem not to be cut yet.
+    ``uncut`` are copies with the files that begin with them, and so seem not to be truncated yet.
     """
 
     marks: list[Mark] = field(default_factory=list)
@@ -86,12 +88,12 @@ def supply(
     declared: Callable[[set[str]], Declared],
     first: bool,
 ) -> Supplied:
-    """What some copies are that were not known before.
+    """Finds out to which files new copies belong.
 
-    ``cut`` and ``gone`` are the marks of files that were cut or are gone, ``known`` those of copies
-    that are there, ``empty`` those of files, gone or not, of which nothing was taken when the same
-    copies were looked for, and ``there`` the files that are no copies.  In the ``first`` reading of
-    a stream copies are the past, which does not count.
+    ``cut`` and ``gone`` are the marks of files that were truncated or are gone.  ``known`` are the
+    marks of copies that exist.  ``empty`` are the marks of files, gone or not, of which nothing was
+    read while the same copies were looked for.  ``there`` are the files that are not copies.  In
+    the ``first`` reading of a stream, copies belong to the past, which does not count.
     """
     found = Supplied()
     begun = [mark for mark in gone if mark.offset and not mark.rotated]
@@ -100,7 +102,7 @@ def supply(
     if first:
         found.marks += [content.whole for content in contents]
         return found
-    missing = [mark for mark in gone if mark.rotated]  # which may be compressed now
+    missing = [mark for mark in gone if mark.rotated]  # they may be compressed now
     taken, left, twins = [*known, *missing], list[Content](), list[Content]()
     again = list[Content]()
     for content in contents:
@@ -127,7 +129,7 @@ def supply(
             waiting += 1
         else:
             strays.append(content)
-    # one without events may be all that a file had that is gone
+    # a copy without events may be all that a missing file had
     found.settled += empty[len(strays) : len(strays) + waiting]
     if strays:
         settled = {id(mark) for mark in found.settled}
@@ -140,7 +142,7 @@ def supply(
 def _contents(
     copies: Sequence[Present], marks: Sequence[Mark], found: Supplied
 ) -> Iterator[Content]:
-    """What some copies hold; those that are still being written are left out."""
+    """The contents of some copies, without those that are still being written."""
     for file in copies:
         try:
             content = measured(file, (mark.offset for mark in marks))
@@ -159,7 +161,7 @@ def _settle(
     found: Supplied,
     declared: Callable[[set[str]], Declared],
 ) -> list[Content]:
-    """Takes the ends of files from their copies; gives the copies that are left."""
+    """Takes the ends of files from their copies; returns the remaining copies."""
     pairs, unsure = pairs_of(cut, gone, left)
     if unsure is not None:
         rest = [content for content in left if declared(content.file.names) is None]
@@ -177,9 +179,9 @@ def _settle(
 def _fill(
     strays: Sequence[Content], empty: Sequence[Mark], taken: Sequence[Mark], found: Supplied
 ) -> None:
-    """Copies that begin with what was taken of no file are those of files of which nothing was.
+    """Assigns copies that begin with the read bytes of no file to files of which nothing was read.
 
-    There must be one for each, and none may be a copy of a copy.
+    There must be one copy for each such file, and none may be a copy of a copy.
     """
     for place, content in enumerate(strays):
         if place == len(empty) or any(mark.same_content(content.whole) for mark in taken):
@@ -190,9 +192,9 @@ def _fill(
 
 
 def _found_again(content: Content, missing: list[Mark]) -> bool:
-    """Whether a copy is one that was taken and is missing: it was compressed.
+    """Whether this is a copy that was read and is missing, because it was compressed.
 
-    Each copy that is missing is found again once: of equal logs each has a copy of its own.
+    Each missing copy is found again once: equal logs have a copy each.
     """
     for mark in missing:
         if mark.same_content(content.whole):
@@ -207,7 +209,7 @@ def _check_again(
     found: Supplied,
     declared: Callable[[set[str]], Declared],
 ) -> None:
-    """Refuses a copy that may be one that was taken, or the rest of a file that is gone."""
+    """Refuses a copy that may be one that was read, or the rest of a missing file."""
     settled = {id(mark) for mark in found.settled}
     unsettled = [mark for mark in gone if id(mark) not in settled]
     for content in again:
@@ -217,7 +219,7 @@ def _check_again(
 
 
 def _begins(file: Present, whole: Mark) -> bool:
-    """Whether a file that is there begins with all of a copy."""
+    """Whether a present file begins with all of a copy."""
     if file.status.st_size < whole.offset:
         return False
     with opened(file) as handle:
@@ -225,7 +227,7 @@ def _begins(file: Present, whole: Mark) -> bool:
 
 
 def measured(file: Present, places: Iterable[int]) -> Content:
-    """Reads a copy once, and keeps what is before some places of it."""
+    """Reads a copy once, and keeps the digests at some offsets."""
     wanted = sorted({place for place in places if place})
     with opened(file) as handle, unpacking(handle, file.file.name) as stream:
         birth = born(handle)
@@ -265,14 +267,15 @@ def measured(file: Present, places: Iterable[int]) -> Content:
 
 
 def unpacking(handle: int, name: str) -> BinaryIO:
-    """What an open copy holds, from its start."""
+    """The decompressed content of an open copy, from its start."""
     raw = os.fdopen(os.dup(handle), "rb")
     raw.seek(0)
     return compressed.unpacked(raw, name) if compressed.is_compressed(name) else raw
 
 
 def piece_of(stream: BinaryIO, start: int, end: int) -> Callable[[int], bytes]:
-    """Reads some bytes of an unpacked file, which can only be read from its start."""
+    """Reads the bytes from ``start`` to ``end`` of a stream that can only be read from its
+    start."""
     place = 0
 
     def read(size: int) -> bytes:

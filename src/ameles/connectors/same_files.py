@@ -1,9 +1,9 @@
-"""What a source knows of its files between two readings.
+"""What a source remembers about its files between two readings.
 
-A file whose status is as it was when its content was last compared has the same content, and is
-not opened again: so a folder of many files costs a look at each.  The status tells every change
-but one within a tick of the file system's clock, so only that of a file that had been left alone
-for a while is relied on.
+If the status of a file is the same as when its content was last compared, the file has the same
+content and is not opened again.  So a folder of many files costs one ``stat`` for each.  The status
+shows every change except one within a tick of the file system's clock, so it is trusted only for a
+file that had not changed for a while.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_refusals import copied, replaced
 from ameles.core.exceptions import StoreRefused
 
-ALONE = 2 * 10**9  # nanoseconds: the coarsest tick of a file system that is in use
+ALONE = 2 * 10**9  # nanoseconds: the coarsest clock tick of the usual file systems
 
 Fits: TypeAlias = Callable[[Mark, int], bool]
 
 
 class SameFiles:
-    """What a source knows of its files between two readings.
+    """What a source remembers about its files between two readings.
 
-    ``kind`` is that of its positions, ``fits`` compares an open file with a mark, and ``start``
-    gives where the events of an open file begin; where the plan names copies, ``nothing`` is the
-    digest in the marks of files of which nothing was taken.
+    ``kind`` is the kind of its positions, ``fits`` compares an open file with a mark, and ``start``
+    gives the offset where the events of an open file begin.  If the plan names copies, ``nothing``
+    is the digest in the marks of files of which nothing was read.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SameFiles:
         return self._position
 
     def unread(self, position: str) -> str:
-        """The position with the same files, none of which was taken; copies stay the past."""
+        """The position with the same files, all of them unread; copies stay marked as read."""
         return self.position(
             [
                 mark if mark.rotated or not mark.offset else replace(mark, unread=True)
@@ -74,7 +74,7 @@ class SameFiles:
         )
 
     def unchanged(self, file: Present, mark: Mark) -> bool:
-        """Whether a file is as it was when it was last compared with this mark."""
+        """Whether a file is unchanged since it was last compared with this mark."""
         before = self._compared.get((mark.device, mark.inode))
         if before is None or before[0] is not mark or before[1] != file.signature:
             return False
@@ -88,7 +88,7 @@ class SameFiles:
 
     @property
     def grows(self) -> bool:
-        """Whether a file may get more; one that is compressed, or Parquet, never changes."""
+        """Whether a file may grow; a compressed or Parquet file never changes."""
         return self._kind == "text"
 
     def fits(self, mark: Mark, handle: int) -> bool:
@@ -100,7 +100,7 @@ class SameFiles:
         return self._start(handle)
 
     def watched(self, mark: Mark) -> bool:
-        """Whether nothing was taken of a file, and no copy of it could come unseen."""
+        """Whether nothing was read of a file, and a copy of it would have been noticed."""
         return not mark.offset and mark.digest is not None and mark.digest == self._nothing
 
     def declared(self, names: set[str]) -> Declared:
@@ -108,7 +108,8 @@ class SameFiles:
         return self._declarations.about(names)
 
     def refusal(self, name: str, *, some: list[Mark], known: list[Mark]) -> StoreRefused:
-        """Why a file cannot be one of ``some``; it begins like those that are ``known``."""
+        """The refusal of a file that may belong to one of ``some``; it begins like those in
+        ``known``."""
         unread = all(mark.unread for mark in known or some)
         if known:
             return copied(name, unread=unread)

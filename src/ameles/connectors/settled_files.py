@@ -1,4 +1,4 @@
-"""What is said of files while other programs rename, cut and write them."""
+"""Works on files while other programs rename, truncate and write them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TypeVar
 from ameles.connectors.file_identity import Present, Signature
 from ameles.core.exceptions import AmelesError
 
-LOOKS = 10  # how often files are looked at that change meanwhile
+LOOKS = 10  # tries, if files change meanwhile
 
 Outcome = TypeVar("Outcome")
 
 
 def settled(look: Callable[[], list[Present]], work: Callable[[list[Present]], Outcome]) -> Outcome:
-    """What is said of files that hold still: those that change meanwhile are listed again."""
+    """The outcome of ``work`` on files that did not change meanwhile; if they did, it is retried
+    with a new listing."""
     for _ in range(LOOKS):
         files = look()
         try:

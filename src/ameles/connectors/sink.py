@@ -1,8 +1,9 @@
 """Sinks: where releases go.  A sink gets stored values only, at least once, always the same.
 
-A sink says which is the last step that it has, and from which step it needs rows; after a crash the
-engine gives it those again.  A sink that has more than the store is the sign of a restored backup,
-and the engine refuses to release.  A sink that somebody changed says so, and stops no other.
+A sink says which step is the last that it has, and from which step it needs rows; after a crash the
+engine sends it those again.  If a sink has more than the store, a backup of the store was restored,
+and the engine refuses to release.  A sink that somebody changed reports that, and stops no other
+sink.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ Row: TypeAlias = tuple[Any, ...]  # a record in the order of core.release.COLUMN
 class SinkRequest:
     """What a plan says about a sink.
 
-    ``identity`` tells this launch of the stream from any other: a file that another one has
-    written is refused.
+    ``identity`` distinguishes this launch of the stream from any other: a file that another launch
+    has written is refused.
     """
 
     kind: str  # the key of the plan
@@ -47,12 +48,12 @@ class SinkRequest:
 class Sink(ABC):
     """Where releases go."""
 
-    of_files: ClassVar[bool] = True  # its target is a path, where nothing else may be
+    of_files: ClassVar[bool] = True  # its target is a path that nothing else may use
     of_folder: ClassVar[bool] = False  # that path may be a folder
     targets: ClassVar[Any] = str  # the type of its target in a plan
 
     name: str  # the same in every run, such as csv:releases.csv
-    knows: bool = True  # what it has; if not, the store keeps that for it
+    knows: bool = True  # whether it knows its last step; if not, the store remembers it
     heals: bool = True  # whether a write that failed may succeed later
 
     @classmethod
@@ -67,20 +68,20 @@ class Sink(ABC):
 
     @abstractmethod
     def last(self) -> int:
-        """The last step of which it, or its note, has anything; 0: none."""
+        """The last step that it or its note has, even in part; 0 if there is none."""
 
     def problem(self) -> AmelesError | None:
-        """Why it cannot be written as it is found, if somebody changed it."""
+        """Why it cannot be written, if somebody changed it."""
         return None
 
     def stands(self) -> bool:
-        """Whether it is as this program left it; otherwise it is opened anew, with all checks."""
+        """Whether it is as this program left it; otherwise it is opened again, with all checks."""
         return True
 
     @abstractmethod
     def first_needed(self, sent: int) -> int:
-        """The first step that ``write`` needs; ``sent`` is the last that the store has sent, for
-        a sink that does not know."""
+        """The first step that ``write`` needs; ``sent`` is the last step that the store has sent,
+        for a sink that does not know it itself."""
 
     @abstractmethod
     def write(self, rows: Iterable[Row], through: int) -> None:

@@ -1,12 +1,13 @@
-"""The note beside a sink: whose it is, and how far it is whole.
+"""The note beside a sink: whose it is, and how much of it is complete.
 
-It has two places, a sector each, that are written in turns and in place.  Whatever tears a write,
-the other place has the note before it.  A note is written after the bytes that it is about are
-durable, and need not be so itself: after a power cut the file may have whole steps beyond its
-note, which are taken for what they are, published, and written over with the same bytes.
+A note file has two places, one sector each, that are overwritten in turn.  If a write is torn, the
+other place still has the note before it.  A note is written after the bytes that it describes are
+durable, and need not be durable itself: after a power cut the file may have whole steps beyond its
+note.  These count as published, and are overwritten with the same bytes.
 
-A note is also the fence: a store that has released less than it says is too old to go on.  It stays
-when the sink is removed, and what the store then writes again must be what the note remembers.
+A note is also a fence: a store that has released fewer steps than the note says is too old to go
+on.  The note stays when the sink is removed, and what the store then writes again must match the
+note.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 
 SECTOR = 512
-_MOST = 1 << 16  # bytes that a note may have, whoever wrote it
+_MOST = 1 << 16  # most bytes of a note
 _KIND, _VERSION = "sink", 3
-PLAIN = "plain"  # the form of what was written before notes had one
+PLAIN = "plain"  # the form of files that were written before notes named a form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What is noted: how much there is of whole steps (in bytes of lines, in files of Parquet), the
-    last of these steps, a digest of the end, and how it is written."""
+    """The size of the whole steps (bytes of lines, or number of Parquet files), the last of these
+    steps, a digest of the end, and the form in which the sink is written."""
 
     stream: str
     identity: str
@@ -40,12 +41,12 @@ class Note:
 
 
 class Notes:
-    """The notes of one sink; version 1 was a single note, replaced with each step, and the form is
-    noted since version 3."""
+    """The notes of one sink.  Version 1 was a single note, replaced at each step; since version 3 a
+    note has the form."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._place: int | None = None  # of the newest note; None: not in two places yet
+        self._place: int | None = None  # where the newest note is; None: not in two places yet
 
     @property
     def begun(self) -> bool:
@@ -80,11 +81,11 @@ class Notes:
         return found[self._place]
 
     def still(self, folder: OwnFolder, note: Note) -> bool:
-        """Whether this is the newest note, or there is none because none was written."""
+        """Whether this is still the newest note, or no note was written yet and there is none."""
         return self.read(folder) == (note if self.begun else None)
 
     def write(self, folder: OwnFolder, note: Note) -> None:
-        """A newer note; the first time durably, so that the sink is known as ours."""
+        """Writes a newer note; the first time durably, so that the sink is recognised as ours."""
         text = _written(note)
         if self._place is not None and self._over(folder, 1 - self._place, text):
             self._place = 1 - self._place
@@ -96,7 +97,7 @@ class Notes:
         try:
             handle = folder.open(self.name, writing=True)
         except FileNotFoundError:
-            return False  # someone has removed it
+            return False  # somebody removed it
         try:
             return os.pwrite(handle, text, place * SECTOR) == SECTOR
         finally:

@@ -1,10 +1,11 @@
-"""Sources: where events come from, and how far they were taken.
+"""Sources: where events come from, and how far they were read.
 
 There are two kinds.  A seekable source can be read again from a stored position: files, a topic
 with offsets, a table with a cursor.  A passing source hands its events out once: standard input.
 
-What the plan and the engine must know of a source before it is opened is said by its class, which
-``sources.py`` finds from the plan's text.  So a new source is one file and one line there.
+The class of a source says what the plan and the engine must know before it is opened;
+``sources.py`` finds the class from the plan's text.  So a new source is one file and one line
+there.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ Ends = TypeVar("Ends")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRequest:
-    """What a plan says about its source; what a kind of source does not need, it ignores."""
+    """What a plan says about its source; a kind of source ignores what it does not need."""
 
     text: str
     columns: Mapping[str, str]  # the plan's columns with their kinds
     base: Path  # the folder of the plan
-    records: str = "csv"  # how records are written, for sources whose text does not tell
+    records: str = "csv"  # the format of records, if the text of the source does not say it
     form: Format = DEFAULT
     take_last: bool = False  # a last line counts without its newline
-    rotated: tuple[str, ...] = ()  # copies of files that were cut or compressed
-    declarations: Declarations = NOTHING  # what files are that cannot be told
+    rotated: tuple[str, ...] = ()  # patterns of copies of files that were truncated or compressed
+    declarations: Declarations = NOTHING  # what the owner declares about files
     raw: bool = False  # relations also have each value as it was given (``typed.given_name``)
 
 
@@ -44,8 +45,8 @@ class Source(ABC):
     """Where events come from."""
 
     seekable: ClassVar[bool]  # it can be read again from a stored position
-    live: ClassVar[bool]  # the program sees each event arrive, so it needs no time of its own
-    keeps_events: ClassVar[bool]  # raw events stay in it: a seized state would be the lesser harm
+    live: ClassVar[bool]  # the program sees each event arrive, so events need no time column
+    keeps_events: ClassVar[bool]  # raw events stay in it, so no plan can promise pan-privacy
     takes_format: ClassVar[bool]  # the plan's key ``format`` says how records are written
 
     @classmethod
@@ -75,25 +76,25 @@ class Source(ABC):
 
     @property
     def dialect(self) -> Dialect | None:
-        """How its lines are events; None: it has no lines."""
+        """How its lines are parsed as events; None if it has no lines."""
         return None
 
     def missing(self) -> PlanError | None:
-        """Why there is nothing to read yet; None: there is, or it may come at any time."""
+        """Why there is nothing to read yet; None if there is, or if events may come at any time."""
         return None
 
     def names(self) -> tuple[str, ...]:
-        """The columns that it has, in every part of it; none: not known yet."""
+        """The columns that every part of it has; empty if they are not known yet."""
         return ()
 
     def incomplete(self) -> tuple[str, ...]:
-        """The names of files that were not complete when they were looked at; a secret."""
+        """The names of files that were not complete when they were looked at; this is secret."""
         return ()
 
     def at_launch(self) -> str | None:
-        """The position of a stream that is launched now, of which nothing was taken.
+        """The position of a stream that is launched now and has read nothing.
 
-        None: there is no position to come back to.
+        None if the source has no positions.
         """
         return None
 
@@ -101,8 +102,8 @@ class Source(ABC):
 class SeekableSource(Source, Generic[Ends]):
     """A source that can be read again from a stored position.
 
-    A position is a text that only the source understands; ``Ends``, what it knows of where it
-    ends at some moment, likewise.
+    A position is a text that only the source understands.  So is ``Ends``, which describes where
+    the source ends at some moment.
     """
 
     seekable = True
@@ -115,19 +116,19 @@ class SeekableSource(Source, Generic[Ends]):
 
     @abstractmethod
     def ends(self) -> Ends:
-        """How far it goes at this moment."""
+        """Where the source ends at this moment."""
 
     @abstractmethod
     def reading(self, position: str | None, ends: Ends | None = None) -> Reading:
-        """What it has beyond a stored position; None: all of it.
+        """What the source has after a stored position; everything if the position is None.
 
-        With ``ends``, what it had when they were taken, in whole records: a line that is still
+        With ``ends``, only what it had when they were taken, in whole records: a line that is still
         being written waits for its newline.
         """
 
 
 class PassingSource(Source):
-    """A source whose events pass once."""
+    """A source whose events can be read once only."""
 
     seekable = False
     live = True
@@ -140,10 +141,10 @@ class PassingSource(Source):
 
     @abstractmethod
     def reading(self, blocks: list[bytes]) -> Reading:
-        """Some blocks, in order, to be counted together."""
+        """A reading of some blocks, in order, which are counted together."""
 
     def acknowledge(self, blocks: int) -> None:
-        """So many more blocks, in the order in which they came, are counted and stored."""
+        """Says that this many more blocks, in the order of arrival, are counted and stored."""
 
 
 AnySource: TypeAlias = SeekableSource[Any] | PassingSource

@@ -1,4 +1,4 @@
-"""All sources.  The plan's text says which one it names: the first that claims it."""
+"""All sources.  The first one that claims the plan's text is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ameles.core.exceptions import PlanError
 
 
 class UnknownFiles(FileSource):
-    """Files whose ending says nothing: a plan may name them, and nobody can read them."""
+    """Files with an unknown ending: a plan may name them, but opening refuses them."""
 
     @classmethod
     def claims(cls, text: str) -> bool:
@@ -27,7 +27,7 @@ class UnknownFiles(FileSource):
     @classmethod
     def _opened(cls, request: SourceRequest) -> Never:
         raise PlanError(
-            f"The source {request.text!r} is of no kind that Ameles can read.",
+            f"The source {request.text!r} is not of a kind that Ameles can read.",
             why="the kind of a file is told by the ending of its name",
             tip="a path or pattern that ends in .csv, .jsonl, .ndjson or .parquet; the first "
             "three also with .gz, .zst or .bz2 after it",
@@ -67,7 +67,7 @@ def open_source(
     form: Format = DEFAULT,
     raw: bool = False,
 ) -> AnySource:
-    """The source that a plan names; ``waiting`` says that what it reads may still be to come.
+    """The source that a plan names; ``waiting`` allows a source with nothing to read yet.
 
     The other arguments are those of ``SourceRequest``.
     """

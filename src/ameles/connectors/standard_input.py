@@ -1,7 +1,7 @@
-"""Standard input: events that pass once, in blocks of whole lines; it cannot be read again.
+"""Standard input: events come once, in blocks of whole lines; it cannot be read again.
 
-What has been read and not been committed when the program ends is lost: whoever writes must keep
-what matters, or write to a file that is followed.
+Events that were read but not committed when the program ends are lost: the writer must keep what
+matters, or write to a file that is followed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ameles.connectors.reading import Reading
 from ameles.connectors.source import PassingSource, SourceRequest
 from ameles.core import codec
 
-PIECE = 1 << 20  # bytes that are read at a time at the most
+PIECE = 1 << 20  # most bytes that are read at a time
 DESCRIPTOR = 0
 POSITION = codec.write("position", 1, {"kind": "standard input"})
 
 
 class StandardInput(PassingSource):
-    """Lines of a descriptor, as they come; the first line names the columns of CSV."""
+    """Lines of a descriptor, as they come; for CSV the first line names the columns."""
 
     @classmethod
     def claims(cls, text: str) -> bool:
@@ -58,8 +58,8 @@ class StandardInput(PassingSource):
         return self._dialect
 
     def incoming(self) -> Iterator[bytes]:
-        """Whole lines in UTF-8, as many as have come, until the input ends; a line without its
-        newline counts if the input ends with it."""
+        """Blocks of the whole lines that have come, in UTF-8, until the input ends; a last line
+        without a newline counts."""
         head, first = b"", True
         encoding = self._dialect.form.encoding
         while encoding == "utf-16" and len(head) < 2:  # no line is shorter
@@ -76,7 +76,7 @@ class StandardInput(PassingSource):
             return piece
 
         lines = blocks(read, script=script, tally=self._dialect.tally)
-        # No name holds them while the next are awaited, which may come in hours.
+        # Keep no reference to a block while waiting for the next, which may take hours.
         while held := list(islice(lines, 1)):
             yield held.pop().removeprefix(UTF_8.mark if first else b"")
             first = False

@@ -16,12 +16,12 @@ _AT_ONCE = 10_000  # rows in memory
 
 
 class StandardOutput(Sink):
-    """Lines for the next program; the header comes with the first step alone."""
+    """Lines for the next program; the header comes only before the first step."""
 
     of_files = False
     targets = Literal["csv", "jsonl"]
     knows = False
-    heals = False  # who read it is gone
+    heals = False  # the reader is gone
 
     @classmethod
     def open(cls, request: SinkRequest) -> Self:

@@ -1,4 +1,4 @@
-"""A piece of a text file: the bytes that are read now, as lines."""
+"""A piece of a text file: the bytes to read now, as lines."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from ameles.core.exceptions import AmelesError
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Bytes of a file that are read now."""
+    """The bytes of a file to read now."""
 
     file: Present
     start: int
-    mark: Mark  # how far, and what the file looks like there
+    mark: Mark  # its end, and the file's digests there
     names: tuple[str, ...]
-    within: bool  # it begins inside a line that was taken before
+    within: bool  # it begins inside a line whose start was read before
     end: int
     script: Script
 
 
 @dataclass(frozen=True, slots=True)
 class TextFiles:
-    """Where to look for the files of a source: a pattern, and those of rotated copies."""
+    """Where to look for the files of a source: its pattern, and the patterns of rotated copies."""
 
     pattern: str
     base: Path
     rotated: tuple[str, ...] = ()
 
     def present(self) -> list[Present]:
-        """The files that are there now, those copies among them."""
+        """The files that exist now, including copies."""
         rest = {file.name: file for file in list_names(self.pattern, self.base)}
         if not self.rotated:
             return present(rest.values())
@@ -93,7 +93,7 @@ class TextPiece(Piece):
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:
-        """The file of the segment, under another name if it was renamed since it was listed."""
+        """Opens the file of the segment, under its new name if it was renamed since."""
         with contextlib.ExitStack() as stack:
             yield self._enter(stack)
 
@@ -124,7 +124,7 @@ def _from_start(handle: int, segment: Segment) -> Callable[[int], bytes]:
 
 
 def _up_to(source: Callable[[int], bytes], segment: Segment) -> Callable[[int], bytes]:
-    """Reads a segment to its end, which must still be there."""
+    """Reads a segment to its end; refuses a file that became shorter."""
     left = segment.end - segment.start
 
     def read(size: int) -> bytes:
@@ -143,5 +143,5 @@ def _up_to(source: Callable[[int], bytes], segment: Segment) -> Callable[[int], 
 
 
 def key_of(status: os.stat_result) -> str:
-    """What a file is, whatever its name, while a program runs."""
+    """The identity of a file, whatever its name, while a program runs."""
     return f"{status.st_dev}:{status.st_ino}"

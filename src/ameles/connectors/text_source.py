@@ -1,4 +1,4 @@
-"""Text files: they are read as bytes, cut at newlines, and split into fields by DuckDB."""
+"""Text files: read as bytes and cut at newlines; DuckDB splits the lines into fields."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TextSource(FileSource):
         take_last: bool = False,
         rotated: Sequence[str] = (),
     ) -> None:
-        """``take_last`` takes a last line without its newline too, unless files are followed;
+        """``take_last`` also takes a last line without a newline, unless files are followed;
         ``rotated`` are patterns of copies."""
         self._listed = TextFiles(pattern, base, tuple(rotated))
         self._pattern = pattern
@@ -144,7 +144,7 @@ class TextSource(FileSource):
     def _segment(
         self, file: Present, known: Mark | None, end: int, declared: Declared, *, whole: bool
     ) -> Segment | None:
-        """What to read of a file, in whole lines if so; None if it has nothing new."""
+        """The segment to read of a file, in whole lines if asked; None if it has nothing new."""
         start = known.taken if known else 0
         if end <= start:
             return None
@@ -156,7 +156,7 @@ class TextSource(FileSource):
                 return None
             check_start(self._dialect, first, file.file.name)
             if end <= first.body:
-                return None  # no event is taken: whatever becomes of the file, it is new
+                return None  # no event was read: the file still counts as new
             name = known.name if known else file.file.name
             mark = Mark.of(handle, name, end, declared, first.script)
         within = known is not None and known.within and start > first.body
@@ -164,7 +164,7 @@ class TextSource(FileSource):
         return Segment(file, start, mark, first.names, within, end, first.script)
 
     def _digested(self, file: Present, mark: Mark | None, known: Mark | None) -> Mark | None:
-        """A mark with the digest of all that was taken, if copies are looked for."""
+        """A mark with the digest of all that was read, if the plan names copies."""
         if mark is None or file.copy:
             return mark
         if self._nothing is None or not mark.offset:
@@ -175,7 +175,7 @@ class TextSource(FileSource):
             return mark.digested(handle, known)
 
     def _end_of(self, supply: Supply) -> Segment | None:
-        """What to read of a copy."""
+        """The segment to read of a copy."""
         content = supply.content
         name = content.file.file.name
         first = start_of(self._dialect, lambda size: content.first, name)
@@ -193,6 +193,6 @@ class TextSource(FileSource):
 
 
 def seen(file: Present) -> Mark:
-    """The mark of a file of which nothing was taken: by it the file is known when it is renamed."""
+    """The mark of a file of which nothing was read; it identifies the file after a rename."""
     with opened(file) as handle:
         return Mark.of(handle, file.file.name, 0)

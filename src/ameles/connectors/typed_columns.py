@@ -1,18 +1,18 @@
-"""Columns of a plan as SQL: every value is cast on its own, and what does not fit is NULL.
+"""Columns of a plan as SQL: every value is cast by itself, and one that does not fit is NULL.
 
 A cast is a function of one value: no detection, no error, no rounding.
 
     text        as it is
-    integer     BIGINT: digits with or without a sign; "3.0" is 3, "3.7" is no integer
-    number      DOUBLE: NaN and the infinities are no numbers
+    integer     BIGINT: digits with or without a sign; "3.0" is 3, "3.7" is not an integer
+    number      DOUBLE: NaN and the infinities are not numbers
     boolean     BOOLEAN: true, false, t, f, yes, no, 1, 0
     timestamp   TIMESTAMPTZ: ISO 8601, or as the plan's time_format says; without an offset, a
                 time in the session's zone
 
-Two columns have kinds that no plan names, but their place in it:
+Two columns have kinds that no plan declares; the key of the plan that names the column decides:
 
     text id, integer id   the column that tells users apart, in one canonical form (user_ids.py)
-    weight                an integer, clamped to what a line may stand for, however large it is
+    weight                an integer, clamped to the largest weight of a line, however large it is
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ameles.measures.fields import identifier, literal
 KINDS = ("text", "integer", "number", "boolean", "timestamp")
 IDS = {"text": "text id", "integer": "integer id"}
 WEIGHT = "weight"
-# A line stands for up to so many events; one that claims more counts as so many.
+# The largest weight of a line; a larger one counts as this.
 HEAVIEST = 1 << 40
 
 _WHOLE = "'[ \\t]*[+-]?[0-9]+(\\.0*)?[ \\t]*'"
@@ -47,7 +47,7 @@ _WALL_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 
 
 def check_kinds(columns: Mapping[str, str]) -> None:
-    """Refuse columns that are of no known kind, or that SQL could not tell apart."""
+    """Refuse columns of unknown kinds, and names that SQL could not tell apart."""
     for name, kind in columns.items():
         if kind not in (*KINDS, *IDS.values(), WEIGHT):
             raise PlanError(
@@ -59,24 +59,24 @@ def check_kinds(columns: Mapping[str, str]) -> None:
         if other != name:
             raise PlanError(
                 f"The columns {other!r} and {name!r} differ only in capital letters.",
-                why="names are the same in SQL however they are capitalised",
-                tip="one of them, or other names in the source",
+                why="SQL ignores capitals in names",
+                tip="only one of them, or other names in the source",
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A column as it is to be: its name and kind, and the SQL of what there is."""
+    """A column to read: its name and kind, and the SQL of the value in the source."""
 
     name: str
     kind: str
     given: str
-    type_name: str = "VARCHAR"  # DuckDB's type of what there is
-    written: str = ""  # the SQL of what was there at first, if that is something else
+    type_name: str = "VARCHAR"  # DuckDB's type of that value
+    written: str = ""  # the SQL of the value as the source wrote it, if that differs
 
 
 def given_name(column: str) -> str:
-    """What ``typed`` calls the text of a column as it was given; no column is called so."""
+    """The name that ``typed`` gives to the text of a column; no column has such a name."""
     return f"{column}\ngiven"
 
 
@@ -85,10 +85,10 @@ def typed(
 ) -> str:
     """SQL: a relation with these columns, in their kinds.
 
-    With ``raw`` it also has the text of each as it was given, under its ``given_name``: NULL if
-    the value is missing; if there is a text and the column is NULL, that did not fit.
+    With ``raw`` it also has the text of each value under its ``given_name``.  The text is NULL if
+    the value is missing.  If there is a text and the column is NULL, the value did not fit.
     """
-    # In three layers, because DuckDB evaluates what is written twice in a CASE twice.
+    # In three layers, because DuckDB evaluates an expression twice if a CASE has it twice.
     given, cast, finished = [], [], []
     for place, declared in enumerate(columns):
         column = declared
@@ -118,14 +118,14 @@ def _cast(column: Typed, given: str, form: Format) -> str:
     goal = target[column.kind]
     if _direct(column):
         return f"TRY_CAST({given} AS {goal})"
-    # Numbers may have spaces around them as it is.
+    # The casts to numbers allow spaces around them.
     text = f"trim({text})" if column.kind == "boolean" else _number(given, form)
     return f"TRY_CAST({text} AS {goal})"
 
 
 def _cast_time(column: Typed, given: str, text: str, form: Format) -> str:
     if column.type_name in _WALL_TIMES:
-        # In UTC a wall clock shows the instant, and needs no calendar; DuckDB picks the branch
+        # In UTC the wall clock is the instant, and needs no calendar; DuckDB chooses the branch
         # when it plans the query.
         same = f"make_timestamptz(epoch_us(TRY_CAST({given} AS TIMESTAMP)))"
         utc = "current_setting('TimeZone') = 'UTC'"
@@ -156,7 +156,7 @@ def _finished(column: Typed, given: str, value: str, form: Format) -> str:
 def _finished_time(column: Typed, given: str, value: str, form: Format) -> str:
     text = f"TRY_CAST({given} AS VARCHAR)"
     if not form.time_format:
-        # What DuckDB casts by itself needs nothing else.
+        # A value that DuckDB can cast needs nothing else.
         rest = f" WHEN {value} IS NULL THEN {iso_time(text)}" if form.rules >= ISO else ""
         return f"CASE WHEN isfinite({value}) THEN {value}{rest} END"
     if form.time_format[0] in EPOCHS:
@@ -165,9 +165,10 @@ def _finished_time(column: Typed, given: str, value: str, form: Format) -> str:
 
 
 def _number(given: str, form: Format) -> str:
-    """SQL: the text of a number, with a dot where the plan's numbers have another sign.
+    """SQL: the text of a number, with a dot instead of the plan's decimal separator.
 
-    What has a dot then is no number: it could be meant for thousands.
+    If the separator is not a dot, a text with a dot is not a number: the dot may separate
+    thousands.
     """
     text = f"TRY_CAST({given} AS VARCHAR)"
     if form.decimal == ".":
@@ -177,28 +178,29 @@ def _number(given: str, form: Format) -> str:
 
 
 def _whole(column: Typed, given: str, value: str, form: Format) -> str:
-    """SQL: whether what there is, is an integer; ``value`` is it as BIGINT, if it has room."""
+    """SQL: whether the value is an integer; ``value`` is its BIGINT, if it fits into one."""
     if column.type_name in WHOLE_TYPES:
         return "true"
     if _direct(column):
         return f"{given} = trunc({given})"
     text = _number(given, form)
-    # Integers as programs write them are seen without the regular expression.
+    # Integers in the usual form are recognised without the regular expression.
     plain = f"CAST({value} AS VARCHAR) = {text}"
     return f"({plain} OR regexp_full_match({text}, {_WHOLE}))"
 
 
 def _clamped(column: Typed, given: str, value: str, form: Format) -> str:
-    """SQL: a weight within its bounds; one too large for its type is clamped like any other.
+    """SQL: a weight within its bounds; one that is too large for its type is clamped like any
+    other.
 
-    Were it missing instead, adding one event to the line before it would remove all others.
+    If it became NULL instead, adding one event to a line at the limit would remove the whole line.
     """
     number = given if _direct(column) else _number(given, form)
-    near = f"TRY_CAST({number} AS DOUBLE)"  # exact where it decides
+    near = f"TRY_CAST({number} AS DOUBLE)"  # exact near the limit
     large = f"WHEN {near} > {HEAVIEST} THEN {HEAVIEST} WHEN {near} < -{HEAVIEST} THEN -{HEAVIEST}"
     whole = _whole(column, given, value, form)
     if not _direct(column):
-        # Programs write round numbers with an exponent: after 99999, some write 1e+05.
+        # Some programs write round numbers with an exponent: 1e+05 after 99999.
         whole = f"({whole} OR (isfinite({near}) AND {near} = trunc({near})))"
         value = f"TRY_CAST({near} AS BIGINT)"
     elif column.type_name.startswith(_FRACTIONAL):
@@ -207,7 +209,7 @@ def _clamped(column: Typed, given: str, value: str, form: Format) -> str:
 
 
 def _direct(column: Typed) -> bool:
-    """Whether its type is cast to its kind as it is, and not as text."""
+    """Whether its type is cast to its kind directly, and not through text."""
     fractional = column.type_name.startswith(_FRACTIONAL)
     match column.kind:
         case "integer" | "number" | "weight":

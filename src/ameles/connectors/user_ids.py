@@ -1,19 +1,19 @@
-"""Ids of users in one canonical form, as SQL: the same user is the same text in every format.
+"""SQL for ids of users in one canonical form: the same user has the same text in every format.
 
 An id is text or an integer.  The number 7 is the user "7", whether it is written 7, 7.0 or "7", in
-CSV, JSON or Parquet.  What has no such form is no id, and an event without one is dropped: an
-empty text, a fraction, a boolean, an object, a text with broken characters, which would all look
-alike once they are replaced, and a floating-point number so large that it stands for several
-integers.
+CSV, JSON or Parquet.  A value without such a form is not an id, and an event without an id is
+dropped.  Not ids are: an empty text, a fraction, a boolean, an object, a text with broken
+characters (they would all look alike after replacement), and a floating-point number so large that
+it stands for several integers.
 """
 
 from __future__ import annotations
 
 from ameles.core.exceptions import PlanError
 
-# Below these a float is one integer; the first one that is several is this one itself.
+# Below these limits a float stands for one integer; the limit itself stands for several.
 _EXACT = {"FLOAT": 1 << 24, "DOUBLE": 1 << 53}
-_REPLACED = 0xFFFD  # what a broken character is read as
+_REPLACED = 0xFFFD  # the replacement of a broken character
 _TEXTS = ("VARCHAR", "UUID")
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 WHOLE_TYPES = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS)}
@@ -26,7 +26,7 @@ def sound_id(text: str) -> str:
 
 def json_id(kind: str, text: str) -> str:
     """SQL: the id in a JSON value, from its type and its text as DuckDB extracts them."""
-    # Integers of more than 64 bits keep their digits and are called DOUBLE.
+    # DuckDB calls integers of more than 64 bits DOUBLE, but keeps their digits.
     digits = f"regexp_full_match({text}, '-?[0-9]+')"
     exact = f"abs(TRY_CAST({text} AS DOUBLE)) < {_EXACT['DOUBLE']}"
     whole = f"regexp_full_match({text}, '-?[0-9]+\\.0') AND {exact}"
@@ -44,7 +44,7 @@ def parquet_id(given: str, type_name: str, file: str, column: str) -> str:
         return f"TRY_CAST({given} AS VARCHAR)"
     if type_name.startswith("ENUM(") and not several:
         return f"TRY_CAST({given} AS VARCHAR)"
-    if type_name == "BLOB":  # bytes that a program did not call text
+    if type_name == "BLOB":  # text that a program stored as bytes
         return f"TRY(decode({given}))"
     if type_name in _EXACT:
         exact = f"{given} = trunc({given}) AND abs({given}) < {_EXACT[type_name]}"
@@ -53,7 +53,7 @@ def parquet_id(given: str, type_name: str, file: str, column: str) -> str:
         whole = f"{given} = trunc({given})"
         return f"CASE WHEN {whole} THEN CAST(TRY_CAST({given} AS HUGEINT) AS VARCHAR) END"
     raise PlanError(
-        f"The column {column!r} of the file '{file}' is {type_name}, and cannot tell users apart.",
+        f"The column {column!r} of the file '{file}' is {type_name}, which cannot be a user id.",
         why="an id of a user is text or an integer",
         tip="another column for user in [privacy], or a file with such ids",
     )

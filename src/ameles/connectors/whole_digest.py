@@ -1,8 +1,8 @@
-"""The digest of everything that was taken of a file, which can go on where it stopped.
+"""A digest of everything that was read of a file; it can be continued when the file grows.
 
 Blocks of 1 MiB are digested and chained: chain = SHA-256(chain, SHA-256(block)).  The digest is the
-chain of the blocks that are full, and the SHA-256 of the rest.  So a file that grew is read again
-from the start of its last block alone.
+chain of the full blocks, and the SHA-256 of the rest.  So when a file has grown, only the part from
+the start of its last block is read again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LENGTH = hashlib.sha256().digest_size
 
 
 class Running:
-    """Takes pieces of any lengths."""
+    """Computes the digest from pieces of any length."""
 
     def __init__(self, chain: bytes = bytes(_LENGTH)) -> None:
         self._chain = chain
@@ -24,7 +24,7 @@ class Running:
         self._length = 0  # of the block that is not full
 
     def update(self, piece: bytes) -> None:
-        """What comes next."""
+        """Adds the next bytes."""
         rest = memoryview(piece)
         while rest:
             part = rest[: BLOCK - self._length]
@@ -36,12 +36,12 @@ class Running:
             rest = rest[len(part) :]
 
     def digest(self) -> str:
-        """Of all that came."""
+        """The digest of all bytes so far."""
         return (self._chain + self._block.digest()).hex()
 
 
 def whole_digest(handle: int, offset: int, before: tuple[int, str] | None = None) -> str:
-    """The digest of an open file up to a place; ``before`` is one of less of it, with its place."""
+    """The digest of an open file up to an offset; ``before`` is a smaller offset and its digest."""
     start, running = 0, Running()
     if before is not None:
         start, running = before[0] - before[0] % BLOCK, Running(_chain(before[1]))
@@ -52,9 +52,10 @@ def whole_digest(handle: int, offset: int, before: tuple[int, str] | None = None
 
 
 def nothing_of(patterns: Iterable[str]) -> str:
-    """For a file of which nothing was taken: the digest of the patterns of its copies.
+    """The digest in the mark of a file of which nothing was read: that of the patterns of its
+    copies.
 
-    So it is known later whether a copy of it was looked for all the time.
+    It shows later whether copies of this file were looked for all the time.
     """
     running = Running()
     running.update("\0".join(patterns).encode())

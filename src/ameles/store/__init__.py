@@ -1,4 +1,4 @@
-"""The store: what must survive, in one place and one schema."""
+"""The store: everything that must survive a crash, in one place and one schema."""
 
 from ameles.store.epochs import EpochRecord
 from ameles.store.opening import exists, open_store, public_address

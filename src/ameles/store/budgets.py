@@ -1,8 +1,8 @@
 """Populations and their ledgers in a store.
 
-A ledger is restored from its entries inside a transaction; what it sells is written by the same
-transaction.  In a writing one nobody else can spend meanwhile, so the cap holds across processes.
-The rules are those of ``Ledger``; here is only where entries come from and go to.
+A ledger is restored from its entries inside a transaction; the same transaction writes what it
+sells.  During a writing transaction nobody else can spend, so the cap holds across processes.  The
+rules are those of ``Ledger``; this module only reads and writes entries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ameles.mechanisms.snapshot import MAGIC, run_id
 from ameles.store.records import PopulationRecord, StreamRecord, microseconds, moment
 from ameles.store.session import Row, Session, TransactionPart
 
-_HEADER = 128  # bytes that surely have the head of a snapshot: whose it is and at which step
+_HEADER = 128  # bytes that always include the head of a snapshot: its run and its step
 _ENTRY = 'number, at, "on", why, "by", asked, paid, recipe, guarantee, run'
 _POPULATION = 'number, name, cap, unit, neighbours, "window", contributions, opened, phase'
 
@@ -35,9 +35,9 @@ def _now() -> datetime:
 class StoredLedger(Ledger):
     """A ledger whose entries are rows; it sells only while its transaction is open.
 
-    It resumes what a stream stores as its state, and nothing else.  ``sealed`` is a stream whose
-    state is in its vault: who names it vouches for the snapshots, and the store knows from which
-    step on they may be.
+    It resumes only snapshots that a stream stores as its state.  ``sealed`` is a stream whose state
+    is in its vault: the caller who names it vouches for the snapshots, and the store knows the
+    earliest step that they may have.
     """
 
     def __init__(
@@ -55,16 +55,16 @@ class StoredLedger(Ledger):
         self._sealed = sealed
 
     def _check_newest(self, run: str, snapshot: bytes, step: int) -> None:
-        # What runs have drawn in this process does not matter: a transaction that failed has
-        # released nothing, and the stream goes on from its last commit.
+        # It does not matter what runs have drawn in this process: a failed transaction has released
+        # nothing, and the stream goes on from its last commit.
         self._check_step(step, self._reached.get(run, 0))
-        # The database is never shown a state that may be seized: it would keep a copy in memory.
+        # The database never gets a state that may be seized: it would keep a copy in memory.
         known = self._is_stored(snapshot) if self._sealed is None else self._is_sealed(run, step)
         if not known:
             raise StoreRefused(
                 "This snapshot is not the state of a stream in this store.",
-                why="a run of a store's ledger is resumed by its stream, which alone knows what "
-                "was released",
+                why="only its stream may resume a run of a store's ledger, because only the stream "
+                "knows what was released",
                 tip="transaction.set_state(...) when the run is bought, and after every step",
             )
 
@@ -77,7 +77,7 @@ class StoredLedger(Ledger):
         return found is not None
 
     def _is_sealed(self, run: str, step: int) -> bool:
-        """Whether a run was bought for the stream whose vault this is from, and is not behind."""
+        """Whether the run was bought for the stream of this vault, and is not behind the store."""
         if self._sealed is None:
             return False
         row = self._session.row(
@@ -126,15 +126,15 @@ class StoredLedger(Ledger):
 
 
 class Budgets(TransactionPart):
-    """Whose budget is whose, and the mark of stores that saw other noise than the system's."""
+    """The budgets of populations, and the mark of a store that saw noise not from the system."""
 
     @property
     def genuine(self) -> bool:
-        """Whether all noise was the operating system's, so far and in this transaction."""
+        """Whether all noise, so far and in this transaction, came from the operating system."""
         return self._session.row("SELECT 1 FROM meta WHERE name = 'noise'") is None
 
     def mark(self) -> None:
-        """Marks the store for ever as one that saw other noise than the operating system's."""
+        """Marks the store forever as one that saw noise that was not from the operating system."""
         if self.genuine:
             self._session.write("INSERT INTO meta (name, value) VALUES ('noise', 'not genuine')")
 
@@ -151,13 +151,12 @@ class Budgets(TransactionPart):
     ) -> PopulationRecord:
         """A new population with its cap, unit, relation and currency, fixed from now on.
 
-        ``window`` is the length in time of a unit user-window, which streams count in steps of
-        their own.
+        ``window`` is the length of a user-window as a time; each stream counts it in its own steps.
         """
         CapTerms(unit=unit, neighbours=neighbours, contributions=contributions)
         if (window is not None) != (unit.window is not None):
             raise BadInput(
-                "The 'window' of a population goes with the unit user-window, and only with it.",
+                "A population has a 'window' if and only if its unit is user-window.",
                 tip='window="30d"',
             )
         if not name:
@@ -190,12 +189,12 @@ class Budgets(TransactionPart):
         )
 
     def set_phase(self, population: str, phase: str) -> None:
-        """Where the windows of a population's users begin; once known, it stays."""
+        """Sets where the windows of a population's users begin; once set, it cannot change."""
         found = self.population(population)
         if found is None or found.window is None or found.phase not in (None, phase):
             raise StoreRefused(
                 f"Population '{population}' has no windows that could begin then.",
-                why="they begin where those of its first stream do, for ever",
+                why="they always begin where the windows of its first stream do",
             )
         if found.phase is None:
             self._session.write(
@@ -221,11 +220,11 @@ class Budgets(TransactionPart):
         clock: Callable[[], datetime] = _now,
         sealed: StreamRecord | None = None,
     ) -> Ledger | None:
-        """The population's ledger with all its past; None where it was not opened.
+        """The population's ledger with all its entries; None if the population was not opened.
 
-        What it sells is kept by this transaction, and by nothing after its end.  ``unit`` is the
-        population's unit in the steps of the stream that asks.  Noise that is not genuine marks
-        the store.  ``sealed`` is the stream whose runs are resumed from its vault.
+        This transaction writes what the ledger sells; after its end the ledger sells nothing.
+        ``unit`` is the population's unit in the steps of the stream that asks.  Noise that is not
+        genuine marks the store.  ``sealed`` is the stream whose runs are resumed from its vault.
         """
         row = self._session.row(
             f"SELECT {_POPULATION} FROM population WHERE name = ?", (population,)
@@ -276,7 +275,7 @@ class Budgets(TransactionPart):
             "ON stream.number = state.stream WHERE stream.population = ?",
             (_HEADER, population),
         )
-        # SQLite gives NULL for the beginning of nothing: state that is kept elsewhere.
+        # SQLite gives NULL for the head of an empty snapshot: its state is kept elsewhere.
         heads = [head for (head,) in rows if head is not None and head.startswith(MAGIC)]
         return dict(run_id(head) for head in heads)
 
@@ -285,7 +284,7 @@ def _written(loss: Loss) -> str:
     return codec.write("loss", 1, loss_to_dict(loss))
 
 
-# Entries repeat themselves: many answers of one price, many releases of one promise.
+# Cached, because many entries have the same price or the same guarantee.
 @lru_cache(maxsize=1024)
 def _loss(text: str) -> Loss:
     try:

@@ -1,7 +1,7 @@
-"""Which digests were looked at, and when first: never what was seen.
+"""Which digests of plans were checked against the data, and when first; never what was seen.
 
-The first look stays.  What was seen cannot be unseen, so a later look changes nothing about what
-was known at a launch in between.
+The time of the first check stays: a later check does not change what the owner already knew at a
+launch in between.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ameles.store.session import TransactionPart
 
 
 class Checked(TransactionPart):
-    """That the owner looked at the data of a plan before its launch."""
+    """Records that the owner looked at the data of a plan before its launch."""
 
     def set_checked(self, digests: Iterable[str], at: datetime) -> None:
-        """These were looked at; where that was known, the first time stays."""
+        """Records that these were checked; if that is already recorded, the first time stays."""
         for digest in digests:
             self._session.write(
                 "INSERT INTO checked (plan, at) VALUES (?, ?) ON CONFLICT (plan) DO NOTHING",
@@ -25,6 +25,6 @@ class Checked(TransactionPart):
             )
 
     def checked(self, digest: str) -> datetime | None:
-        """When it was first looked at; None: never."""
+        """When it was first checked; None if never."""
         row = self._session.row("SELECT at FROM checked WHERE plan = ?", (digest,))
         return None if row is None else moment(row[0])

@@ -1,4 +1,4 @@
-"""Many rows, given as columns: numpy's arrays or lists, or one value for all rows."""
+"""Many rows as columns: numpy arrays, lists, or one value for all rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_real(column: Column) -> bool:
 
 
 def block(columns: Columns, first: int, end: int) -> dict[str, Column]:
-    """The rows from ``first`` up to, and not with, ``end``."""
+    """The rows from ``first`` up to, but not including, ``end``."""
     return {
         name: column if isinstance(column, int | str) else column[first:end]
         for name, column in columns.items()

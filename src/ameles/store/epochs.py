@@ -1,4 +1,4 @@
-"""The epochs of pan-private streams: how often one began anew after its state was lost."""
+"""The epochs of pan-private streams: each restart after a lost state begins one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ameles.store.session import TransactionPart
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """A restart; ``number`` is that of the epoch, from 2."""
+    """A restart; ``number`` is the number of the epoch that it began, from 2."""
 
     number: int
     released: int  # the last step that was released before it
     at: datetime
     why: str
-    base: bytes = field(repr=False)  # what its counts go on from, as it was released
+    base: bytes = field(repr=False)  # the released counts that this epoch adds to
     begun: bool  # whether its first state was made
 
 
 class Epochs(TransactionPart):
-    """Restarts, counted for ever."""
+    """Restarts, counted forever."""
 
     def add_epoch(self, stream: StreamRecord, *, at: datetime, why: str, base: bytes) -> int:
-        """One more epoch, of which nothing is there yet; its number."""
+        """Records a new epoch that has no state yet; returns its number."""
         number: int = self._session.one(
             "SELECT coalesce(max(number), 1) + 1 FROM epoch WHERE stream = ?", (stream.number,)
         )
@@ -36,7 +36,7 @@ class Epochs(TransactionPart):
         return number
 
     def begin_epoch(self, stream: StreamRecord, number: int) -> None:
-        """The first state of an epoch was made."""
+        """Records that the first state of an epoch was made."""
         self._session.write(
             "UPDATE epoch SET begun = 1 WHERE stream = ? AND number = ?", (stream.number, number)
         )

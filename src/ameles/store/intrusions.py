@@ -1,4 +1,4 @@
-"""The log of announced intrusions: when the state of a stream was seen, and what is known of it."""
+"""The log of announced intrusions: when somebody saw the state of a stream, and what is known."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ameles.store.session import TransactionPart
 
 
 class IntrusionLog(TransactionPart):
-    """Who saw a pan-private state, as far as it was noticed."""
+    """The announced intrusions into pan-private streams."""
 
     def add_intrusion(self, stream: StreamRecord, *, at: datetime, why: str) -> int:
-        """One more intrusion; how many there were."""
+        """Records an intrusion; returns how many there are now."""
         count: int = self._session.one(
             "SELECT count(*) + 1 FROM intrusion WHERE stream = ?", (stream.number,)
         )

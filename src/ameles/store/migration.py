@@ -1,8 +1,8 @@
 """Numbered migrations: from an empty database, or an older version, to this program's version.
 
-``migrations/0001.sql`` makes version 1, ``0002.sql`` will turn version 1 into 2, and so on; those
-of Postgres are in a folder of their own, with the same numbers.  All steps and the new version are
-one transaction: a crash leaves the old version, whole.
+``migrations/0001.sql`` makes version 1, ``0002.sql`` turns version 1 into 2, and so on.  Those for
+Postgres are in a folder of their own, with the same numbers.  All steps and the new version number
+are one transaction: a crash leaves the old version, whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def scripts(folder_name: str = "migrations") -> tuple[str, ...]:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The single statements of a script, each ending with a line's end.
+    """The single statements of a script; each ends at the end of a line.
 
     >>> list(statements("CREATE TABLE a (x);\\n-- why\\nCREATE TABLE b (x);\\n"))
     ['CREATE TABLE a (x);\\n', '-- why\\nCREATE TABLE b (x);\\n']
@@ -38,7 +38,7 @@ def statements(script: str) -> Iterator[str]:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """The version of a database; 0 where it is empty, -1 where it is not of Ameles."""
+    """The version of a database; 0 if it is empty, -1 if it is not a store of Ameles."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if not tables:
         return 0
@@ -49,7 +49,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def check(version: int, newest: int, where: str) -> None:
-    """Refuses what is foreign or newer."""
+    """Refuses a database of another program or of a newer version."""
     if version < 0:
         raise StoreRefused(
             f"The store '{where}' is not a store of Ameles.",
@@ -76,7 +76,7 @@ def migrate(
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have been here first.
+        # Another process may have migrated it meanwhile.
         version = version_of(connection)
         check(version, len(steps), where)
         for script in steps[version:]:

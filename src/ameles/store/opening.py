@@ -17,9 +17,10 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 def open_store(url: str, *, create: bool = True, patience: float = 10.0) -> Store:
     """The store at a path such as ``flu.db``, or in a Postgres database such as
-    ``postgresql://me@db.example/flu``; a new one if there is none and ``create``.
+    ``postgresql://me@db.example/flu``.  If there is none and ``create`` is true, it makes a new
+    one.
 
-    ``patience`` is how many seconds it waits for other writers before it refuses.
+    ``patience`` is the number of seconds to wait for other writers before a refusal.
     """
     if not url or "\0" in url or not _encodable(url):
         raise BadInput("The address of a store must be a path.", tip='url = "flu.db"')
@@ -33,7 +34,7 @@ def open_store(url: str, *, create: bool = True, patience: float = 10.0) -> Stor
 
 
 def exists(url: str) -> bool:
-    """Whether there is a store at an address, or something else in its place."""
+    """Whether there is a store, or anything else, at an address."""
     return PostgresStore.exists(url) if _in_postgres(url) else os.path.exists(url)
 
 

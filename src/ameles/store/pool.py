@@ -1,4 +1,4 @@
-"""Connections that wait for their next transaction, in the process that opened them."""
+"""A connection pool: idle connections for the next transaction, in the process that opened them."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class Pool(Generic[C]):
         return self._connect(), False
 
     def check(self) -> None:
-        """Refuses what is closed, or another process's."""
+        """Refuses a pool that is closed, or that belongs to another process."""
         if self.forked:
             raise StoreRefused(
                 f"The store '{self._where}' was opened by the process that this one was forked "
                 "from.",
-                why="two processes with one connection damage a database",
+                why="two processes that share a connection damage a database",
                 tip="open_store(...) in each process",
             )
         if self._closed:
             raise StoreRefused(f"The store '{self._where}' was closed.")
 
     def put_back(self, connection: C, *, fit: bool = True) -> None:
-        """A connection after its transaction; one that is not fit is not used again."""
+        """Returns a connection after its transaction; a broken one is not used again."""
         with self._lock:
             if fit and not self._closed:
                 self._idle.append(connection)
@@ -60,7 +60,7 @@ class Pool(Generic[C]):
         self._discard(connection)
 
     def close(self) -> None:
-        """Discards what is idle now, and later what is given back."""
+        """Discards the idle connections now, and the others when they are returned."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []

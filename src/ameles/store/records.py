@@ -1,4 +1,4 @@
-"""What a store gives back: small frozen records; what is secret in them is never printed."""
+"""What a store returns: small frozen records; their secret fields are never printed."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class PopulationRecord:
     cap: Loss  # at the opening; renewals add to it
     unit: Unit
     neighbours: Neighbours
-    window: str | None  # of a unit user-window: its length in time, such as "30d"
-    phase: str | None = None  # of such a window: where one begins, and in which zone
+    window: str | None  # the length of a user-window, such as "30d"
+    phase: str | None = None  # where such a window begins, and in which zone
     contributions: int | None
     opened: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRecord:
-    """A launched stream and how far it is."""
+    """A launched stream and its progress."""
 
     number: int
     name: str
@@ -43,12 +43,12 @@ class StreamRecord:
     launched: datetime
     released: int  # the last released step, 0 before the first
     scheduled: int  # the last step that is committed to close
-    rules: int  # by which its source is read (core/rules.py)
+    rules: int  # version of the rules for reading its source (core/rules.py)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseState:
-    """Where the mechanism of one release stands."""
+    """The state of the mechanism of one release."""
 
     entry: int
     mechanism: str
@@ -68,7 +68,7 @@ class IntrusionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One published line: a key of a release."""
+    """One published series: a key of a release."""
 
     number: int
     release: str
@@ -79,7 +79,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The users that were found, by their place in the question, and what is known of them."""
+    """The users that were found, by their place in the query, and what the store knows of them."""
 
     place: NDArray[np.int64]
     steps: NDArray[np.int64] = field(repr=False)
@@ -95,12 +95,12 @@ def microseconds(time: datetime) -> int:
     if time.tzinfo is None:
         raise BadInput(
             "A store keeps times with a zone.",
-            why="a time without one means another moment on every machine",
+            why="a time without a zone means a different moment on every machine",
             tip="datetime(2026, 1, 3, tzinfo=UTC)",
         )
     return (time - _EPOCH) // timedelta(microseconds=1)
 
 
 def moment(microseconds: int) -> datetime:
-    """The time that is so many microseconds after 1970, UTC."""
+    """The time that is this many microseconds after 1970, UTC."""
     return _EPOCH + timedelta(microseconds=microseconds)

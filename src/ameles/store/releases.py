@@ -17,7 +17,7 @@ from ameles.store.states import States
 
 Numbers: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
 
-_BLOCK = 1 << 16  # rows that are Python objects at one time
+_BLOCK = 1 << 16  # rows that exist as Python objects at a time
 _FOREVER = 1 << 62
 
 
@@ -32,7 +32,8 @@ class Releases(States):
         mechanism: str,
         entry: int,
     ) -> int:
-        """One series for each key of a release; the number of the first, the others follow it."""
+        """Adds one series for each key of a release; returns the number of the first, and the
+        others have the numbers that follow."""
         self.paid(stream, entry)
         first = self._session.one(
             "SELECT coalesce(max(number), 0) + 1 FROM series WHERE stream = ?", (stream.number,)
@@ -47,7 +48,7 @@ class Releases(States):
                 "mechanism": mechanism,
                 "entry": entry,
             },
-            double=f"A key of release '{release}' has a series already.",
+            double=f"A key of release '{release}' already has a series.",
         )
         return int(first)
 
@@ -61,7 +62,7 @@ class Releases(States):
         return tuple(Series(*row) for row in rows)
 
     def add_steps(self, stream: StreamRecord, steps: Iterable[tuple[int, int, int]]) -> None:
-        """Steps with their start and end, in microseconds since 1970, UTC."""
+        """Adds steps with their start and end, in microseconds since 1970, UTC."""
         table = list(steps)
         self._session.append(
             "step",
@@ -84,7 +85,8 @@ class Releases(States):
         high: Numbers,
         label: NDArray[np.str_] | None = None,
     ) -> None:
-        """Values of consecutive steps (rows) and series (columns); what is not finite is None.
+        """Adds values of consecutive steps (rows) and series (columns); one that is not finite
+        becomes None.
 
         A second value for one step and series is refused.
         """
@@ -223,7 +225,7 @@ def _release(
     mechanism: str,
     entry: int,
 ) -> Release:
-    """A row as a record; written out, because it is the quickest way to call by name."""
+    """A row as a record; written out, because that is the fastest call with keyword arguments."""
     return Release(
         stream=stream,
         release=release,

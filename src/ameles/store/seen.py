@@ -1,6 +1,6 @@
-"""Users that were seen, as keyed hashes: what bounds their contributions across batches.
+"""Users that were seen, as keyed hashes, so that contributions are bounded across batches.
 
-A question about n users costs about n look-ups, however many users the store knows.
+A query for n users costs about n look-ups, however many users the store knows.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ KEY = ("stream", "window", "user")
 
 
 class SeenUsers(TransactionPart):
-    """How many steps each user had, and marks, per window (0 where there is only one)."""
+    """The number of steps of each user, and marks, per window (0 if there is only one window)."""
 
     def seen(self, stream: StreamRecord, window: int, users: Users) -> Seen:
-        """Those of the users, given once each, that are known, by their place in the question."""
+        """The known ones of these users, by their place in the query; each user is given once."""
         order, hashes = sorted_hashes(users)
         keys: Columns = {"stream": stream.number, "window": window, "user": hashes}
         rows = self._session.lookup("seen", keys, ("steps", "marks"))
@@ -41,7 +41,7 @@ class SeenUsers(TransactionPart):
         steps: NDArray[np.int64],
         marks: NDArray[np.int64],
     ) -> None:
-        """What is known of these users from now on."""
+        """Replaces what the store knows of these users."""
         order, hashes = sorted_hashes(users)
         if not len(hashes) == len(steps) == len(marks):
             raise BadInput("There must be as many steps and marks as users.")
@@ -65,8 +65,8 @@ class SeenUsers(TransactionPart):
 
 
 def sorted_hashes(users: Users) -> tuple[NDArray[np.int64], list[bytes]]:
-    """The users' hashes in the order of the primary key, so that neighbours share a page, and
-    the place of each in the question."""
+    """The place of each user in the query, and the hashes; both in the order of the primary key, so
+    that neighbours share a page."""
     flat = _flat(users)
     halves = np.frombuffer(flat, dtype=">u8").reshape(-1, 2)
     order = np.lexsort((halves[:, 1], halves[:, 0]))
@@ -77,7 +77,7 @@ def sorted_hashes(users: Users) -> tuple[NDArray[np.int64], list[bytes]]:
 def _flat(users: Users) -> bytes:
     """All hashes in a row, 16 bytes each.
 
-    An array of numpy's ``S16`` gives up the zero bytes at the end of its items; here they stay.
+    An item of a numpy ``S16`` array loses the zero bytes at its end; here they stay.
 
     >>> _flat(np.array([b"fifteen bytes.."], dtype="S16"))
     b'fifteen bytes..\\x00'

@@ -1,8 +1,7 @@
-"""One transaction's way to its database: the few calls that the rest of the store is written in.
+"""The database interface of a transaction: the few calls that the rest of the store uses.
 
-The statements are plain SQL with ``?`` for values, so that a store on another database needs a
-session of its own and nothing else.  Many rows come as columns: each database has its own quick
-way to take them in.
+Statements are plain SQL with ``?`` for values, so a store on another database needs only a session
+of its own.  Many rows come as columns, because each database has its own fast way to load them.
 """
 
 from __future__ import annotations
@@ -19,53 +18,54 @@ C = TypeVar("C")
 
 
 class Session(ABC):
-    """An open transaction; after its end, everything is refused."""
+    """An open transaction; after its end it refuses every call."""
 
     @abstractmethod
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a question."""
+        """All rows of a query."""
 
     @abstractmethod
     def lookup(self, table: str, keys: Columns, wanted: Sequence[str]) -> list[Row]:
-        """The place of each key that a table has, counted from 0, and these columns of its row.
+        """The place (from 0) of each key that the table has, and the wanted columns of its row.
 
-        The cost is that of so many look-ups, however large the table is.
+        It costs one look-up per key, however large the table is.
         """
 
     @abstractmethod
     def published(
         self, stream: int, steps: tuple[int, int], series: tuple[int, int]
     ) -> Iterator[list[Row]]:
-        """Step, start, end, series, value, low, high and label of releases from the first to the
-        last of each pair, by step and series, some thousands at a time."""
+        """Step, start, end, series, value, low, high and label of the releases in two ranges, of
+        steps and of series (first and last); in order of step and series, some thousands at a
+        time."""
 
     @abstractmethod
     def write(self, sql: str, values: Sequence[Any] = (), *, double: str = "") -> None:
-        """One change; ``double`` says what a second row with the same key means.
+        """Makes one change; ``double`` is the error text for a second row with the same key.
 
         After a failed change the transaction cannot be committed any more.
         """
 
     @abstractmethod
     def append(self, table: str, columns: Columns, *, double: str = "") -> None:
-        """Many new rows."""
+        """Inserts many rows."""
 
     @abstractmethod
     def replace(self, table: str, columns: Columns, key: Sequence[str]) -> None:
-        """Many rows, instead of those that have the same key."""
+        """Inserts many rows; replaces those with the same key."""
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> Row | None:
-        """The only row of a question, if there is one."""
+        """The only row of a query, if there is one."""
         found = self.rows(sql, values)
         return found[0] if found else None
 
     def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """The only value of a question that always has one."""
+        """The only value of a query that always has one."""
         return self.rows(sql, values)[0][0]
 
 
 class Connected(Session, Generic[C]):
-    """What sessions on any connection share: one end, and all or nothing."""
+    """The base of sessions on any connection: a session ends once, and commits all or nothing."""
 
     failures: tuple[type[Exception], ...]  # what the database and its driver raise
 
@@ -77,7 +77,7 @@ class Connected(Session, Generic[C]):
 
     @abstractmethod
     def _refusal(self, problem: Exception) -> StoreRefused:
-        """A failure of the database as a sentence."""
+        """The refusal for a failure of the database."""
 
     @abstractmethod
     def _is_double(self, problem: Exception) -> bool:
@@ -87,7 +87,7 @@ class Connected(Session, Generic[C]):
         if self._connection is None:
             raise StoreRefused(
                 f"This transaction of the store '{self._where}' has ended.",
-                why="what it would read or write now belongs to no moment",
+                why="a read or write now would be outside of any transaction",
                 tip="store.reading() or store.writing()",
             )
         return self._connection
@@ -101,7 +101,7 @@ class Connected(Session, Generic[C]):
         return connection
 
     def _broken(self, problem: BaseException, double: str = "") -> BaseException:
-        # Rows before the one that failed may be there: now it is all or nothing.
+        # Rows before the failed one may have been written, so the transaction must not commit.
         self._failed = True
         if not isinstance(problem, self.failures):
             return problem
@@ -114,12 +114,12 @@ class Connected(Session, Generic[C]):
         if self._failed and self._writable:
             raise StoreRefused(
                 f"Nothing was written to the store '{self._where}'.",
-                why="a change inside this transaction had failed, and it is all or nothing",
+                why="a change in this transaction failed, and a transaction is all or nothing",
             )
 
 
 class TransactionPart:
-    """What a transaction is put together from: methods about one topic, over one session."""
+    """A part of a transaction: methods about one topic, over one session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -129,6 +129,6 @@ def twice(what: str) -> StoreRefused:
     """The refusal for a second row with the same key."""
     return StoreRefused(
         what,
-        why="what was written once stays, for ever",
+        why="what was written once stays forever",
         tip="read what is there",
     )

@@ -1,4 +1,4 @@
-"""Secret state in a store: where each mechanism stands, and what waits for later steps."""
+"""Secret state in a store: the states of mechanisms, and events that wait for later steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class States(TransactionPart):
     """The states of a stream's releases and its pending secrets."""
 
     def state(self, stream: StreamRecord, release: str) -> ReleaseState | None:
-        """Where the mechanism of a release stands, if it was started."""
+        """The state of the mechanism of a release, if it was started."""
         row = self._session.row(
             "SELECT entry, mechanism, recipe, snapshot, history FROM state "
             "WHERE stream = ? AND release = ?",
@@ -26,14 +26,14 @@ class States(TransactionPart):
         )
 
     def set_state(self, stream: StreamRecord, release: str, state: ReleaseState) -> None:
-        """Where the mechanism of a release stands now; a run never goes back."""
+        """Stores the state of the mechanism of a release; a run never goes back."""
         before = self.state(stream, release)
         if before is None:
             self.paid(stream, state.entry)
         elif _went_back(before.snapshot, state.snapshot):
             raise StoreRefused(
                 f"The run of release '{release}' cannot go back to an earlier step.",
-                why="the steps after it were released, and would be again with other noise",
+                why="the later steps were released, and would be released again with other noise",
             )
         self._session.write(
             "INSERT INTO state (stream, release, entry, mechanism, recipe, snapshot, history) "
@@ -57,7 +57,7 @@ class States(TransactionPart):
         return None if row is None else bytes(row[0])
 
     def set_pending(self, stream: StreamRecord, secret: bytes | None) -> None:
-        """What waits for later steps now; None for nothing."""
+        """Stores the secrets that wait for later steps; None if there are none."""
         if secret is None:
             self._session.write("DELETE FROM pending WHERE stream = ?", (stream.number,))
             return

@@ -1,6 +1,6 @@
-"""What a store is, whatever its database: transactions, one process per stream, and a mark.
+"""The interface of a store on any database: transactions, one process per stream, and a mark.
 
-A store keeps everything that must survive: budgets, streams, secret state, releases.  Whatever
+A store keeps everything that must survive: budgets, streams, secret state, releases.  Data that
 belongs together is written in one transaction, so a crash leaves all of it or nothing.
 """
 
@@ -19,24 +19,25 @@ class Store(ABC):
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:
-        """A transaction that is kept as a whole at its end, or not at all on any exception.
+        """A transaction that is committed as a whole at its end; on any exception it is rolled
+        back.
 
         It waits for other writers, so what it reads cannot change under it.  If its end raises
-        ``StoreRefused``, runs that were stepped inside must be dropped, never stepped again: the
-        store tells what was kept.
+        ``StoreRefused``, runs that were stepped inside must be dropped and never stepped again:
+        only the store knows what was kept.
         """
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Transaction]:
-        """A transaction that sees one moment of the store and refuses to change it."""
+        """A read-only transaction that sees one snapshot of the store."""
 
     @abstractmethod
     def holding(self, stream: str) -> AbstractContextManager[None]:
-        """The right to run a stream, launched or not: one process at a time has it."""
+        """The lock of a stream, launched or not: only one process at a time may run it."""
 
     @abstractmethod
     def held(self, stream: str) -> bool:
-        """Whether anybody holds a stream now; the question is in nobody's way."""
+        """Whether any process holds the lock of a stream now; asking blocks nobody."""
 
     @abstractmethod
     def check(self) -> None:
@@ -44,12 +45,12 @@ class Store(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Ends the use of this object; transactions must have ended."""
+        """Closes the store; all transactions must have ended."""
 
     @property
     def genuine(self) -> bool:
-        """Whether all noise was the operating system's; a store that saw other noise is marked
-        for ever, and sinks refuse it."""
+        """Whether all noise came from the operating system; a store that saw other noise is marked
+        forever, and sinks refuse it."""
         with self.reading() as transaction:
             return transaction.genuine
 

@@ -1,4 +1,4 @@
-"""Streams in a store: what was launched, and how far it is."""
+"""Streams in a store: what was launched, and its progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STREAM = (
 
 
 class Streams(TransactionPart):
-    """Streams, their progress, where their sources stand, and what their sinks have."""
+    """Streams, their progress, the positions of their sources, and what their sinks have."""
 
     def add_stream(
         self,
@@ -33,7 +33,7 @@ class Streams(TransactionPart):
         launched: datetime,
         rules: int = CURRENT,
     ) -> StreamRecord:
-        """A new stream, of which nothing is released."""
+        """Adds a new stream, without released steps."""
         if not name:
             raise BadInput("A stream must have a name.")
         if len(salt) != SALT:
@@ -42,7 +42,7 @@ class Streams(TransactionPart):
         if whose is None:
             raise StoreRefused(
                 f"The population '{population}' was not opened.",
-                why="a stream spends from the budget of those whom it is about",
+                why="a stream spends from the budget of the people whom it is about",
                 tip="open_population(...)",
             )
         number = self._session.one("SELECT coalesce(max(number), 0) + 1 FROM stream")
@@ -80,7 +80,7 @@ class Streams(TransactionPart):
     def advance(
         self, stream: StreamRecord, *, released: int | None = None, scheduled: int | None = None
     ) -> StreamRecord:
-        """Steps were released, or are committed to close; a stream never goes back."""
+        """Records steps that were released, or that must close; a stream never goes back."""
         row = self._session.row(f"{_STREAM} WHERE stream.number = ?", (stream.number,))
         if row is None:
             raise StoreRefused(f"The stream '{stream.name}' is not in this store.")
@@ -100,12 +100,12 @@ class Streams(TransactionPart):
         return replace(before, released=after, scheduled=closing)
 
     def position(self, stream: StreamRecord) -> str | None:
-        """Where its source stands; secret, as it tells how much has arrived."""
+        """The position of its source; secret, because it shows how much has arrived."""
         row = self._session.row("SELECT position FROM position WHERE stream = ?", (stream.number,))
         return None if row is None else str(row[0])
 
     def set_position(self, stream: StreamRecord, position: str) -> None:
-        """Where its source stands after what this transaction has taken in."""
+        """Stores the position of its source after what this transaction has read."""
         self._session.write(
             "INSERT INTO position (stream, position) VALUES (?, ?) "
             "ON CONFLICT (stream) DO UPDATE SET position = excluded.position",
@@ -120,14 +120,14 @@ class Streams(TransactionPart):
         return 0 if row is None else int(row[0])
 
     def all_sent(self, stream: StreamRecord) -> dict[str, int]:
-        """A step that each of its sinks has had: of standard output the last, of others any."""
+        """The steps that its sinks have had: for standard output the last one, for others any."""
         rows = self._session.rows(
             "SELECT sink, step FROM sent WHERE stream = ? ORDER BY sink", (stream.number,)
         )
         return {str(sink): int(step) for sink, step in rows}
 
     def set_sent(self, stream: StreamRecord, sink: str, step: int) -> None:
-        """A sink has all steps up to this one."""
+        """Records that a sink has all steps up to this one."""
         self._session.write(
             "INSERT INTO sent (stream, sink, step) VALUES (?, ?, ?) "
             "ON CONFLICT (stream, sink) DO UPDATE SET step = excluded.step",

@@ -59,7 +59,7 @@ def test_a_connection_that_leads_elsewhere_is_refused(schema: PostgresPlace) -> 
     with PostgresStore(schema.url) as store:
         wire, _ = store._pool.take()
         store._pool.put_back(Wire(wire.connection, "of another"))
-        with pytest.raises(StoreRefused, match="mixes connections"), store.writing():
+        with pytest.raises(StoreRefused, match="switches server connections"), store.writing():
             pass
 
 
@@ -69,7 +69,7 @@ def test_a_session_that_is_shared_with_another_program_is_noticed(schema: Postgr
         wire, _ = store._pool.take()
         wire.execute("SELECT set_config(%s, 'of another', false)", (MARK,))
         store._pool.put_back(wire)
-        with pytest.raises(StoreRefused, match="mixes connections"), store.writing():
+        with pytest.raises(StoreRefused, match="switches server connections"), store.writing():
             pass
 
 

@@ -19,12 +19,12 @@ CODES = {
     "25006": "replica",
     "40001": "at the same moment",
     "40P01": "at the same moment",
-    "42501": "lacks a right",
+    "42501": "lacks a privilege",
     "42P01": "is not a store of Ameles",
     "53100": "disk of the server is full",
-    "53200": "not enough memory",
+    "53200": "not have enough memory",
     "53300": "no connection left",
-    "54000": "larger than a database takes",
+    "54000": "larger than one value in the database",
     "55P03": "is locked",
     "57014": "cancelled",
     "57P01": "cannot be reached",
@@ -94,11 +94,11 @@ def test_a_wrong_password_and_a_wrong_name_are_told_apart(postgres: Server) -> N
 def test_a_user_who_may_not_create_a_schema_is_told_so(postgres: Server) -> None:
     with postgres.admin() as connection:
         connection.execute("CREATE DATABASE closed")
-    with pytest.raises(StoreRefused, match=r"lacks a right(?s:.*)GRANT CREATE ON DATABASE"):
+    with pytest.raises(StoreRefused, match=r"lacks a privilege(?s:.*)GRANT CREATE ON DATABASE"):
         open_store(postgres.url("closed"))
     open_store(postgres.url("closed", user=ADMIN)).close()
     # the store of another user
-    with pytest.raises(StoreRefused, match="lacks a right"):
+    with pytest.raises(StoreRefused, match="lacks a privilege"):
         open_store(postgres.url("closed"))
 
 
@@ -129,7 +129,7 @@ def test_words_before_there_is_a_connection() -> None:
         ("FATAL:  the database system is starting up", "starting or stopping"),
         ("FATAL:  sorry, too many clients already", "no connection left"),
         ('FATAL:  no pg_hba.conf entry for host "CANARY"', "did not accept"),
-        ("SSL error: certificate verify failed", "no certificate that fits"),
+        ("SSL error: certificate verify failed", "its certificate does not match"),
         ("server closed the connection unexpectedly", "no server answers"),
         ("something in another language", "no server answers"),
     ):

@@ -196,7 +196,7 @@ def ask_on(store: Store, stream: StreamRecord) -> None:
         transaction.add_steps(stream, minutes(1, 1))
         with pytest.raises(StoreRefused, match="closed before"):
             transaction.add_steps(stream, minutes(1, 1))
-        with pytest.raises(StoreRefused, match="something in this transaction had failed"):
+        with pytest.raises(StoreRefused, match="a statement in this transaction failed"):
             transaction.streams()
 
 

@@ -72,7 +72,7 @@ def test_releases_without_a_step_are_damage(schema: PostgresPlace) -> None:
             connection.execute(
                 "INSERT INTO release (stream, step, series, label) VALUES (1, 9, 1, '')"
             )
-        with pytest.raises(StoreRefused, match="do not fit together"):
+        with pytest.raises(StoreRefused, match="contradict each other"):
             store.check()
 
 

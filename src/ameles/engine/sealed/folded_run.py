@@ -10,10 +10,10 @@ from ameles.mechanisms.stepped import FoldedRun
 
 
 def folded(run: Run[Any, Any]) -> FoldedRun[Any, Any]:
-    """A run of a stream whose state may be seized: it takes events as they arrive."""
+    """The run as one that folds events on arrival; a state that may be seized needs such a run."""
     if not isinstance(run, FoldedRun):
         raise StoreRefused(
-            "The store has a mechanism for this stream whose state cannot be seized without loss.",
+            "The store has a mechanism for this stream that does not protect its state.",
             why="the store is damaged",
             tip="a backup of the store that is not older than its sinks",
         )

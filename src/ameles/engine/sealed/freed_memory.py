@@ -1,9 +1,9 @@
-"""Memory that was freed is overwritten, where the system's allocator can do that.
+"""Overwrites freed memory, if the system's allocator can do that.
 
-What Python, numpy and DuckDB free stays as it was until something else is written there.  Glibc can
-be asked to fill what is freed; then texts of events and old states do not outlive their use.  What
-this does not reach is said in SECURITY.md: Python's own memory for objects of up to 512 bytes, and
-small pieces that glibc keeps for the thread that freed them.
+Memory that Python, numpy and DuckDB free keeps its content until something else is written there.
+Glibc can be asked to fill freed memory; then texts of events and old states do not outlive their
+use.  SECURITY.md says what this does not reach: Python's own memory for objects of up to 512 bytes,
+and small pieces that glibc keeps for the thread that freed them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _PATTERN = 0xA5
 
 
 def overwrite_freed_memory() -> bool:
-    """Asks the allocator to fill what is freed from now on; whether it can.
+    """Asks the allocator to fill freed memory from now on; returns whether it can.
 
-    For the whole process, and for as long as it lives.
+    This holds for the whole process, until it ends.
     """
     if sys.platform != "linux":
         return False

@@ -1,13 +1,14 @@
-"""Restarts: a pan-private stream whose state was lost begins anew, as often as it was paid for.
+"""Restarts: a pan-private stream whose state was lost begins again, as often as was paid for.
 
-In this order, so that a crash leaves the old epoch, which has ended, or the new one:
+The order of a restart, so that a crash leaves either the old epoch, which has ended, or the new
+one:
 
-1. the restart is counted and noted in the store; from here on the new epoch is the stream's;
-2. its vault is made, with fresh noise in it;
-3. the store notes that it has begun.
+1. the store counts and records the restart; from here on the stream is in the new epoch;
+2. the vault of the new epoch is made, with fresh noise in it;
+3. the store records that the epoch has begun.
 
-A crash before the third leaves an epoch into which nothing was folded and of which nothing was
-released: the next run makes its vault again, and counts nothing.
+After a crash before the third, nothing was folded into the new epoch and nothing was released from
+it: the next run makes its vault again, and counts no further restart.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from ameles.store import EpochRecord, ReleaseState, Store, StreamRecord, Transac
 
 @dataclass(frozen=True)
 class Opened:
-    """The vault of a stream's epoch, and what went before it."""
+    """The vault of a stream's epoch, and what the stream has from the epochs before."""
 
     vault: Vault
     snapshots: dict[str, bytes] = field(repr=False)
-    base: bytes = field(repr=False)  # what the counts go on from
-    ended: tuple[int, ...]  # the last released step of each epoch before
+    base: bytes = field(repr=False)  # the released counts that this epoch adds to
+    ended: tuple[int, ...]  # the last released step of each earlier epoch
 
 
 def nothing_to_restart(plan: Plan) -> BadInput:
-    """The refusal of a restart where no state can have been lost."""
+    """The refusal of a restart if no state can have been lost."""
     sealed = plan.privacy.intrusions != "none"
     return BadInput(
         "There is nothing to restart: this stream has lost no state.",
@@ -53,7 +54,7 @@ def nothing_to_restart(plan: Plan) -> BadInput:
 
 @dataclass(frozen=True)
 class Restarting:
-    """The epochs of one stream, which this process holds."""
+    """The epochs of one stream, whose lock this process holds."""
 
     plan: Plan
     store: Store
@@ -61,7 +62,7 @@ class Restarting:
     noise: Noise | None
 
     def open(self, why: str | None) -> Opened:
-        """The state as it is, or with a reason ``why`` that of a new epoch after it was lost."""
+        """The current state; with a reason ``why``, the state of a new epoch after a loss."""
         epochs = self._epochs()
         try:
             if epochs and not epochs[-1].begun:
@@ -79,7 +80,7 @@ class Restarting:
                 vault.close()
                 raise BadInput(
                     "The state of this stream can be read: there is nothing to restart.",
-                    why="a restart is for a state that was lost, and there are few of them",
+                    why="a restart is for a state that was lost, and restarts are limited",
                     tip="ameles run, without --restart",
                 )
         base = epochs[-1].base if epochs else b""
@@ -93,7 +94,7 @@ class Restarting:
         return StreamVault(self.plan, self.stream.identity, 1 + len(epochs))
 
     def _told(self, lost: StoreRefused, used: int) -> StoreRefused:
-        """The same refusal, with what can be done about it."""
+        """The same refusal, with a tip."""
         reserved = self.plan.privacy.restarts
         if used < reserved:
             tip = f"ameles run --restart 'what happened'; {reserved - used} of {reserved} are left"
@@ -104,12 +105,12 @@ class Restarting:
         return type(lost)(lost.what, why=lost.why, tip=tip)
 
     def _count(self, why: str, used: int) -> None:
-        """One restart more, with what its counts go on from; all of it, or nothing."""
+        """Records one more restart and the counts that it adds to, in one transaction."""
         reserved = self.plan.privacy.restarts
         if used >= reserved:
             raise EpochEnded(
                 f"The stream '{self.stream.name}' has ended: " + _used_up(reserved),
-                why="each is paid for when the stream is launched",
+                why="every restart is paid for when the stream is launched",
                 tip="another name for a new stream, with a budget of its own",
             )
         with self.store.writing() as transaction:
@@ -121,7 +122,7 @@ class Restarting:
             transaction.add_epoch(self.stream, at=datetime.now(UTC), why=why, base=base)
 
     def _begin(self, epoch: EpochRecord) -> None:
-        """Fresh noise, in a vault of its own."""
+        """Makes the vault of an epoch, with fresh noise."""
         with self.store.reading() as transaction:
             snapshots = {
                 release.name: self._fresh(transaction, release.name, epoch)
@@ -134,7 +135,8 @@ class Restarting:
             transaction.begin_epoch(self.stream, epoch.number)
 
     def _fresh(self, transaction: Transaction, release: str, epoch: EpochRecord) -> bytes:
-        """A mechanism that has taken the steps so far, all of them empty, and published nothing."""
+        """The snapshot of a new mechanism at the current step: its steps so far were empty, and it
+        has published nothing."""
         recipe = mechanism_from_json(self._state(transaction, release).recipe)
         noise = System.direct() if self.noise is None else self.noise
         run = folded(recipe.start(noise))
@@ -176,6 +178,6 @@ def _used_up(reserved: int) -> str:
 
 
 def _last(history: bytes, width: int, *, goes_on: bool) -> bytes:
-    """The outputs that were released last; zeros before the first step."""
+    """The last released outputs; zeros before the first step, or if the counts do not go on."""
     last = history[-8 * width :] if goes_on else b""
     return last or np.zeros(width, dtype="<i8").tobytes()

@@ -1,9 +1,9 @@
 """The state of a pan-private stream, which may be seized: it is in the vault, and nowhere else.
 
-Events are folded on arrival into noisy state; no exact sum of the open step outlives the call that
-folds it.  Each state is encrypted under its own key, and the disk never has two of them.  A step
-commits when its state and its outputs are sealed; the store gets the outputs from there, so a crash
-in between loses nothing and draws nothing twice.
+Events are folded into noisy state on arrival; no exact sum of the open step outlives the call that
+folds it.  Each state is encrypted under its own key, and the disk never has the keys of two states.
+A step commits when its state and its outputs are sealed.  The store gets the outputs from the
+vault, so a crash in between loses nothing and draws nothing twice.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ class SealedState:
             raise
 
     def finish(self) -> None:
-        """Publishes the step that was sealed and, after a crash, not yet stored."""
+        """Publishes a step that was sealed before a crash and is not in the store yet."""
         sealed, released = self.vault.load(), self._held.record.released
         if sealed is None:
             return
-        wipe_bytes(sealed.state)  # the runs have it
+        wipe_bytes(sealed.state)  # the runs have a copy
         if sealed.step == released:
             return
         if sealed.step != released + 1:
@@ -122,14 +122,15 @@ class SealedState:
             self._progress(step, intake.target)
 
     def announce(self, why: str) -> int:
-        """The state was seen: makes it one that nobody has seen; how often that has happened.
+        """Replaces a state that somebody saw with one that nobody has seen; returns how many
+        intrusions were announced so far.
 
-        It is noted first: should it not come further, it must be announced again, and intervals
-        that are a little too wide are no harm.
+        The store records the intrusion first.  If the call fails after that, the intrusion must be
+        announced again; the intervals are then slightly too wide, which does no harm.
         """
         if self._held.plan.privacy.intrusions != "announced":
             raise BadInput(
-                "This stream survives one intrusion, which nobody announces.",
+                "This stream survives one intrusion without an announcement, and takes none.",
                 why='its plan has intrusions = "one"',
                 tip='a plan with intrusions = "announced", launched with a budget of its own',
             )
@@ -137,7 +138,7 @@ class SealedState:
         with self._held.store.writing() as transaction:
             count = transaction.add_intrusion(stream, at=datetime.now(UTC), why=why)
         for run in self.runs:
-            # some mechanisms survive an intrusion at every step, and need no announcement
+            # a mechanism that survives an intrusion at every step needs no announcement
             if isinstance(run.run, Announced):
                 run.run.announce()
             run.terms = replace(run.terms, announced=count)
@@ -158,7 +159,7 @@ class SealedState:
         gatherer = DuckGatherer(self._held.plan, self._connection)
         moment = Moment(stream.released, step, step, step)
         gathered = gatherer.gather(reading, moment, stream.salt, GathererState())
-        self._connection.close()  # which lets go of the events that DuckDB has in its buffers
+        self._connection.close()  # frees the events in DuckDB's buffers
         for run in self.runs:
             question = run.measure.question
             totals = gathered.totals.get(run.measure.name)
@@ -170,7 +171,7 @@ class SealedState:
         self._seal(stream.released, None)
 
     def _fold_users(self, reading: Reading) -> None:
-        """Each user's events draw the bit of the user's cell anew; nothing else is kept of them."""
+        """Each user's events redraw the bit of the user's cell; nothing else of them is kept."""
         stream = self._held.record
         duck = self._connection.reading(reading.paths)
         folding = Folding(self._held.plan, duck, stream)
@@ -188,7 +189,7 @@ class SealedState:
         kept = b"" if outputs is None else b"".join(o.astype("<i8").tobytes() for o in outputs)
         try:
             self.vault.save(state, kept, step=step)
-        finally:  # with the state that follows, this one tells what came in between
+        finally:  # this state and the next one together would show what came in between
             wipe_bytes(*snapshots, state)
 
     def _outputs_from(self, sealed: bytes) -> list[IntArray]:
@@ -205,7 +206,7 @@ class SealedState:
                 if run.tally is not None and isinstance(run.run, CountsNoises):
                     noises = run.tally.count(run=run.run.noises, step=step, window=run.terms.window)
                     run.terms = replace(run.terms, noises=noises)
-                # the store has no snapshot: what is secret is in the vault alone
+                # no snapshot in the store: secrets are in the vault only
                 run.publish(transaction, stream, (output + base).reshape(1, -1), step, b"")
             committed = transaction.advance(stream, released=step, scheduled=step)
         self._held.record = committed

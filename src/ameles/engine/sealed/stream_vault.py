@@ -25,7 +25,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 def slot_of(plan: Plan, identity: UUID) -> Slot:
-    """Where the plan wants the key of its vault."""
+    """The slot that the plan chooses for the key of its vault."""
     place = plan.store.vault
     if place == "memory":
         return MemorySlot()
@@ -35,18 +35,18 @@ def slot_of(plan: Plan, identity: UUID) -> Slot:
 
 
 def folder_of(plan: Plan, identity: UUID) -> Path:
-    """Where the ciphertexts are: beside the store."""
+    """The folder of the ciphertexts, beside the store."""
     return plan.base / f"{plan.stream.name}.vault" / str(identity)
 
 
 def packed(snapshots: Iterable[bytes]) -> bytes:
-    """Several snapshots as one."""
-    # one copy of each, and no other on the way
+    """Joins several snapshots into one."""
+    # copies each snapshot once, without temporary copies
     return b"".join(piece for one in snapshots for piece in (_LENGTH.pack(len(one)), one))
 
 
 def unpacked(state: bytes) -> list[bytes]:
-    """What ``packed`` joined.
+    """The snapshots that ``packed`` joined.
 
     >>> unpacked(packed([b"one", b"", b"three"]))
     [b'one', b'', b'three']
@@ -60,7 +60,7 @@ def unpacked(state: bytes) -> list[bytes]:
 
 
 def _make_durably(folder: Path) -> None:
-    """A folder for its owner alone, with those above it, which are there after a power cut too."""
+    """Makes a folder for its owner alone, and its parents, so that they survive a power cut."""
     missing, place = [], folder
     while not place.is_dir():
         missing.append(place)
@@ -72,7 +72,7 @@ def _make_durably(folder: Path) -> None:
 
 
 class StreamVault:
-    """The vault of a plan's stream: where it is, and how large a state is."""
+    """The vault of a plan's stream: where it is, and the size of a state."""
 
     def __init__(self, plan: Plan, identity: UUID, epoch: int = 1) -> None:
         self._plan = plan
@@ -85,13 +85,14 @@ class StreamVault:
         }
 
     def create(self, snapshots: Mapping[str, bytes], step: int = 0) -> None:
-        """A new vault with the first state of an epoch, which begins after this step.
+        """Makes a new vault with the first state of an epoch, which begins after this step.
 
-        After a crash in here it is called again: nothing was folded into what it has made.
+        After a crash inside this call it may be called again: nothing was folded into the state
+        yet.
         """
         _make_durably(self._place["folder"])
         slot = self._place["slot"]
-        if isinstance(slot, FileSlot):  # which makes its own folder, and not those above it
+        if isinstance(slot, FileSlot):  # it makes its own folder, but not the parents
             _make_durably(slot.place.parent.parent)
         state = packed(snapshots[release.name] for release in self._plan.releases)
         made = Vault.begun(self._place["folder"], epoch=self._place["epoch"])
@@ -119,13 +120,13 @@ class StreamVault:
         try:
             return self._size(int(self._sizes().read_text(encoding="ascii")))
         except (OSError, ValueError):
-            pass  # the vault itself says how large it is, if it is there
+            pass  # the vault knows its own size, if it exists
         size = Vault.size_of(self._place["folder"])
         if size is None:
             raise VaultMissing(
-                "The vault of this stream is not there.",
-                why="its state is not in the store, so that it can be erased",
-                tip="the folder that it was launched in",
+                "The vault of this stream is missing.",
+                why="the store does not have the state, because it could not erase it",
+                tip="the folder that the stream was launched in",
             )
         return size
 

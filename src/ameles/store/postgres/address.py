@@ -1,9 +1,9 @@
-"""The address of a store in Postgres: what of it may be shown, and which schema it means.
+"""The address of a store in Postgres: the part that may be shown, and its schema.
 
     postgresql://me@db.example/flu                                    the schema ameles
     postgresql://me@db.example/flu?options=-c%20search_path%3Dnorth   the schema north
 
-Passwords belong into ``~/.pgpass`` or ``PGPASSWORD``; one in the address is never shown.
+Passwords belong in ``~/.pgpass`` or ``PGPASSWORD``; a password in the address is never shown.
 
 >>> address_of("postgresql://me:secret@db.example:5433/flu").where
 'postgresql://me@db.example:5433/flu'
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a store is; ``where`` is the part of it that messages show."""
+    """The address of a store; ``where`` is the part that messages show."""
 
     url: str = field(repr=False)
     where: str
@@ -34,7 +34,7 @@ class Address:
 
 
 def address_of(url: str) -> Address:
-    """An address, taken apart."""
+    """Parses an address."""
     url = re.sub(r"^postgres(ql)?://", "postgresql://", url, flags=re.IGNORECASE)
     psycopg = driver()
     try:
@@ -42,7 +42,7 @@ def address_of(url: str) -> Address:
     except psycopg.Error:
         raise _unreadable() from None
     host, port, database = (str(given.get(name) or "") for name in ("host", "port", "dbname"))
-    # With an @ or a slash in a password, its rest would be taken for a host and shown.
+    # If a password has an @ or a slash, the rest of it would be taken for a host and shown.
     if "@" in host + database or re.search(r"[^\d,]", port):
         raise _unreadable()
     schema = _schema(given.get("options") or "")
@@ -67,10 +67,10 @@ def _schema(options: str) -> str:
 
 
 def _unreadable() -> BadInput:
-    # Not repeated: nobody knows which part of it is the password.
+    # The message does not repeat the address: any part of it may be the password.
     return BadInput(
         "The address of a store in Postgres cannot be read.",
-        why="signs such as @, /, : and % in a user or a password must be written as %40, %2F, %3A "
-        "and %25",
+        why="characters such as @, /, : and % in a user or a password must be written as %40, %2F, "
+        "%3A and %25",
         tip=EXAMPLE,
     )

@@ -1,8 +1,10 @@
-"""One process per stream: a lock of the server's that ends with the connection that took it.
+"""One process per stream: an advisory lock of the server, which ends with the connection that took
+it.
 
-All streams that a store holds are held by one connection, and while it holds any, everything is
-written through it.  So a process whose lock was lost (the server was restarted, an administrator
-ended its session) cannot write any more: the lock and the right to write end in one moment.
+One connection holds the locks of all streams of a store object, and while it holds any, all writes
+go through it.  So a process that lost its lock (because the server was restarted, or an
+administrator ended its session) cannot write any more: the lock and the right to write end at the
+same moment.
 """
 
 from __future__ import annotations
@@ -29,14 +31,14 @@ HELD = f"SELECT 1 FROM pg_locks WHERE {_LOCK}?"
 
 
 def key(schema: str, stream: str | None = None) -> int:
-    """The number of a lock in the database: of a stream, or of the store itself."""
+    """The number of a lock in the database, for a stream or for the store itself."""
     words = f"ameles\0{schema}" if stream is None else f"ameles\0{schema}\0{stream}"
     digest = hashlib.sha256(words.encode(errors="surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
 class Holds:
-    """The streams that a store holds, and the one connection whose life they share."""
+    """The streams that a store object has locked, and the one connection that holds the locks."""
 
     def __init__(self, schema: str, where: str, pool: Pool[Wire], patience: float) -> None:
         self._schema = schema
@@ -53,13 +55,13 @@ class Holds:
 
     @contextmanager
     def held(self, stream: str) -> Iterator[None]:
-        """Holds a stream; refused while another process, or this one, does."""
+        """Locks a stream; refused while another process, or this one, holds the lock."""
         with self._in_turn():
             self._take(stream)
         try:
             yield
         finally:
-            if not self._pool.forked:  # else the lock is the parent's, and stays
+            if not self._pool.forked:  # otherwise the lock belongs to the parent, and stays
                 with self._busy:
                     self._give(stream)
 
@@ -100,7 +102,7 @@ class Holds:
         except StoreRefused:
             raise
         except BaseException as problem:
-            keeper.close()  # whether it holds the stream is not known: now it does not
+            keeper.close()  # closing it makes sure that it does not hold the lock
             if isinstance(problem, driver().Error):
                 raise refusal(problem, self._where) from None
             raise
@@ -117,7 +119,7 @@ class Holds:
         self._let_go()
 
     def _let_go(self) -> None:
-        """The connection is an ordinary one again, when nothing is held."""
+        """Returns the connection to the pool when it holds no lock."""
         if not self._held and self._keeper is not None:
             keeper, self._keeper = self._keeper, None
             self._pool.put_back(keeper, fit=not keeper.broken)
@@ -139,7 +141,7 @@ class Holds:
         return StoreRefused(
             f"The store '{self._where}' no longer holds the streams of this process.",
             why="the connection that held them was ended, so another process may run them now",
-            tip="again: what is not released yet is released then",
+            tip="run again: what is not released yet is released then",
         )
 
 
@@ -154,5 +156,5 @@ def _other(stream: str, holder: str) -> StoreRefused:
     return StoreRefused(
         f"The stream '{stream}' is run by another process{holder}.",
         why="two at once would publish two values for one step",
-        tip="again when it is done; a process that died holds nothing",
+        tip="run again when it is done; a process that died holds no lock",
     )

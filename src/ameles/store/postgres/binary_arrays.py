@@ -1,9 +1,9 @@
-"""Arrays of integers and of bytes in Postgres's binary format, laid out by numpy at once.
+"""Arrays of integers and of bytes in Postgres's binary format, encoded by numpy.
 
-Thousands of keys are looked up in one statement that takes them as arrays.  psycopg would write
-them value by value, which costs the client ten times as much (``./run bench postgres --arrays``).
+Thousands of keys are looked up in one statement that takes them as arrays.  psycopg would encode
+them one by one, which takes the client ten times as long (``./run bench postgres --arrays``).
 
-In an array a value is four bytes of length and then the value, highest byte first.
+In an array, each value is four bytes of length and then the value, highest byte first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _integers(column: NDArray[np.int64]) -> bytes:
 
 
 def _blobs(values: list[bytes]) -> bytes:
-    """Each as wide as the widest; the rest of the shorter ones is left out by one mask."""
+    """Pads all values to the longest; one mask then removes the padding."""
     lengths = np.array([len(value) for value in values], dtype=">i4")
     width = int(lengths.max())
     laid = np.zeros((len(values), _LENGTH + width), dtype=np.uint8)

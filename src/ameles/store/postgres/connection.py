@@ -1,10 +1,10 @@
-"""One connection to Postgres with the settings that a store needs, asked back.
+"""One connection to Postgres with the settings that a store needs; each setting is read back.
 
-Published means durable: ``synchronous_commit`` is on whatever the server's default is, and a
-server without ``fsync`` is refused.  A transaction may take as long as its work (reading a large
-file, say), so nothing but waiting for other writers is timed.  Every question of a store walks
-along primary keys; the planner, which knows nothing yet about a table that has just grown, must
-not read it whole instead.
+Published means durable: ``synchronous_commit`` is on whatever the server's default is, and a server
+without ``fsync`` is refused.  A transaction may take as long as its work does (reading a large
+file, for example), so only waiting for other writers has a timeout.  Every query of a store uses
+primary keys.  The planner has no statistics of a table that has just grown, so the settings keep it
+from scanning the whole table instead.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from ameles.store.postgres.problems import (
 
 OLDEST = 140000
 NAME = "ameles"
-MARK = "ameles.connection"  # a setting of the session's own, by which it is known again
+MARK = "ameles.connection"  # our own setting, which identifies the session
 
 SETTINGS = {
     "synchronous_commit": "on",
-    "statement_timeout": "0",  # it would also cut short a commit that waits for a standby
+    "statement_timeout": "0",  # a timeout would also end a commit that waits for a standby
     "idle_in_transaction_session_timeout": "0",
     "idle_session_timeout": "0",  # a stream that is held may be idle for long
-    "log_parameter_max_length_on_error": "0",  # what is written is secret
-    "tcp_keepalives_idle": "30",  # a machine that vanished holds its streams no longer than this
+    "log_parameter_max_length_on_error": "0",  # parameters are secret
+    "tcp_keepalives_idle": "30",  # about how long a vanished machine keeps its locks
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
-    "enable_sort": "off",  # what is read in order comes in order
+    "enable_sort": "off",  # rows come in order from the index
     "jit": "off",
 }
 
 LATER_VERSION = 170000
 LATER = {"transaction_timeout": "0"}  # a long replay is one transaction
 
-# What must be so, whoever set it, and why.
+# Settings that must have these values, whoever set them, and why.
 DEMANDS = {
     "synchronous_commit": ("on", "a release could be lost or drawn again after a power cut"),
     "fsync": ("on", "a release could be lost or drawn again after a power cut"),
@@ -64,9 +64,9 @@ DEMANDS = {
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A connection, and the mark of the session that it leads to.
+    """A connection, and the mark of its server session.
 
-    Behind a pooler it may lead to others, which somebody else uses in between.
+    Behind a pooler, a connection may switch to other sessions, which others use in between.
     """
 
     connection: Any
@@ -77,17 +77,17 @@ class Wire:
         return self.connection.execute(sql, values)
 
     def ask(self, sql: str, values: Any = None) -> Any:
-        """The same for one question, answered in bytes: in words, state of more than half a
-        gigabyte could be written and never read again."""
+        """The same for one query, with the result in binary: as text, a state of more than half a
+        gigabyte could be written but never read again."""
         return self.connection.execute(sql, values, binary=True)
 
     @property
     def broken(self) -> bool:
-        """Whether nothing can be said over it any more."""
+        """Whether the connection is broken or closed."""
         return bool(self.connection.closed)
 
     def close(self) -> None:
-        """Ends it; its transaction has ended or will never be committed."""
+        """Closes it; its transaction has ended or will never be committed."""
         with suppress(driver().Error, OSError):
             self.connection.close()
 
@@ -101,7 +101,7 @@ def connect(address: Address, patience: float) -> Wire:
         try:
             connection = psycopg.connect(
                 address.url,
-                autocommit=True,  # transactions are begun and ended in words
+                autocommit=True,  # BEGIN and COMMIT are sent as statements
                 prepare_threshold=None,
                 connect_timeout=max(2, math.ceil(patience)),
                 client_encoding="UTF8",
@@ -152,7 +152,7 @@ def _prepared(connection: Any, address: Address, patience: float) -> Wire:
 
 @cache
 def _dumper(kind: type[BigInts] | type[Blobs]) -> type[Any]:
-    """How psycopg hands over an array that is laid out already."""
+    """A psycopg dumper for an array that is already encoded."""
     psycopg = driver()
 
     def dump(self: Any, ready: bytes) -> bytes:
@@ -163,7 +163,7 @@ def _dumper(kind: type[BigInts] | type[Blobs]) -> type[Any]:
 
 
 def unsafe(where: str, name: str, expected: str, why: str) -> StoreRefused:
-    """The refusal for a setting that is not as it must be."""
+    """The refusal for a setting with the wrong value."""
     return StoreRefused(
         f"The store '{where}' cannot be used safely: {name} is not {expected} there.",
         why=why,

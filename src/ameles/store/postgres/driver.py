@@ -9,10 +9,10 @@ from ameles.core.exceptions import MissingExtra
 
 
 def driver() -> Any:
-    """The module psycopg; says how to install it, if it is missing."""
+    """The module psycopg; if it is missing, the refusal says how to install it."""
     try:
         return importlib.import_module("psycopg")
-    except ImportError:  # also where it is there without the library that it needs
+    except ImportError:  # also if it is installed without the library that it needs
         raise MissingExtra(
             "A store in Postgres needs psycopg, which is not installed.",
             tip="pip install 'ameles[postgres]'",

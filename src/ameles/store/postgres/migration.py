@@ -20,7 +20,7 @@ def scripts() -> tuple[str, ...]:
 
 
 def version_of(wire: Wire, schema: str) -> int:
-    """The version of a schema; 0 where it is empty or absent, -1 where it is not of Ameles."""
+    """The version of a schema; 0 if it is empty or absent, -1 if it is not a store of Ameles."""
     names = {
         name
         for (name,) in wire.execute(
@@ -36,7 +36,7 @@ def version_of(wire: Wire, schema: str) -> int:
     try:
         row = wire.execute(f"SELECT value FROM \"{schema}\".meta WHERE name = 'version'").fetchone()
     except (driver().errors.UndefinedColumn, driver().errors.UndefinedFunction):
-        return -1  # somebody else's
+        return -1  # another program's
     return int(row[0]) if row and str(row[0]).isdecimal() else -1
 
 
@@ -89,7 +89,7 @@ def _migrate(wire: Wire, schema: str, where: str, create: bool, steps: Sequence[
 
 
 def check_private(wire: Wire, schema: str, where: str) -> None:
-    """Refuses a store whose secrets other users of the database may read, or that they change."""
+    """Refuses a store that other users of the database may read or change."""
     found = wire.execute(
         "SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END FROM ("
         "SELECT relname, relowner, (aclexplode(relacl)).* FROM pg_class "
@@ -105,7 +105,7 @@ def check_private(wire: Wire, schema: str, where: str) -> None:
         others = ", ".join(name for (name,) in found)
         raise StoreRefused(
             f"The store '{where}' can be read or changed by {others}.",
-            why="it has secrets, such as exact counts of the open step, and its numbers stay",
+            why="it has secrets, such as exact counts of the open step, and must not be changed",
             tip=f"REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {others}; "
             f"GRANT SELECT ON {schema}.releases is enough for readers",
         )

@@ -1,6 +1,6 @@
-"""What goes wrong with Postgres, as sentences: nothing of the server's own reaches a user.
+"""Errors of Postgres as sentences: no message of the server itself reaches a user.
 
-Its messages quote rows, statements and addresses.  The codes in them do not.
+Its messages quote rows, statements and addresses.  Its error codes do not.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ Sentence = tuple[str, str, str]
 
 GONE: Sentence = (
     "cannot be reached",
-    "no server answers there, or it ended the connection; nothing of an open transaction is kept",
-    "again when the server runs; what was released before is safe",
+    "no server answers there, or it ended the connection; an open transaction is not kept",
+    "run again when the server runs; what was released before is safe",
 )
 LOCKED: Sentence = (
     "is locked",
     "another process is writing to it, and did not finish in time",
-    "again when that process is done",
+    "run again when that process is done",
 )
 READ_ONLY: Sentence = (
     "cannot be written",
@@ -29,11 +29,11 @@ READ_ONLY: Sentence = (
 _AT_ONCE: Sentence = (
     "refused a change",
     "another program changed the same rows at the same moment",
-    "again; only Ameles should write to its tables",
+    "run again; only Ameles should write to its tables",
 )
 _FORBIDDEN: Sentence = (
     "cannot be used",
-    "this user of the database lacks a right that is needed for it",
+    "this database user lacks a privilege that is needed",
     "the user who created the store; for a new one: GRANT CREATE ON DATABASE ... TO ...",
 )
 _DAMAGED: Sentence = ("is damaged", "its pages do not fit together", "a backup of the database")
@@ -45,21 +45,21 @@ _UNFIT: Sentence = (
 _FULL: Sentence = (
     "cannot grow",
     "the disk of the server is full; nothing of the last transaction was kept",
-    "again when there is space; what was released before is safe",
+    "run again when there is space; what was released before is safe",
 )
 _BUSY: Sentence = (
     "cannot be opened",
     "the server has no connection left, or is starting or stopping",
-    "again in a while",
+    "run again in a while",
 )
 _ABSENT: Sentence = (
     "is not a store of Ameles",
-    "its tables are not there any more, or were made by another program",
+    "its tables are gone, or were made by another program",
     "a backup of the database",
 )
 _REFUSED: Sentence = (
     "cannot be opened",
-    "the server did not accept this user, the password or the way of the connection",
+    "the server did not accept this user, the password or the kind of connection",
     "user in the address, password in ~/.pgpass or PGPASSWORD, and pg_hba.conf of the server",
 )
 _OTHER: Sentence = (
@@ -68,7 +68,7 @@ _OTHER: Sentence = (
     "ameles doctor, and the log of the server",
 )
 
-# By code, or by the class that its first two signs are.
+# By error code, or by its class, the first two characters.
 _SENTENCES: dict[str, Sentence] = {
     "08": GONE,
     "22": _UNFIT,
@@ -80,7 +80,7 @@ _SENTENCES: dict[str, Sentence] = {
     "25006": READ_ONLY,
     "25P02": (
         "cannot go on",
-        "something in this transaction had failed, and it is all or nothing",
+        "a statement in this transaction failed, and a transaction is all or nothing",
         "",
     ),
     "28": _REFUSED,
@@ -95,15 +95,15 @@ _SENTENCES: dict[str, Sentence] = {
     "42703": _ABSENT,
     "42P01": _ABSENT,
     "53100": _FULL,
-    "53200": ("cannot be used", "the server has not enough memory", ""),
+    "53200": ("cannot be used", "the server does not have enough memory", ""),
     "53300": _BUSY,
     "54": (
         "cannot keep this",
-        "it is larger than a database takes in one piece: too many events wait for their step",
-        "steps, or a cut-off, that leave fewer of them open",
+        "it is larger than one value in the database can be: too many events wait for their step",
+        "steps or a cut-off that leave fewer events waiting",
     ),
     "55P03": LOCKED,
-    "57014": ("was interrupted", "somebody cancelled the statement", "again"),
+    "57014": ("was interrupted", "somebody cancelled the statement", "run again"),
     "57P01": GONE,
     "57P02": GONE,
     "57P03": _BUSY,
@@ -113,7 +113,7 @@ _SENTENCES: dict[str, Sentence] = {
     "XX002": _DAMAGED,
 }
 
-# Before there is a connection, the library has no code, only words.
+# Before there is a connection, the driver has no error code, only a message.
 _WORDS: tuple[tuple[str, Sentence], ...] = (
     (r"starting up|shutting down|not yet accepting|too many|connection slots", _BUSY),
     (r'database ".*" does not exist', _SENTENCES["3D000"]),
@@ -126,7 +126,7 @@ _WORDS: tuple[tuple[str, Sentence], ...] = (
         r"SSL|certificate",
         (
             "cannot be reached safely",
-            "the server does not encrypt, or has no certificate that fits",
+            "the server does not encrypt, or its certificate does not match",
             "sslmode=... and sslrootcert=... in the address, and ssl = on in the server",
         ),
     ),
@@ -139,7 +139,8 @@ def refusal(problem: Exception, where: str) -> StoreRefused:
         return sentence(_UNFIT, where)
     code = getattr(problem, "sqlstate", None)
     if code is None:
-        # Without a code it is the driver: data that it cannot write, or a lost connection.
+        # An error without a code is from the driver: data that it cannot encode, or a lost
+        # connection.
         kinds = {kind.__name__ for kind in type(problem).__mro__}
         return sentence(
             _UNFIT if "DataError" in kinds else GONE if "OperationalError" in kinds else _OTHER,
@@ -157,7 +158,7 @@ def connection_refusal(problem: Exception, where: str) -> StoreRefused:
 
 
 def passing(problem: Exception) -> bool:
-    """Whether the server will take connections in a moment."""
+    """Whether the server will accept connections soon."""
     return re.search("starting up|not yet accepting", str(problem)) is not None
 
 

@@ -1,8 +1,8 @@
 """A transaction on a Postgres connection.
 
-Writers come one after the other: each first locks the table ``meta``, which readers do not mind,
-and only then looks at the store.  Its moment begins after the lock, so what it reads cannot change
-under it, and noise is never drawn for a commit that loses a race (docs/decisions/store.md).
+Writers take turns: each first locks the table ``meta``, which does not block readers, and only then
+reads the store.  Its snapshot begins after the lock, so what it reads cannot change under it, and
+noise is never drawn for a commit that loses a race (docs/decisions/store.md).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ameles.store.session import Connected, Row
 _CHUNK = 4096
 _BLOCK = 1 << 16
 
-# The first look comes after the lock: with REPEATABLE READ it is the moment that is seen.
+# The first query comes after the lock: with REPEATABLE READ it takes the snapshot.
 _LOOK = (
     f"SELECT (SELECT value FROM meta WHERE name = 'version'), current_setting('{MARK}', true), "
     "current_setting('transaction_read_only'), current_setting('synchronous_commit')"
@@ -33,8 +33,8 @@ READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_LOOK}"
 WRITE = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE meta IN SHARE ROW EXCLUSIVE MODE; " + _LOOK
 )
-# LATERAL with OFFSET 0 is a wall for the planner: for each step (or user, below) it looks along
-# the primary key, and cannot turn the question round to read a whole table for each of them.
+# LATERAL with OFFSET 0 is an optimisation fence: for each step (or user, below) the planner uses
+# the primary key, and cannot reorder the query to scan the whole table for each of them.
 PUBLISHED = (
     "SELECT step.step, step.start_us, step.end_us, found.* FROM step CROSS JOIN LATERAL ("
     "SELECT series, value, value_real, low, low_real, high, high_real, label FROM release "
@@ -67,9 +67,9 @@ class PostgresSession(Connected[Wire]):
         migration.check(number, len(postgres_migration.scripts()), self._where)
         if mark != wire.mark:
             raise StoreRefused(
-                f"The store '{self._where}' is behind something that mixes connections.",
-                why="locks and settings of a connection must stay with it",
-                tip="the address of the server itself, or a pooler that pools by session",
+                f"The store '{self._where}' is behind a pooler that switches server connections.",
+                why="the locks and settings of a connection must stay with it",
+                tip="the address of the server itself, or a pooler in session mode",
             )
         if self._writable and read_only != "off":
             raise sentence(READ_ONLY, self._where)
@@ -91,12 +91,12 @@ class PostgresSession(Connected[Wire]):
             if wire.broken and self._writable:
                 raise StoreRefused(
                     f"The store '{self._where}' did not confirm the last transaction.",
-                    why="the connection broke at its end: all of it was kept, or nothing",
-                    tip="again: the store then shows what was kept",
+                    why="the connection broke during the commit: all of it was kept, or nothing",
+                    tip="run again: the store then shows what was kept",
                 ) from None
             raise self._broken(problem) from None
         if self._writable and ended != "COMMIT":
-            # To commit what has failed is no error for Postgres; it rolls back, and says so.
+            # COMMIT after a failed statement is no error in Postgres: it rolls back, and says so.
             self._failed = True
             self._check_whole()
 
@@ -215,12 +215,12 @@ class PostgresSession(Connected[Wire]):
 
 @lru_cache(maxsize=256)
 def _marked(sql: str) -> str:
-    """A statement with the marks of psycopg for its values."""
+    """A statement with psycopg's placeholders for its values."""
     return sql.replace("%", "%%").replace("?", "%s")
 
 
 def found(table: str, keys: Columns, wanted: Sequence[str]) -> tuple[str, list[int | str]]:
-    """The question about many keys, and those of its values that are the same for all."""
+    """The query that looks up many keys, and the values in it that are the same for all keys."""
     many = [name for name, column in keys.items() if not isinstance(column, int | str)]
     given = ", ".join(f'"{name}"' for name in many)
     marks = ", ".join("?" for _ in many)
@@ -253,7 +253,7 @@ def _type_of(column: Column) -> str:
 
 
 def _blocks(columns: Columns) -> Iterator[tuple[int, Columns]]:
-    """Parts that are not too large for one statement, with the place of their first row."""
+    """Blocks that fit into one statement, with the place of their first row."""
     for first in range(0, height(columns), _BLOCK):
         yield first, block(columns, first, first + _BLOCK)
 

@@ -1,7 +1,7 @@
 """A store in one schema of a Postgres database.
 
-The same tables and the same promises as in SQLite: what is committed is on disk, writers come one
-after the other, a reader sees one moment and delays nobody.
+It has the same tables and promises as a store in SQLite: what is committed is on disk, writers take
+turns, and a reader sees one snapshot and blocks nobody.
 """
 
 from __future__ import annotations
@@ -89,12 +89,13 @@ class PostgresStore(Store):
     def check(self) -> None:
         with self._session(False) as session:
             for (table,) in session.rows(_TABLES):
-                # As bytes, every value is read, also those that are kept apart for their size.
+                # Read in binary, so that every value is read, also large ones that are stored
+                # apart.
                 session.rows(f'SELECT sum(length(record_send(t))) FROM "{table}" AS t')
             if session.rows(_STRAY):
                 raise StoreRefused(
                     f"The store '{self._where}' is damaged.",
-                    why="its tables do not fit together",
+                    why="its tables contradict each other",
                     tip="a backup of the database",
                 )
 
@@ -111,7 +112,7 @@ class PostgresStore(Store):
             self._put_back(wire, session, keeper)
 
     def _begun(self, writable: bool, keeper: Wire | None) -> tuple[Wire, PostgresSession]:
-        """A session that has begun; connections that died while they were idle are replaced."""
+        """A session that has begun; connections that broke while idle are replaced."""
         while True:
             wire, used = (keeper, False) if keeper is not None else self._pool.take()
             session = PostgresSession(wire, self._where, writable=writable)
@@ -129,4 +130,4 @@ class PostgresStore(Store):
         if keeper is None:
             self._pool.put_back(wire, fit=fit)
         elif not fit:
-            wire.close()  # with it, what it held is lost; who held it is told at the next write
+            wire.close()  # its locks are lost too; their holders notice at the next write

@@ -1,8 +1,8 @@
-"""The file of a store: created for its owner alone, and found again whatever happens around it.
+"""The file of a store: created for its owner alone, and durable from its creation.
 
 A file that is created with the usual calls can be read by others until its mode is changed.  Here
-the mode is part of the creation, whatever the umask says, and SQLite gives the same mode to the
-files that it puts beside it.
+the file is created with the right mode, whatever the umask is, and SQLite gives the same mode to
+the files that it creates beside it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def prepare(path: Path, *, create: bool) -> None:
             if not create:
                 raise StoreRefused(
                     f"There is no store at '{path}'.",
-                    tip="the path in the plan, from the folder of the plan",
+                    tip="the path in the plan, relative to the folder of the plan",
                 )
             _create(path)
         mode = os.stat(path).st_mode
@@ -47,7 +47,7 @@ def prepare(path: Path, *, create: bool) -> None:
 
 
 def _exists(path: Path) -> bool:
-    # Not path.exists(), which takes a folder that may not be entered for an absent file.
+    # path.exists() would report a file in a folder without access as absent.
     try:
         os.stat(path)
     except FileNotFoundError:
@@ -62,10 +62,10 @@ def _create(path: Path) -> None:
     except FileExistsError:
         return  # another process was quicker
     try:
-        os.fchmod(handle, OWNER_ONLY)  # a umask can only have taken bits away
+        os.fchmod(handle, OWNER_ONLY)  # a umask may have removed bits
     finally:
         os.close(handle)
-    # The file's name must survive a power cut as well as what will be in it.
+    # The name of the file must survive a power cut, as well as its content.
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)

@@ -1,12 +1,12 @@
 """One process per stream: a lock file that the kernel frees when its holder dies.
 
-The lock is ``flock`` on a file beside the store, which stays there: removing it would let two
-processes lock two files of one name.  A process that forks shares its lock with its children.
+The lock is ``flock`` on a file beside the store.  The file is never removed: otherwise two
+processes could lock two files of the same name.  A process that forks shares its lock with its
+children.
 
-``flock`` cannot be asked about without being taken.  So where the system has record locks of open
-files, as Linux has, the holder takes one of those too, and who only wants to know asks for it:
-nobody who starts in that moment is refused.  Elsewhere the question is a shared lock, for an
-instant.
+``flock`` can only be tested by taking it.  So if the system has record locks of open files, as
+Linux does, the holder also takes one of those, and ``is_held`` tests that lock: a process that
+starts at that moment is not refused.  Elsewhere ``is_held`` takes a shared lock for an instant.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import quote
 from ameles.core.exceptions import StoreRefused
 from ameles.store.sqlite.database_file import OWNER_ONLY
 
-# What kind of lock, from where, the first byte, how many, and whose.
+# The fields of struct flock: type, whence, start, length, pid.
 _RECORD = struct.Struct("@hhqqi0q")
 _SET = getattr(fcntl, "F_OFD_SETLK", None)
 _ASK = getattr(fcntl, "F_OFD_GETLK", None)
@@ -30,14 +30,14 @@ _ASK = getattr(fcntl, "F_OFD_GETLK", None)
 
 @contextmanager
 def held(store: Path, stream: str) -> Iterator[None]:
-    """Holds a stream of the store at this path; refused while another does."""
+    """Locks a stream of the store at this path; refused while another process holds the lock."""
     path = _path(store, stream)
     try:
         handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, OWNER_ONLY)
     except OSError:
         raise StoreRefused(
             f"The lock file '{path}' cannot be opened.",
-            why="one process at a time may run a stream, and a lock file tells which",
+            why="only one process at a time may run a stream, and the lock file ensures that",
             tip="a folder in which this user may write",
         ) from None
     try:
@@ -48,11 +48,11 @@ def held(store: Path, stream: str) -> Iterator[None]:
             raise StoreRefused(
                 f"The stream '{stream}' is run by another process{_holder(handle)}.",
                 why="two at once would publish two values for one step",
-                tip="again when it is done; a process that died holds nothing",
+                tip="run again when it is done; a process that died holds no lock",
             ) from None
         if _SET is not None:
             fcntl.fcntl(handle, _SET, _record(fcntl.F_WRLCK))
-        with suppress(OSError):  # it only tells others who it is; the lock needs no disk
+        with suppress(OSError):  # it only tells others who holds the lock
             os.ftruncate(handle, 0)
             os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         yield
@@ -61,7 +61,7 @@ def held(store: Path, stream: str) -> Iterator[None]:
 
 
 def is_held(store: Path, stream: str) -> bool:
-    """Whether a process, or this one, holds a stream."""
+    """Whether any process, including this one, holds the lock of a stream."""
     try:
         handle = os.open(_path(store, stream), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

@@ -1,7 +1,7 @@
-"""What goes wrong with a database, as sentences: nothing of SQLite's own reaches a user.
+"""Errors of SQLite as sentences: no message of SQLite itself reaches a user.
 
-Its messages name tables and files, never values; they are still not repeated, because what they
-say is for programmers.
+Its messages name tables and files, never values.  They are still not repeated, because they are
+written for programmers.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import sqlite3
 
 from ameles.core.exceptions import StoreRefused
 
-_LITTLE = 1 << 20  # bytes that are left on a disk that is full
+_LITTLE = 1 << 20  # a disk with fewer free bytes counts as full
 _CODE = 0xFF  # SQLite's extended codes have the primary one in their lowest byte
 
 _SENTENCES: dict[int, tuple[str, str, str]] = {
     sqlite3.SQLITE_BUSY: (
         "is locked",
         "another process is writing to it, and did not finish in time",
-        "again when that process is done",
+        "run again when that process is done",
     ),
     sqlite3.SQLITE_LOCKED: (
         "is locked",
         "another part of this process is writing to it",
-        "again when that is done",
+        "run again when that is done",
     ),
     sqlite3.SQLITE_READONLY: (
         "cannot be written",
@@ -37,18 +37,18 @@ _SENTENCES: dict[int, tuple[str, str, str]] = {
     ),
     sqlite3.SQLITE_CANTOPEN: (
         "cannot be opened",
-        "the file is not there any more, or this user may not open it or write in its folder",
-        "the user who created it, in a folder where they may write",
+        "the file is gone, or this user may not open it or write in its folder",
+        "run as the user who created it, in a folder where they may write",
     ),
     sqlite3.SQLITE_FULL: (
         "cannot grow",
         "the disk is full; nothing of the last transaction was kept",
-        "again when there is space; what was released before is safe",
+        "run again when there is space; what was released before is safe",
     ),
     sqlite3.SQLITE_IOERR: (
         "cannot be read or written",
         "the disk reported an error; the last transaction was not published",
-        "again when the disk works; the store then shows what was kept",
+        "run again when the disk works; the store then shows what was kept",
     ),
     sqlite3.SQLITE_NOTADB: (
         "is not a store of Ameles",
@@ -88,7 +88,7 @@ def refusal(problem: Exception, where: str) -> StoreRefused:
 
 
 def _by_disk(code: int, where: str) -> int:
-    """SQLite may say only that a disk failed; the disk tells whether it is full or read-only."""
+    """The code of a full or read-only disk, if SQLite only says that the disk failed."""
     if code not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
         return code
     try:

@@ -15,9 +15,9 @@ from ameles.store.sqlite.problems import is_double, refusal
 
 _CHUNK = 4096
 
-# Steps outside, releases inside: a range of each step's rows, in order and without sorting.
-# SQLite takes CROSS JOIN as an order; the plus keeps it from using the range of steps twice,
-# which would read all rows of the range for each of its steps.
+# The outer loop is over steps, the inner one over releases: rows come in order, without sorting.
+# For SQLite, CROSS JOIN fixes the order of the loops.  The plus keeps it from using the range of
+# steps a second time, which would read all rows of the range for each step.
 PUBLISHED = (
     "SELECT step.step, step.start_us, step.end_us, release.series, release.value, release.low, "
     "release.high, release.label FROM step CROSS JOIN release WHERE step.stream = ? "
@@ -39,7 +39,7 @@ class SqliteSession(Connected[sqlite3.Connection]):
     def begin(self, how: str) -> None:
         """Starts the transaction; the moment that it sees is now, not at its first question."""
         connection = self._open()
-        if connection.in_transaction:  # an earlier try came half way
+        if connection.in_transaction:  # an earlier try failed halfway
             connection.execute("ROLLBACK")
         connection.execute(f"PRAGMA query_only = {'OFF' if self._writable else 'ON'}")
         connection.execute(how)
@@ -143,12 +143,12 @@ class SqliteSession(Connected[sqlite3.Connection]):
 
 
 def found(table: str, keys: Sequence[str], wanted: Sequence[str]) -> str:
-    """The rows of a table with the keys of ``asked``, each looked up."""
+    """SQL that looks up the rows of a table by the keys in ``asked``."""
     columns = "".join(f', {table}."{name}"' for name in wanted)
     equal = " AND ".join(f'{table}."{name}" = asked."{name}"' for name in keys)
     return f"SELECT asked.place{columns} FROM asked CROSS JOIN {table} WHERE {equal}"
 
 
 def _names(columns: Columns | Sequence[str]) -> tuple[str, str]:
-    """The names of columns, and as many marks."""
+    """The names of columns, and as many placeholders."""
     return ", ".join(f'"{name}"' for name in columns), ", ".join("?" for _ in columns)

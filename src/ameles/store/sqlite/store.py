@@ -2,10 +2,10 @@
 
 Published means durable, so every commit is synced (``synchronous = FULL``).  The journal is a
 write-ahead log: a commit is one sync, a reader (a dashboard, a long export) never delays a release,
-and a commit stays after a power cut, which the rollback journal promises only with ``EXTRA``.  The
-price: while the store is in use it is up to three files, and a copy of the first alone is an older
-store.  The last to close it folds them into one.  The log does not work on network file systems;
-there the store is refused.
+and a commit survives a power cut, which the rollback journal promises only with ``EXTRA``.  The
+price: while the store is in use it is up to three files, and a copy of the first file alone is an
+older store.  The last process to close it merges them into one.  The log does not work on network
+file systems; there the store is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ameles.store.transaction import Transaction
 
 OLDEST = (3, 37, 0)  # has STRICT tables
 
-# Set on every connection, then asked for: a setting that did not take is a refusal.
+# Set on every connection, then read back: a setting that did not take effect is a refusal.
 SETTINGS: tuple[tuple[str, str, object], ...] = (
     ("journal_mode", "WAL", "wal"),
     ("synchronous", "FULL", 2),
@@ -65,8 +65,8 @@ class SqliteStore(Store):
         self._pool = Pool(
             self._where, connect=lambda: self._patiently(self._connect), discard=_discard
         )
-        # Closing a second handle of a file drops SQLite's locks on it in the whole process, so
-        # nobody here may open the file between its creation and the end of that.
+        # Closing a second handle of a file drops SQLite's locks on it in the whole process, so no
+        # other thread may open the store while this handle exists.
         with _creating:
             prepare(self.path, create=create)
         self._pool.put_back(self._patiently(self._first))
@@ -92,7 +92,7 @@ class SqliteStore(Store):
                 if session.rows(question) not in ([], [("ok",)]):
                     raise StoreRefused(
                         f"The store '{self._where}' is damaged.",
-                        why="its tables do not fit together",
+                        why="its tables contradict each other",
                         tip="a backup of the store",
                     )
 
@@ -113,8 +113,8 @@ class SqliteStore(Store):
             yield session
             session.commit()
         finally:
-            # Whatever was not committed is rolled back; a connection that cannot do even that
-            # is not used again.
+            # What was not committed is rolled back; a connection that cannot roll back is not used
+            # again.
             self._pool.put_back(connection, fit=session.end())
 
     def _first(self) -> sqlite3.Connection:
@@ -127,7 +127,7 @@ class SqliteStore(Store):
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        # mode=rw: SQLite must not create the file, it would take the umask's word for its mode.
+        # mode=rw: SQLite must not create the file, because its mode would depend on the umask.
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode=rw",
             uri=True,
@@ -151,8 +151,8 @@ class SqliteStore(Store):
         return connection
 
     def _patiently(self, task: Callable[[], T]) -> T:
-        """Tries again while the database is busy in ways that SQLite does not wait for itself,
-        as when another process folds its files together."""
+        """Retries while the database is busy in ways for which SQLite does not wait by itself, such
+        as when another process merges its files."""
         deadline = time.monotonic() + self._patience
         while True:
             try:
@@ -165,6 +165,6 @@ class SqliteStore(Store):
 
 
 def _discard(connection: sqlite3.Connection) -> None:
-    # Its transaction has ended or will never be committed: there is nothing left to lose.
+    # Its transaction has ended or will never be committed, so nothing is lost.
     with suppress(sqlite3.Error):
         connection.close()

@@ -1,9 +1,9 @@
 """Encryption under keys that are used once and wiped.
 
-AES-256-GCM.  A key encrypts one message and is then only ever used to read it, so the nonce can be
-the same for all.  Keys and plaintexts live in ``bytearray`` buffers that are overwritten after use;
-the low-level interface of ``cryptography`` is used because it fills such buffers, where the usual
-one returns ``bytes`` that nobody can wipe.
+AES-256-GCM.  A key encrypts one message and is then used only to read it, so all messages can have
+the same nonce.  Keys and plaintexts live in ``bytearray`` buffers that are overwritten after use.
+The low-level interface of ``cryptography`` can fill such buffers; the usual one returns ``bytes``,
+which nobody can wipe.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def fresh_key() -> bytearray:
 
 
 def wipe(*buffers: bytearray) -> None:
-    """Overwrites buffers where they are."""
+    """Overwrites buffers in place."""
     for buffer in buffers:
         buffer[:] = bytes(len(buffer))
 
 
 def seal(key: bytearray, plain: bytearray, bound: bytes) -> bytearray:
-    """The ciphertext and its tag; ``bound`` is not in it, but has to be the same to open it."""
+    """The ciphertext and its tag; ``bound`` is not part of it, but opening needs the same value."""
     sealed = bytearray(len(plain) + TAG)
     cipher = Cipher(algorithms.AES(key), modes.GCM(_NONCE)).encryptor()
     cipher.authenticate_additional_data(bound)
@@ -46,14 +46,14 @@ def seal(key: bytearray, plain: bytearray, bound: bytes) -> bytearray:
 
 
 def unseal(key: bytearray, sealed: bytearray, bound: bytes) -> bytearray | None:
-    """The plaintext, or None where key, ciphertext and ``bound`` do not belong together."""
+    """The plaintext, or None if key, ciphertext and ``bound`` do not belong together."""
     plain = bytearray(max(0, len(sealed) - TAG))
     cipher = Cipher(algorithms.AES(key), modes.GCM(_NONCE)).decryptor()
     cipher.authenticate_additional_data(bound)
     cipher.update_into(memoryview(sealed)[: len(plain)], plain)
     try:
         cipher.finalize_with_tag(bytes(sealed[len(plain) :]))
-    except (InvalidTag, ValueError):  # the latter where there is no whole tag
+    except (InvalidTag, ValueError):  # ValueError if the tag is incomplete
         wipe(plain)
         return None
     return plain

@@ -1,4 +1,4 @@
-"""Files that are written where they are, and are on the disk when the call returns."""
+"""Files that are overwritten in place, and are on the disk when the call returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def sync(handle: int) -> None:
-    """Puts what was written to a file on the disk."""
+    """Flushes a file to the disk."""
     if sys.platform == "darwin":
         fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # a plain sync leaves it in the disk's cache
     else:
@@ -24,12 +24,12 @@ def sync(handle: int) -> None:
 
 
 def sync_names(folder: int) -> None:
-    """Puts the names of a folder on the disk: of files that were created or renamed there."""
+    """Flushes a folder to the disk: the names of files that were created or renamed there."""
     os.fsync(folder)
 
 
 def write(handle: int, content: bytes | bytearray, *, durably: bool = True) -> None:
-    """Overwrites a file from its start, in one call where the system takes it in one."""
+    """Overwrites a file from its start, in one system call if the system takes it all at once."""
     rest = memoryview(content)
     at = 0
     while rest:
@@ -54,22 +54,22 @@ def read(handle: int, length: int) -> bytearray:
 
 
 def resize(handle: int, length: int) -> None:
-    """Gives a file this length, if it has another."""
+    """Gives a file this length, if it has another one."""
     if os.fstat(handle).st_size != length:
         os.ftruncate(handle, length)
 
 
 def open_file(folder: int, name: str, flags: int = 0) -> int:
-    """A file of its owner alone, to be read and written."""
+    """Opens a file for reading and writing, with access for its owner alone."""
     flags |= os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(name, flags, OWNER_ONLY, dir_fd=folder)
     if flags & os.O_CREAT:
-        os.fchmod(handle, OWNER_ONLY)  # a umask can only have taken bits away
+        os.fchmod(handle, OWNER_ONLY)  # a umask may have removed bits
     return handle
 
 
 def put(folder: int, name: str, content: bytes | bytearray) -> None:
-    """Gives a name this content: after a crash it has the old one or the new one, whole."""
+    """Replaces a file atomically: after a crash it has the old content or the new one, whole."""
     fresh = f"{name}.new"
     handle = open_file(folder, fresh, os.O_CREAT | os.O_TRUNC)
     try:
@@ -81,11 +81,11 @@ def put(folder: int, name: str, content: bytes | bytearray) -> None:
 
 
 def open_folder(path: Path, *, create: bool) -> int:
-    """A folder into which nobody else can put anything."""
+    """Opens a folder that nobody else can write to."""
     if create and not path.is_dir():
         with suppress(FileExistsError):  # another process was quicker
             os.mkdir(path, 0o700)
-            os.chmod(path, 0o700)  # a umask can only have taken bits away
+            os.chmod(path, 0o700)  # a umask may have removed bits
         above = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             sync_names(above)
@@ -98,19 +98,19 @@ def open_folder(path: Path, *, create: bool) -> int:
         raise StoreRefused(
             f"The folder '{path}' belongs to another user or can be written by others: its mode "
             f"is {stat.S_IMODE(found.st_mode):04o}.",
-            why="who can put files there can put a vault of their own in the place of this one",
+            why="whoever can write there can replace this vault with their own",
             tip=f"chmod 700 {path}, as its owner",
         )
     return handle
 
 
 def hold(handle: int, path: Path) -> None:
-    """Takes a file or folder for this process, until the handle is closed."""
+    """Locks a file or folder for this process, until the handle is closed."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise StoreRefused(
             f"'{path}' is in use.",
             why="two writers at once would leave two states that can be read",
-            tip="again when the other is done; a process that died holds nothing",
+            tip="try again when the other process is done; a process that died holds no lock",
         ) from None

@@ -1,4 +1,4 @@
-"""What is public about a vault, in a file beside its ciphertexts: whose it is, and how large."""
+"""The public file beside a vault's ciphertexts: which stream it belongs to, and its size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The stream, the epoch, and how many bytes a state and its releases may have."""
+    """The stream, the epoch, and the bytes that a state and its releases may have together."""
 
     identity: UUID
     epoch: int
@@ -25,7 +25,7 @@ class Header:
 
     @classmethod
     def read(cls, folder: int, path: Path) -> Header | None:
-        """The header of the vault in a folder, or None where none was finished."""
+        """The header of the vault in a folder, or None if no vault was finished there."""
         try:
             handle = disk.open_file(folder, NAME)
         except FileNotFoundError:
@@ -49,7 +49,7 @@ class Header:
         disk.put(folder, NAME, codec.write("vault", 1, fields).encode())
 
     def refuse_another(self, asked: Header, path: Path) -> None:
-        """Only the stream that made a vault may use it, and none whose store is older."""
+        """Refuses another stream than the one that made the vault, and a store that is older."""
         if self.identity != asked.identity:
             raise StoreRefused(
                 f"The vault '{path}' belongs to another stream, or to another launch of this one.",
@@ -57,7 +57,7 @@ class Header:
             )
         if self.epoch > asked.epoch:
             raise StoreRefused(
-                f"The vault '{path}' is in epoch {self.epoch}, and the store in {asked.epoch}.",
+                f"The vault '{path}' is in epoch {self.epoch}, but the store is in {asked.epoch}.",
                 why="the store is older than its vault, as after a backup was restored",
                 tip="the newest copy of the store",
             )

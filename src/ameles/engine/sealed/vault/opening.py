@@ -1,4 +1,4 @@
-"""Making a vault, and finding it again wherever its last save was stopped."""
+"""Making a vault, and opening it again wherever its last save was interrupted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = ("state.0", "state.1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A vault's files, held by this process, and what its slot says."""
+    """A vault's files, locked by this process, and what its slot says."""
 
     folder: Path
     header: Header
@@ -31,16 +31,16 @@ class Opened:
     resources: ExitStack
 
     def overwrite(self, number: int, sealed: bytearray) -> None:
-        """Puts a ciphertext in the place of an older one, on the disk."""
+        """Overwrites an older ciphertext with a new one, and flushes it to the disk."""
         disk.write(self.files[number], sealed)
 
     def blank(self, number: int, *, durably: bool = False) -> None:
-        """Overwrites a ciphertext for which there is no key."""
+        """Overwrites a ciphertext that has no key any more."""
         disk.resize(self.files[number], self.length)
         disk.write(self.files[number], bytes(self.length), durably=durably)
 
     def sealed(self, now: Record) -> bytearray | None:
-        """The ciphertext that a record names, or None where it is missing or damaged."""
+        """The ciphertext that a record names, or None if it is missing or damaged."""
         file = self.files[now.generation % 2]
         found = disk.read(file, self.length)
         whole = len(found) == self.length == os.fstat(file).st_size
@@ -48,7 +48,7 @@ class Opened:
 
 
 def create(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Opened:
-    """A vault with nothing in it; it counts as made when its header is there."""
+    """Makes an empty vault; it counts as made when its header is written."""
     blank = Record(holds=Holds.NOTHING, identity=asked.identity, epoch=asked.epoch)
     with ExitStack() as resources, told(folder, "created"):
         handle = _held(resources, folder, create=True)
@@ -70,7 +70,7 @@ def create(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> 
             resources=resources,
         )
         _refuse_living(made, there)
-        # Whatever is left of an older key goes first.
+        # First remove what is left of an older key.
         key_slot.write(sector)
         for number in range(len(NAMES)):
             made.blank(number, durably=True)
@@ -80,7 +80,7 @@ def create(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> 
 
 
 def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Opened:
-    """The vault as its last save left it."""
+    """Opens the vault as its last save left it."""
     with ExitStack() as resources, told(folder, "opened"):
         there = None
         if folder.is_dir():
@@ -118,7 +118,7 @@ def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Op
 
 
 def header_of(folder: Path) -> Header | None:
-    """What the vault in a folder says of itself; None where none was finished."""
+    """The header of the vault in a folder; None if no vault was finished there."""
     if not folder.is_dir():
         return None
     with ExitStack() as resources, told(folder, "opened"):
@@ -152,9 +152,9 @@ def _recover(found: Opened) -> Record:
                 "the ciphertext that its key opens is missing or damaged, as in a folder that was "
                 "restored from a backup",
             )
-        # A process that was killed may have left the sector in the system's cache, and a sync
-        # that failed is not tried again by itself.  What is read here must be on the disk before
-        # anything is published from it, or else a power cut brings back the state before.
+        # A killed process may have left the sector in the system's cache, and nobody retries a sync
+        # that failed.  What is read here must be on the disk before anything is published from it;
+        # otherwise a power cut could bring back the state before.
         found.slot.write(sector)
     finally:
         cipher.wipe(sector)
@@ -165,7 +165,7 @@ def _recover(found: Opened) -> Record:
 
 
 def _refuse_living(made: Opened, there: Header | None) -> None:
-    """A new epoch begins only where the one before it has ended."""
+    """Refuses a new epoch unless the one before it has ended."""
     sector = made.slot.read()
     try:
         now = record.read(sector)
@@ -184,7 +184,7 @@ def _refuse_living(made: Opened, there: Header | None) -> None:
     if now.holds is Holds.KEY and made.sealed(now) is not None:
         raise StoreRefused(
             f"The vault '{made.folder}' has a state that can be read.",
-            why="with a new epoch beside it there would be two",
+            why="a new epoch would be a second state that can be read",
             tip="open it and go on, or erase it first",
         )
 
@@ -220,5 +220,5 @@ def _files(resources: ExitStack, folder: int) -> tuple[int, ...]:
 
 
 def _kept_open(opened: Opened, now: Record) -> Opened:
-    """The same, with its files open beyond the block that opened them."""
+    """The same vault, whose files stay open after the block that opened them."""
     return replace(opened, now=now, resources=opened.resources.pop_all())

@@ -1,4 +1,4 @@
-"""What a vault refuses, as sentences without a key, a state or a length in them."""
+"""The refusals of a vault, as sentences without a key, a state or a length in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RESTART = "a restart, if the plan reserved one: ameles run --restart 'what happ
 
 
 def ended(folder: Path, why: str) -> EpochEnded:
-    """The end of an epoch, and its reason."""
+    """The refusal that says that an epoch has ended, and why."""
     return EpochEnded(
         f"The epoch of the vault '{folder}' has ended: its state cannot be read any more.",
         why=why,
@@ -34,12 +34,12 @@ def ended(folder: Path, why: str) -> EpochEnded:
 
 @contextmanager
 def told(path: Path, doing: str) -> Iterator[None]:
-    """Turns what the operating system refuses into a sentence about a file."""
+    """Turns an error of the operating system into a refusal about a file."""
     try:
         yield
     except OSError as problem:
         raise StoreRefused(
             f"'{path}' cannot be {doing}.",
             why=os.strerror(problem.errno).lower() if problem.errno else "the system refuses",
-            tip="run again when that is put right; what was saved before is safe",
+            tip="fix that and run again; what was saved before is safe",
         ) from None

@@ -1,4 +1,4 @@
-"""The one sector that decides which state is the state: its layout and its checksum.
+"""The one sector that decides which state is current: its layout and its checksum.
 
     bytes     0 -   7   what this is, and the version of the layout
               8         1 nothing saved yet, 2 holds a key, 3 ended
@@ -10,8 +10,8 @@
              96 - 127   the key
             480 - 511   SHA-256 of all that stands before
 
-The rest is zero.  A sector of which only a part was written fails the checksum.  The key has one
-place, so wherever a write stops, what it leaves of an old key is not there of the new one.
+The rest is zero.  A sector that was written only in part fails the checksum.  The key has one
+place, so wherever a write stops, each byte belongs either to the old key or to the new one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CHECKED = 480
 
 
 class Holds(IntEnum):
-    """What the slot has."""
+    """What the slot holds."""
 
     NOTHING = 1
     KEY = 2
@@ -42,7 +42,7 @@ class Holds(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What the sector says besides the key: all of it is public."""
+    """The fields of the sector except the key; all of them are public."""
 
     holds: Holds
     identity: UUID
@@ -52,14 +52,15 @@ class Record:
     digest: bytes = bytes(32)
 
     def bound(self) -> bytes:
-        """What the ciphertext is tied to, so that it opens nowhere else and for no other step."""
+        """The fields that the ciphertext is bound to: it opens in no other vault and for no other
+        step."""
         return b"ameles vault 1" + struct.pack(
             ">16sQQQ", self.identity.bytes, self.epoch, self.generation, self.step
         )
 
 
 def write(record: Record, key: bytearray | None = None) -> bytearray:
-    """The sector, which belongs to the caller: to be wiped after use."""
+    """The sector; the caller must wipe it after use."""
     sector = bytearray(SECTOR)
     _LAYOUT.pack_into(
         sector,
@@ -80,7 +81,7 @@ def write(record: Record, key: bytearray | None = None) -> bytearray:
 
 
 def read(sector: bytearray) -> Record | None:
-    """What a sector says, or None where it is not whole."""
+    """The fields of a sector, or None if its checksum is wrong."""
     checked = hashlib.sha256(memoryview(sector)[:_CHECKED]).digest()
     if len(sector) != SECTOR or sector[_CHECKED:] != checked or not sector.startswith(_MAGIC):
         return None
@@ -101,5 +102,5 @@ def read(sector: bytearray) -> Record | None:
 
 
 def key_in(sector: bytearray) -> bytearray:
-    """A copy of the key in a sector: to be wiped after use."""
+    """A copy of the key in a sector; the caller must wipe it after use."""
     return sector[_KEY]

@@ -1,11 +1,11 @@
 """The slot: one sector in a file of its own, through which every key of a vault passes.
 
-The file lives outside the store's folder, in a folder that backups pass over: a copy of the slot
-beside a copy of the ciphertext would be a state that is never erased.  It has 4096 bytes, of which
-the first sector is used, because a smaller file may be kept inside the file system's metadata,
-which is journaled.
+The file lives outside the store's folder, in a folder that backups skip: a copy of the slot
+together with a copy of the ciphertext would be a state that is never erased.  The file has 4096
+bytes and uses only its first sector, because a file system may keep a smaller file inside its
+metadata, which is journaled.
 
-    FileSlot(path)    on a disk: survives a reboot, and erases as well as its place can (the tier)
+    FileSlot(path)    on a disk: survives a reboot; its tier says how well it erases
     MemorySlot()      in RAM: erases for certain, and a reboot ends the epoch
 """
 
@@ -29,14 +29,14 @@ from ameles.engine.sealed.vault.tier import in_memory, tier
 
 LENGTH = 4096
 _TAG = "CACHEDIR.TAG"  # known to tar, borg, restic and others
-_MARK = ".nobackup"  # known to some that do not know the tag
+_MARK = ".nobackup"  # for some backup programs that do not know the tag
 _TAG_TEXT = b"""Signature: 8a477f597d28d172789f06886806bc55
 # Keys of Ameles. They must never be backed up: a copy of a key is a state that is not erased.
 """
 
 
 class Slot(ABC):
-    """Where a vault has its key."""
+    """The place where a vault keeps its key."""
 
     @abstractmethod
     def path(self, identity: UUID) -> Path:
@@ -44,12 +44,12 @@ class Slot(ABC):
 
     @abstractmethod
     def without_folder(self, path: Path) -> StoreRefused | None:
-        """The refusal where even the folder of the slot is missing; None: the slot is lost."""
+        """The refusal if even the folder of the slot is missing; None if the slot is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSlot(Slot):
-    """A slot in a file; its folder is made if it is not there, and has nothing else in it."""
+    """A slot in a file.  Its folder is made if it does not exist, and may contain nothing else."""
 
     place: Path
 
@@ -66,7 +66,7 @@ class FileSlot(Slot):
 
 @dataclass(frozen=True, slots=True)
 class MemorySlot(Slot):
-    """A slot in RAM: below /dev/shm, or where that is not in RAM, below $XDG_RUNTIME_DIR."""
+    """A slot in RAM: below /dev/shm, or if that is not in RAM, below $XDG_RUNTIME_DIR."""
 
     base: Path | None = None
 
@@ -74,7 +74,7 @@ class MemorySlot(Slot):
         bases = [self.base] if self.base else _bases()
         for base in bases:
             if _is_in_memory(base):
-                # The folder has the user's number, since /dev/shm is everybody's.
+                # The folder name has the user's number, because all users share /dev/shm.
                 return Path(os.path.realpath(base)) / f"ameles-{os.geteuid()}" / f"{identity}.key"
         raise StoreRefused(
             "There is no folder in RAM for a key slot.",
@@ -83,18 +83,18 @@ class MemorySlot(Slot):
         )
 
     def without_folder(self, path: Path) -> StoreRefused | None:
-        return None  # a reboot takes the folder, too
+        return None  # a reboot removes the folder, too
 
 
 def _bases() -> list[Path]:
-    # Not the user's own folder first: a session that has it and a service that has not would
-    # look for one slot in two places.
+    # /dev/shm comes first: a login session has $XDG_RUNTIME_DIR and a service does not, and both
+    # must look for the slot in the same place.
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     return [Path("/", "dev", "shm"), *([Path(runtime)] if runtime else [])]
 
 
 class KeySlot:
-    """A slot that is open, and held by this process."""
+    """An open slot, locked by this process."""
 
     def __init__(self, handle: int, path: Path) -> None:
         self._handle = handle
@@ -102,7 +102,7 @@ class KeySlot:
         self.tier = tier(handle)
 
     def read(self) -> bytearray:
-        """The sector as it is, to be wiped after use."""
+        """The sector; the caller must wipe it after use."""
         with told(self.path, "read"):
             return disk.read(self._handle, SECTOR)
 
@@ -111,12 +111,12 @@ class KeySlot:
         disk.write(self._handle, sector)
 
     def close(self) -> None:
-        """Lets go of the slot."""
+        """Closes the slot and releases its lock."""
         os.close(self._handle)
 
 
 def open_slot(slot: Slot, identity: UUID, kept: Path) -> KeySlot | None:
-    """The slot, or None where it is lost; ``kept`` is the folder that backups may copy."""
+    """Opens the slot; None if it is lost.  ``kept`` is the folder that backups may copy."""
     path = _outside(slot.path(identity), kept)
     if not path.parent.is_dir():
         if refusal := slot.without_folder(path):
@@ -125,7 +125,7 @@ def open_slot(slot: Slot, identity: UUID, kept: Path) -> KeySlot | None:
     with told(path, "opened"), _closing(disk.open_folder(path.parent, create=False)) as folder:
         if not _exists(folder, _TAG):
             raise VaultMissing(
-                f"The folder '{path.parent}' is not one of key slots.",
+                f"The folder '{path.parent}' is not a folder of key slots.",
                 why="its disk may not be mounted, or the path is another one",
                 tip="mount it",
             )
@@ -133,7 +133,7 @@ def open_slot(slot: Slot, identity: UUID, kept: Path) -> KeySlot | None:
 
 
 def make_slot(slot: Slot, identity: UUID, kept: Path, blank: bytearray) -> KeySlot:
-    """The slot, with this sector in it if it was not there before."""
+    """Opens the slot; if it did not exist, it gets the sector ``blank``."""
     path = _outside(slot.path(identity), kept)
     with told(path, "created"), _closing(disk.open_folder(path.parent, create=True)) as folder:
         fcntl.flock(folder, fcntl.LOCK_EX)  # another vault may be making its slot here
@@ -157,7 +157,7 @@ def _open(folder: int, path: Path) -> KeySlot:
             raise StoreRefused(
                 f"The key slot '{path}' belongs to or can be opened by other users: its mode is "
                 f"{stat.S_IMODE(found.st_mode):04o}.",
-                why="who reads the key can read the state, and keep a copy of every one",
+                why="whoever reads the key can read the state, and keep a copy of every state",
                 tip=f"chmod 600 {path}, as its owner",
             )
         disk.hold(handle, path)
@@ -172,21 +172,21 @@ def _outside(path: Path, kept: Path) -> Path:
     if folder.is_relative_to(store) or store.is_relative_to(folder):
         raise BadInput(
             f"The key slot '{path}' must be outside the folder of the store, '{store}'.",
-            why="a backup of that folder would keep the key of a state that is to be erased",
+            why="a backup of that folder would keep the key of a state that must be erased",
             tip="a folder of its own for the slot, elsewhere",
         )
     return path
 
 
 def _mark(folder: int, path: Path) -> None:
-    """Tells backups to pass over the folder, which must have nothing else in it."""
+    """Marks the folder so that backups skip it; it must contain nothing else."""
     names = set(os.listdir(folder))
     if _TAG in names:
         return
     if names - {_MARK, f"{_MARK}.new", f"{_TAG}.new"}:
         raise StoreRefused(
             f"The folder '{path.parent}' of the key slot has other files in it.",
-            why="the folder is marked so that backups pass over all of it",
+            why="the folder is marked so that backups skip all of it",
             tip="a folder of its own for the slot",
         )
     disk.put(folder, _MARK, b"")

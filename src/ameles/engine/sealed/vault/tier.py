@@ -1,12 +1,12 @@
-"""How far overwriting erases: what the place of the slot is made of, as a sentence.
+"""How well overwriting erases the slot, as a sentence: it depends on the file system and the disk.
 
-    memory        in RAM: nothing of it is on a disk, and a reboot ends the epoch
-    in place      a file system that writes over the old bytes, on a disk that says it turns
-    best effort   old bytes may stay for a while: copies on write, journals of data, flash
-    unknown       nothing is known of the place
+    memory        in RAM: no disk has it, and a reboot ends the epoch
+    in place      the file system writes over the old bytes, and the disk says that it is rotating
+    best effort   old bytes may stay for a while: copy-on-write, data journals, flash
+    unknown       nothing is known about the file system
 
 This is what the machine can see.  A virtual disk, a disk array or a snapshot below the file system
-may keep old sectors, and nothing on this side can tell.
+may keep old sectors, and no program on this machine can tell.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def magic(handle: int) -> int:
     """The number by which Linux knows the type of a file system; 0 elsewhere."""
     if sys.platform != "linux":
         return 0
-    # os.statvfs has everything but this; it is the first word of what statfs gives.
+    # os.statvfs does not have it; it is the first word of struct statfs.
     answer = (ctypes.c_long * (_LONGEST // ctypes.sizeof(ctypes.c_long)))()
     if ctypes.CDLL(None).fstatfs(handle, answer) != 0:
         return 0
@@ -44,12 +44,12 @@ def magic(handle: int) -> int:
 
 
 def in_memory(handle: int) -> bool:
-    """Whether a file or folder is in RAM alone, or in swap."""
+    """Whether a file or folder is only in RAM or swap."""
     return magic(handle) in _MEMORY
 
 
 def tier(handle: int) -> str:
-    """What is promised of a key that was overwritten in this file, and why not more."""
+    """How well a key that was overwritten in this file is erased, and why not better."""
     number = magic(handle)
     device = os.fstat(handle).st_dev
     if number in _MEMORY:
@@ -86,7 +86,7 @@ def _journals_data(device: int) -> bool:
 
 def _turns(device: int) -> bool:
     block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
-    # A partition has no queue of its own; its disk is the folder above.
+    # A partition has no queue of its own; the folder above it belongs to its disk.
     for place in (block, block.parent):
         if lines := _lines(place / "queue" / "rotational"):
             return lines[0] == "1"

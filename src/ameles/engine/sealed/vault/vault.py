@@ -1,20 +1,20 @@
-"""A vault: two files of ciphertext that take turns, and the slot with the key of one of them.
+"""A vault: two ciphertext files that take turns, and the slot with the key of one of them.
 
-Saving a state, in this order:
+The order in which a state is saved:
 
-1. a fresh key from the operating system; the ciphertext goes over the older of the two files, and
-   is on the disk before anything else is done;
-2. the new key goes over the old one in the slot.  This is the commit: before it the old state is
-   the state, after it the new one, and in between (a torn sector) neither, which ends the epoch;
-3. the older ciphertext, which nobody can open any more, is overwritten.
+1. draw a fresh key from the operating system, overwrite the older of the two files with the new
+   ciphertext, and flush it to the disk before anything else;
+2. overwrite the old key in the slot with the new one.  This is the commit: before it the old state
+   is current, after it the new one; in between (a torn sector) neither is, and the epoch ends;
+3. overwrite the older ciphertext, which nobody can open any more.
 
 The releases of a step are in the same ciphertext as its state, so what is published is what was
-committed, however often it is published again.  The files have one size for the life of the vault,
-none is created or removed after its launch, and the same calls are made whatever is in them.
+committed, however often it is published again.  The files keep one size for the life of the vault.
+No file is created or removed after launch, and the same system calls are made whatever the content.
 
-What this cannot do: Python and the libraries below it may have copies of a state or a key in memory
-that was freed and not overwritten, and memory can be swapped out or dumped.  The promise is about
-the disk.  Who takes memory and disk together in the middle of a save has two states.
+What this cannot do: Python and its libraries may leave copies of a state or a key in freed memory
+that was not overwritten, and memory can be swapped out or dumped.  The promise is about the disk.
+Whoever takes memory and disk together in the middle of a save has two states.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LENGTHS = struct.Struct(">II")
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What was saved last: the state after a step, and the releases that it has to publish."""
+    """What was saved last: the state after a step, and the releases of that step to publish."""
 
     step: int
     state: bytes = field(repr=False)
@@ -54,10 +54,10 @@ class Sealed:
 class Vault:
     """The one state of a pan-private stream.
 
-    ``identity`` is that of the stream's launch, ``size`` the public number of bytes that a state
-    and its releases have together, ``epoch`` counts the beginnings with fresh noise, and ``store``
-    is the folder that backups may copy, if that is more than ``folder``: the slot is outside.
-    Held by one process at a time, and not to be shared by threads.
+    ``identity`` is that of the stream's launch.  ``size`` is the public number of bytes of a state
+    together with its releases.  ``epoch`` counts the beginnings with fresh noise.  ``store`` is the
+    folder that backups may copy, if that is more than ``folder``; the slot must be outside of it.
+    One process at a time holds a vault, and threads must not share it.
     """
 
     def __init__(self, opened: Opened) -> None:
@@ -77,7 +77,7 @@ class Vault:
         epoch: int = 1,
         store: Path | None = None,
     ) -> Self:
-        """A vault with nothing in it.  After a crash in here it is called again."""
+        """Makes an empty vault.  After a crash inside this call it may be called again."""
         asked = _header(identity, size, epoch)
         return cls(opening.create(_real(folder), slot, asked, _length(size), store or folder))
 
@@ -92,7 +92,7 @@ class Vault:
         epoch: int = 1,
         store: Path | None = None,
     ) -> Self:
-        """The vault as its last save left it; ``EpochEnded`` where that state is lost."""
+        """Opens the vault as its last save left it; raises ``EpochEnded`` if that state is lost."""
         asked = _header(identity, size, epoch)
         return cls(opening.find(_real(folder), slot, asked, _length(size), store or folder))
 
@@ -103,27 +103,27 @@ class Vault:
 
     @staticmethod
     def size_of(folder: Path) -> int | None:
-        """How many bytes the vault in a folder is for; None where there is none."""
+        """The size of the states of the vault in a folder, in bytes; None if there is no vault."""
         header = opening.header_of(_real(folder))
         return None if header is None else header.size
 
     @property
     def tier(self) -> str:
-        """How far overwriting erases where the slot is, as a sentence for the operator."""
+        """How well overwriting erases the slot, as a sentence for the operator."""
         return self._opened.slot.tier
 
     @property
     def step(self) -> int | None:
-        """The step of the state, which is public; None before the first is saved."""
+        """The step of the state, which is public; None before the first save."""
         return self._now.step if self._now.holds is Holds.KEY else None
 
     @property
     def generation(self) -> int:
-        """How many states were saved so far, which is public."""
+        """The number of states saved so far, which is public."""
         return self._now.generation
 
     def save(self, state: bytes, releases: bytes = b"", *, step: int) -> None:
-        """Makes this the state, and the state before it unreadable; durable when it returns."""
+        """Saves a state and makes the state before it unreadable; durable when it returns."""
         self._check()
         whole(step, "step", low=self._now.step, high=_LATEST)
         size = self._opened.header.size
@@ -139,7 +139,7 @@ class Vault:
             self._commit(now, key)
         finally:
             cipher.wipe(key)
-        # Nobody has its key; a copy of the old key that survived somewhere finds nothing here.
+        # Its key is gone.  If a copy of the key survived somewhere, it has nothing to open here.
         with suppress(OSError):
             self._opened.blank(1 - now.generation % 2)
 
@@ -171,7 +171,7 @@ class Vault:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the files; the state stays."""
+        """Closes the files; the state stays."""
         self._closed = self._closed or "it was closed"
         self._opened.resources.close()
 
@@ -204,7 +204,7 @@ class Vault:
 
     def _commit(self, now: Record, key: bytearray | None) -> None:
         sector = record.write(now, key)
-        # From here on it is not known which state the disk has, until the call has returned.
+        # Until this call returns, nobody knows which of the two states is on the disk.
         self._closed = "its last save was interrupted"
         try:
             with told(self._opened.slot.path, "written"):
