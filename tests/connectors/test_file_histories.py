@@ -193,6 +193,7 @@ class Renamed(Folder):
 
     def again(self, file: Path) -> None:
         gone, content = file.stat().st_ino, file.read_bytes()
+        self.unlink()  # with a link, it would still be there
         file.unlink()
         new = self.name("-again")
         new.write_bytes(content)
@@ -223,6 +224,7 @@ class Copied(Folder):
 
     @rule(begun=st.integers(0, 1), count=st.integers(0, 3))
     def compress(self, begun: int, count: int) -> None:
+        self.unlink()  # with a link, the log would be there beside its copy
         self.begin(begun)
         if count:
             self.write(count)

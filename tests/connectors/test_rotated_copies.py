@@ -332,3 +332,19 @@ def test_a_copy_without_events_does_not_hold_up_a_log_that_had_none(
     log.copy()
     log.write(5)
     assert here.read() == numbers(0, 5)
+
+
+def test_a_log_that_is_kept_beside_its_compressed_copy_is_left_alone_and_then_refused(
+    log: Log, here: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by ``gzip -k``: it looks like a log that was cut and got its lines again."""
+    log.write(3)
+    here.read()
+    log.write(2)
+    (log.folder / "log.csv.1.gz").write_bytes(gzip.compress(log.live.read_bytes()))
+    assert here.read() == []
+    monkeypatch.setattr(file_matching, "UNCUT", 0)
+    with pytest.raises(StoreRefused, match="was not cut since"):
+        here.read()
+    here.restart(same="log.csv.1.gz")
+    assert here.read() == numbers(3, 5)
