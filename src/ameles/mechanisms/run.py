@@ -145,7 +145,7 @@ class Run(LiveRun, Generic[In, Out]):
             raise HorizonReached(
                 f"This run has {self._horizon} steps and has taken {self.t}; {count} more do not "
                 "fit.",
-                why="its noise was calibrated, and paid for, for so many steps",
+                why="its noise was calibrated for its horizon",
                 tip="a new run, with its own budget",
             )
 
