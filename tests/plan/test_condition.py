@@ -130,7 +130,7 @@ REFUSED = {
     "": "empty",
     " -- nothing": "",
     "fever AS f": "not SQL",
-    "age": "an integer, and a condition is true or false",
+    "age": "an integer, but a condition must be true or false",
     "region || other = 'x'": "the function '||'",
     "repeat(region, 1000000) = 'x'": "the function 'repeat'",
     "replace(region, 'a', other) = 'x'": "the function 'replace'",

@@ -74,7 +74,7 @@ def test_the_rules_of_a_stream_are_those_of_its_format() -> None:
         ({"decimal": ";"}, "decimal", "','"),
         ({"encoding": "ascii"}, "encoding", "'utf-8'"),
         ({"source": "a.parquet", "encoding": "latin-1"}, "stream", "encoding of its own"),
-        ({"encoding": "utf-16", "rotated": "a.csv.*"}, "stream", "does not go with UTF-16"),
+        ({"encoding": "utf-16", "rotated": "a.csv.*"}, "stream", "cannot be used with UTF-16"),
         ({"header": []}, "header", ""),
         ({"header": ["at", "at"]}, "header", "twice"),
         ({"header": ["at"]}, "stream", "header has no column"),

@@ -102,5 +102,5 @@ def test_nor_as_the_time_or_the_user() -> None:
         check_plan(weighted(COUNT, time="n"))
     document = weighted(COUNT)
     document["privacy"] |= {"unit": "user", "user": "n", "max_per_step": 1, "max_steps": 1}
-    with pytest.raises(BadPlan, match="unit event alone"):
+    with pytest.raises(BadPlan, match="unit event only"):
         check_plan(document)

@@ -1,8 +1,8 @@
 """``alert``: whether the count of a span has reached a threshold, in each declared cell.
 
-Up to ``times`` times a cell is said to be above, for the stream's life; after that it is halted,
-at every step.  An answer "above" or "below" is wrong only if the count is close to the threshold:
-how close is the forecast.  There is no interval.
+In the stream's life a cell is reported "above" at most ``times`` times; after that it is "halted"
+at every step.  An answer "above" or "below" is wrong only if the count is close to the threshold;
+the forecast says how close.  There is no interval.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Alert(Measure):
         return Question(cell=self.declared.cell, cells=self.cells)
 
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
-        """Over all so far, over windows too long to hold, and of rows that may take away."""
+        """Refuses totals, windows that are too long for memory, and rows with a weight."""
         yield from super().refusals(terms, weighted=weighted)
         if terms.window is None:
             yield Refusal(
@@ -68,7 +68,7 @@ class Alert(Measure):
             )
 
     def recipe(self, terms: Terms, loss: Loss) -> WindowMonitors:
-        """A sparse vector for each cell, with noise for what one unit changes in all of them."""
+        """A sparse vector for each cell, with noise for what one unit can change in all cells."""
         if not isinstance(loss, Pure | Approx) or terms.window is None:
             raise TypeError(loss)
         return WindowMonitors(
@@ -90,12 +90,12 @@ class Alert(Measure):
         return sum(laplace_sum.std(1, scale) ** 2 for scale in scales)
 
     def why(self, recipe: Recipe, terms: Terms) -> str:
-        """A sparse vector pays for what it says, and not for when it is quiet."""
+        """The reason: a sparse vector pays for alarms only, not for quiet steps."""
         alarms = "1 alarm" if self.times == 1 else f"{self.times:,} alarms"
         return f"quiet steps then cost nothing: its noise is for {alarms}, however many steps"
 
     def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
-        """That of the threshold and that of each comparison."""
+        """The noise of the threshold and the noise of each comparison."""
         compared = monitors_of(recipe).comparison
         return (
             f"discrete Laplace, of scale {float(compared.threshold_scale):g} on the threshold, "
@@ -103,7 +103,7 @@ class Alert(Measure):
         )
 
     def interval_in_words(self, recipe: Recipe, terms: Terms) -> str:
-        """None, but how near is near."""
+        """There is no interval; it says instead what "near the threshold" means."""
         near = monitors_of(recipe).error.bound(1, BETA)
         return f"{self.interval}: within {brief(near)} of it, with 95%"
 
@@ -123,7 +123,7 @@ class Alert(Measure):
 
 
 def monitors_of(recipe: Recipe) -> WindowMonitors:
-    """The recipe, which must be that of monitors."""
+    """The recipe; refuses any that is not of monitors."""
     if not isinstance(recipe, WindowMonitors):
         raise TypeError(recipe)
     return recipe

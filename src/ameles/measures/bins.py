@@ -1,7 +1,7 @@
 """Bins: a line of numbers cut at declared edges, as labels and as SQL.
 
-Every bin has its lower edge and not its upper one, except for the last, which has both.  Clamped,
-a value beyond an end counts in the bin at that end; otherwise it is in no bin.
+Every bin includes its lower edge and not its upper one, except the last, which includes both.  If
+bins are clamped, a value beyond an end counts in the bin at that end; otherwise it is in no bin.
 
 >>> Bins("age", (Fraction(0), Fraction(18), Fraction(65))).labels
 ('[0,18)', '[18,65]')
@@ -19,7 +19,7 @@ from pydantic import BeforeValidator
 
 from ameles.measures.fields import exact_number, identifier, problem
 
-# Rows pass through a tree of comparisons; more leaves than this are slow to read for DuckDB.
+# The SQL is a tree of comparisons; with more leaves than this DuckDB parses it slowly.
 MOST_BINS = 1024
 _TIP = "edges = [0, 18, 65, 120]"
 
@@ -28,7 +28,7 @@ def _edges(given: Any) -> tuple[Fraction, ...]:
     if not isinstance(given, list | tuple) or not 2 <= len(given) <= MOST_BINS + 1:
         raise problem(f"It must be a list of 2 to {MOST_BINS + 1} numbers.", tip=_TIP)
     edges = tuple(exact_number(edge) for edge in given)
-    # Values are compared with edges as floating-point numbers, which must be apart too.
+    # Values are compared with edges as floating-point numbers, so those must differ too.
     if not all(float(low) < float(high) for low, high in pairwise(edges)):
         raise problem("Each edge must be above the one before.", tip=_TIP)
     if len({shown_edge(edge) for edge in edges}) < len(edges):

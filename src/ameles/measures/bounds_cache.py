@@ -1,7 +1,7 @@
 """Bounds on the noise of the next steps, computed a block at a time and remembered.
 
-A live stream asks for one step after the other, and bounds of many steps at once cost little more
-than that of one.  They depend on the step and on public parameters alone.
+A live stream asks for one step after the other, but the bounds of many steps at once cost little
+more than the bound of one.  They depend only on the step and on public parameters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ameles.noise.arrays import IntArray
 Floats: TypeAlias = NDArray[np.float64]
 
 BLOCK = 128  # steps that are computed together
-FEW = 32  # for more steps than so many at once, blocks gain nothing
+FEW = 32  # if more steps than this are asked for at once, blocks gain nothing
 REMEMBERED = 64  # blocks
 
 

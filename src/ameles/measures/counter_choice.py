@@ -1,8 +1,8 @@
-"""The counter for a release, by the error of what the release is about.
+"""Chooses the counter for a release, by its error over the span of the release.
 
-Totals of a window are differences of two running counts, and the best counter for those is not
-the best for running counts: for a single step it is noise on the step itself.  Nothing but public
-parameters enters.
+The total of a window is the difference of two running counts, and the best counter for differences
+is not the best for running counts: for a single step it is noise on the step itself.  The choice
+depends only on public parameters.
 
 >>> step = chosen(Span(window=1, horizon=365), epsilon=Fraction(1), width=2)
 >>> type(step).__name__, round(step.error.std(1), 3)
@@ -36,7 +36,7 @@ PLACES = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """What a release is about: the last ``window`` steps, or all so far, of a stream."""
+    """The span of a release: the last ``window`` steps of a stream, or all so far."""
 
     window: int | None
     horizon: int | None
@@ -75,8 +75,8 @@ def chosen(
     meant: dict[str, Any] = {"width": width, "bound": bound, "unit": unit}
     if delta:
         return _best(span, epsilon, delta, contributions, intrusions, **meant)
-    # Laplace noise grows with bound / epsilon, whichever the counter, so the best one does not
-    # depend on it; only where the noise is less than one event its being whole makes a difference.
+    # For every counter, Laplace noise grows with bound / epsilon, so the best counter does not
+    # depend on it; rounding to whole numbers matters only if the noise is less than one event.
     ratio = max(epsilon / bound, Fraction(1))
     best = _best(span, ratio, delta, contributions, intrusions)
     return replace(best, **{"epsilon": epsilon, **meant})
@@ -91,20 +91,20 @@ def _best(
     intrusions: Intrusions,
     **shared: Any,
 ) -> CounterRecipe:
-    """Takes seconds for long streams, so it is remembered."""
+    """Cached, because it takes seconds for long streams."""
     found: list[CounterRecipe]
     given = {"epsilon": epsilon, "contributions": contributions, **shared}
     wanted = {"delta": delta, "horizon": span.horizon, "intrusions": intrusions, **given}
     if intrusions in (Intrusions.ONE, Intrusions.ANNOUNCED):
         others = (row.recipe for row in compare(**wanted))
-        # with which every batch of events draws a noise, and a step may have many
+        # otherwise every batch of events would draw a noise, and a step may have many batches
         found = [recipe for recipe in others if not isinstance(recipe, SimpleTwoCounter)]
         found.append(_single_level(span, intrusions, **given))
         return min(found, key=lambda recipe: mean_variance(recipe, span))
     if span.window is None:
         return compare(**wanted)[0].recipe
     found = [SimpleTwoCounter(horizon=span.horizon, **given)]
-    if span.window > 1:  # a single step's noise cannot be less than that on the step itself
+    if span.window > 1:  # for a single step, noise on the step itself is best
         found += [row.recipe for row in compare(**wanted)]
     if delta and intrusions is Intrusions.NONE:
         found.append(GaussianStepsCounter(delta=delta, horizon=span.horizon, **given))
@@ -112,9 +112,10 @@ def _best(
 
 
 def _single_level(span: Span, intrusions: Intrusions, **given: Any) -> PanPrivateTreeCounter:
-    """Two noises a step, when it opens and when it is published, whatever its number of batches.
+    """Two noises per step, when it opens and when it is published, however many batches it has.
 
-    One noise would not do: who looks into the open step would see the rest of it in its release.
+    One noise would not be enough: an intruder who saw the open step would see the rest of it
+    exactly in its release.
     """
     arity = LARGEST_ARITY if span.horizon is None else max(2, span.horizon)
     return PanPrivateTreeCounter(horizon=span.horizon, arity=arity, intrusions=intrusions, **given)

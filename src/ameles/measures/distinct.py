@@ -1,10 +1,10 @@
 """``distinct``: how many users, in each declared cell.
 
-A user counts once: over the stream's life in the cell of the first event that counts, or in every
-step anew.  So one user changes one count by one, or one in each of up to ``max_steps`` steps.
+A user counts once: over the stream's life, in the cell of the first event that counts; or once in
+each step.  So one user changes one count by one, or one count in each of up to ``max_steps`` steps.
 
-Where the state may be seized, nothing may tell who was there: then users are counted in a
-``table`` of noisy bits (``seized_distinct``), over the stream's life or a user's window.
+If the state may be seized, it must not reveal who was there: then users are counted in a ``table``
+of noisy bits (``seized_distinct``), over the stream's life or a user's window.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ameles.measures.seized_distinct import (
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray
 
-# A byte each, sealed anew whenever events arrive.
+# A cell is a byte, and the table is sealed again whenever events arrive.
 MOST_CELLS = 1 << 24
 
 
@@ -65,7 +65,7 @@ class Distinct(LinearMeasure):
         return Question(cell=self.declared.cell, cells=self.cells, once=once)
 
     def contributions(self, terms: Terms) -> tuple[int, int]:
-        """One step, or each of a user's steps, by one, however many events there are."""
+        """One step, or each of a user's steps, changes by one, however many events there are."""
         return (terms.max_steps if self.over == "step" else 1), 1
 
     def recipe(self, terms: Terms, loss: Loss) -> AnyMechanism:
@@ -77,7 +77,7 @@ class Distinct(LinearMeasure):
     def variance(self, terms: Terms, loss: Loss) -> float:
         if terms.intrusions is Intrusions.NONE:
             return super().variance(terms, loss)
-        # half an interval of 95% is about two deviations
+        # the half-width of a 95% interval is about two standard deviations
         return (reach(self._seized(terms, loss), terms.unit.window or terms.horizon or 1) / 2) ** 2
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
@@ -86,7 +86,7 @@ class Distinct(LinearMeasure):
         return np.array([reach(recipe, int(step)) for step in steps])
 
     def forecast_of(self, terms: Terms) -> str:
-        """Where users share cells, what a cell stands for grows with their number."""
+        """If users share cells, a cell stands for more users the more there are."""
         if terms.intrusions is Intrusions.NONE:
             return super().forecast_of(terms)
         return "a number of users that is small beside the table"
@@ -98,13 +98,13 @@ class Distinct(LinearMeasure):
         return seized_why(recipe)
 
     def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
-        """That of a counter, or that of the bits and of their sum."""
+        """The noise of a counter, or the noise of the bits and of their sum."""
         if terms.intrusions is Intrusions.NONE:
             return super().noise_in_words(recipe, terms, step)
         return seized_noise(recipe)
 
     def interval_in_words(self, recipe: Recipe, terms: Terms) -> str:
-        """Where users share cells, it also holds the chance of collisions."""
+        """The interval in words; if users share cells, it also covers collisions."""
         return self.interval if terms.intrusions is Intrusions.NONE else SEIZED_INTERVAL
 
     def publish(
@@ -115,13 +115,13 @@ class Distinct(LinearMeasure):
         return counted(recipe, outputs, first, terms.ended)
 
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
-        """Without users, or over a window."""
+        """Refuses events without users, and windows."""
         yield from super().refusals(terms, weighted=weighted)
         if terms.unit == EVENT:
             yield Refusal(
                 "measure",
                 "It needs a unit that is a user.",
-                why="with single events protected nobody says which of them are of one user",
+                why="if single events are protected, nothing says which of them belong to one user",
                 tip='unit = "user", or measure = "count"',
             )
         if terms.intrusions is not Intrusions.NONE:
@@ -131,8 +131,8 @@ class Distinct(LinearMeasure):
             yield Refusal(
                 "over",
                 "It must be total or step.",
-                why="who was seen within a window that moves changes with every step, and would "
-                "have to be paid for with every step",
+                why="the users of a sliding window change at every step, and each step would have "
+                "to be paid for",
                 tip='over = "step", or unit = "user-window" with over = "total"',
             )
         if self.table is not None:

@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def problem(what: str, *, why: str = "", tip: str = "") -> PydanticCustomError:
-    """What a validator raises; the plan reports it with the key that it is about."""
+    """The error that a validator raises; the plan reports it with its key."""
     return PydanticCustomError("ameles", "{what}", {"what": what, "why": why, "tip": tip})
 
 
@@ -58,7 +58,7 @@ Column = Annotated[str, AfterValidator(_column)]
 
 
 class Section(BaseModel):
-    """A table of a plan: frozen, and without keys that nobody knows."""
+    """A table of a plan: frozen, and without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

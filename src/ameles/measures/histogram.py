@@ -1,4 +1,4 @@
-"""``histogram``: how many events, by the value of a column: in bins, or by declared categories."""
+"""``histogram``: how many events have which value of a column, in bins or declared categories."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Histogram(LinearMeasure):
         return Question(cell=self.declared.cell, cells=self.cells)
 
     def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
-        """Bins need numbers, categories values that have one text."""
+        """Refuses bins of a column without numbers, and categories of values without one text."""
         yield from super().column_refusals(kinds)
         wanted = KEYED if self.edges is None else NUMERIC
         yield from wrong_kind("column", self.column, kinds, wanted)

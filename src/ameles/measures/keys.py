@@ -1,7 +1,7 @@
 """Declared keys: the public cells that an event may count in, as texts, indices and SQL.
 
-An event is in exactly one cell of the product of its columns, or in none.  A key that appears
-only when data arrives would tell who is in the data, so all of them are declared.
+An event is in exactly one cell of the product of its columns, or in none.  A key that appears only
+when data arrives would reveal who is in the data, so all keys are declared.
 
 >>> keys = Keys({"region": ("north", "south"), "adult": ("true", "false")}, other=False)
 >>> keys.names
@@ -24,9 +24,9 @@ MOST = 1 << 20
 
 @dataclass(frozen=True)
 class Keys:
-    """The product of the declared values of some columns, and of the bins of one more.
+    """The product of the declared values of some columns and the bins of one more column.
 
-    ``other`` adds one value to each, but not to bins that have no outside.
+    ``other`` adds one value to each column, but not to clamped bins, which every value is in.
     """
 
     columns: Mapping[str, tuple[str, ...]]
@@ -44,7 +44,7 @@ class Keys:
 
     @property
     def size(self) -> int:
-        """How many cells there are: one where nothing is declared."""
+        """The number of cells; one if nothing is declared."""
         return math.prod(len(values) for values in self.values)
 
     @property
@@ -54,7 +54,7 @@ class Keys:
 
     @property
     def cell(self) -> str:
-        """SQL: the number of an event's cell, from 0; NULL where it is in none."""
+        """SQL: the number of an event's cell, from 0; NULL if it is in no cell."""
         place = "0"
         for code, values in zip(self._codes, self.values, strict=True):
             place = code if place == "0" else f"({place}) * {len(values)} + {code}"
@@ -65,7 +65,7 @@ class Keys:
         """SQL: the number of an event's value in each column, from 0, or NULL."""
         codes = []
         for column, declared in self.columns.items():
-            # A cast to an ENUM is one look into a hash table, whatever the number of keys.
+            # A cast to an ENUM is one hash look-up, however many keys there are.
             listed = ", ".join(literal(value) for value in declared)
             text = f"CAST({identifier(column)} AS VARCHAR)"
             code = f"CAST(enum_code(TRY_CAST({text} AS ENUM ({listed}))) AS BIGINT)"

@@ -1,14 +1,15 @@
-"""The law of the noise of a release: that of one counter, and more after intrusions and restarts.
+"""The law of the noise of a release: one counter's noise, and more after intrusions and restarts.
 
-An intrusion that was announced adds noise to all later counts.  A total after a restart is the last
-one before it, which is public, and the count of the new epoch; a window that reaches across a
-restart is the sum of what each epoch tells of it.  The noises of the parts are independent sums of
-Laplace variables, so theirs together is one too.
+An announced intrusion adds noise to all later counts.  A total after a restart is the last total
+before it, which is public, plus the count of the new epoch.  A window that reaches across a restart
+is the sum of the parts from each epoch.  The noises of the parts are independent sums of Laplace
+variables, so the noise of the whole is such a sum too.
 
-A counter that draws with every batch of events counts its noises; its law is then that of so many.
+A counter that draws a noise for every batch of events counts its noises; the law is then that of
+the counted number.
 
-An epoch's counter has taken as many steps as the stream, of which those before the epoch were empty
-and published nothing: its noise at step t has the law that it always has at step t.
+The counter of an epoch has taken as many steps as the stream; those before the epoch were empty and
+published nothing.  So its noise at step t has the usual law at step t.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def law_of(
 ) -> LaplaceMixture | GaussianSum:
     """The law of one cell's noise over the span that ends with step t.
 
-    ``ended`` has the last released step of each epoch whose state was lost.  ``noises`` is how
-    many noises the span has, where they were counted.
+    ``ended`` has the last released step of each epoch whose state was lost.  ``noises`` is the
+    number of noises in the span, if they were counted.
     """
     if noises is not None:
         if not isinstance(recipe, SimpleTwoCounter):
@@ -43,7 +44,7 @@ def law_of(
         return laws[0]
     together: list[LaplaceMixture] = []
     for law in laws:
-        if not isinstance(law, LaplaceMixture):  # no state with other noise may be seized
+        if not isinstance(law, LaplaceMixture):  # a state that may be seized has Laplace noise only
             raise TypeError(law)
         together.append(law)
     return LaplaceMixture(
@@ -61,7 +62,7 @@ def parts_of(ended: tuple[int, ...], window: int | None, t: int) -> list[tuple[i
     ([(9, 12)], [(0, 12)], [(3, 5), (0, 8), (0, 12)])
     """
     before = 0 if window is None else max(t - window, 0)
-    # an epoch that has released nothing is in no total
+    # an epoch that has released nothing is part of no total
     edges = [*sorted({step for step in ended if 0 < step < t}), t]
     starts = [0, *edges[:-1]]
     return [

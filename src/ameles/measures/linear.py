@@ -1,4 +1,4 @@
-"""Measures that are linear in the events: a vector of running counters, read over some span."""
+"""Measures that are linear in the events: a vector of running counters, read over a span."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from ameles.noise.arrays import IntArray
 
 
 class LinearMeasure(Measure):
-    """A running total of each cell; a window is the difference of two of them."""
+    """A running total for each cell; a window is the difference of two running totals."""
 
     seizable: ClassVar[bool] = True
-    # Whether a published value is a total of its amounts, so that its noise adds up to theirs.
+    # Whether a published value is the total of its amounts, so that its noise is the sum of theirs.
     adds_up: ClassVar[bool] = True
 
     @property
@@ -80,18 +80,19 @@ class LinearMeasure(Measure):
     def noise(
         self, recipe: Recipe, terms: Terms, steps: IntArray, beta: float = BETA
     ) -> NDArray[np.float64]:
-        """What the noise of one cell's span does not exceed, but with probability beta."""
+        """The half-width that the noise of one cell's span exceeds with probability at most
+        beta."""
         if terms.noises is not None:  # of this step alone
             return _noise(steps, recipe, terms, beta)
         return cached_bounds(_noise, steps, recipe, terms, beta, horizon=terms.horizon)
 
     @property
     def amount(self) -> float:
-        """What one unit of an amount is worth in a published value."""
+        """The value of one unit of an amount in a published value."""
         return 1.0
 
     def why(self, recipe: Recipe, terms: Terms) -> str:
-        """The choice is by computed error, from public parameters alone."""
+        """The reason: the smallest computed error, from public parameters only."""
         if terms.window == 1:
             about = "single steps"
         elif terms.window is not None:
@@ -103,7 +104,7 @@ class LinearMeasure(Measure):
         return f"it has the smallest mean error of all counters for {about}"
 
     def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
-        """That of one draw, and the standard deviation of all that add up."""
+        """The law of one draw, and the standard deviation of the sum of all draws."""
         counter = counter_of(recipe)
         law = draw_in_words(counter)
         if step is None or not self.adds_up:
@@ -140,7 +141,7 @@ def _noise(steps: IntArray, recipe: Recipe, terms: Terms, beta: float) -> NDArra
             )
             for t in steps.tolist()
         ]
-        # a state that may be lost has Laplace noise
+        # a state that may be lost has Laplace noise only
         laws = [law for law in found if isinstance(law, LaplaceMixture)]
         return quantiles(laws, beta).astype(np.float64)
     error = counter.error_after(terms.announced)
@@ -160,13 +161,13 @@ def draw_in_words(counter: CounterRecipe) -> str:
 
 
 def whole(bounds: NDArray[np.float64]) -> IntArray:
-    """Bounds on whole noise as whole numbers, so that counts have ends that are counts."""
+    """Bounds on integer noise, rounded to integers, so that intervals of counts end at counts."""
     found: IntArray = np.ceil(bounds).astype(np.int64)
     return found
 
 
 def counter_of(recipe: Recipe) -> CounterRecipe:
-    """The recipe, which must be a counter's."""
+    """The recipe; refuses any that is not a counter's."""
     if not isinstance(recipe, CounterRecipe):
         raise TypeError(recipe)
     return recipe

@@ -1,13 +1,13 @@
 """``mean``: the mean value of a column, in each declared cell.
 
-Two amounts share one counter: the values, centred on the middle of the range so that they reach
-as far to both sides, and the number of events, each weighted by that same reach, which makes the
-worst error of the quotient smallest.
+Two amounts share one counter.  The first is the value, centred on the middle of the range, so that
+it reaches equally far to both sides.  The second is the number of events, each weighted by that
+same reach, which minimises the worst error of the quotient.
 
-The interval: with probability 1 - beta / 2 each, the sum and the count are within their noise.
-Then the mean is between the least and the greatest quotient of the two.  Where the count may be
-zero or less, it is the whole range.  The published mean is never outside of the range; without a
-positive count it is the middle.
+The interval: with probability 1 - beta / 2 each, the sum and the count are within their noise
+bounds.  Then the mean is between the least and the greatest quotient of the two.  If the count may
+be zero or less, the interval is the whole range.  The published mean is never outside of the range;
+without a positive count it is the middle.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Mean(BoundedMeasure):
 
     @property
     def parts(self) -> int:
-        """Into how many parts a grid unit is cut, so that the middle of the range is on a part."""
+        """The number of parts of a grid unit that puts the middle of the range on a whole part."""
         low, high = self.ends
         return 1 + (high - low) % 2
 
@@ -48,7 +48,7 @@ class Mean(BoundedMeasure):
 
     @property
     def reach(self) -> int:
-        """That of the value and that of the count."""
+        """The most that one event can add to the value and to the count."""
         return 2 * self.largest
 
     @property
@@ -95,6 +95,7 @@ def _quotient(
     known: NDArray[np.bool_],
     otherwise: float,
 ) -> NDArray[np.float64]:
-    """The least quotient of a sum of at least this and a positive count of fewest to most."""
+    """The least quotient of a sum that is at least this and a count from fewest (above 0) to
+    most."""
     by = np.where(least < 0, fewest, most)
     return np.divide(least, by, out=np.full_like(least, otherwise), where=known)

@@ -1,8 +1,8 @@
-"""What every measure is: fields in a plan, a question to the events, a mechanism, a publication.
+"""The base of all measures: plan fields, a question to the events, a mechanism, published values.
 
-A measure asks each event for a cell and for integer amounts, one row at a time; the engine adds
-them up within a step.  The vector of a step goes into the measure's mechanism, and what comes out
-is turned into published values, with an interval that covers the privacy noise alone.
+A measure computes a cell and integer amounts from each event, row by row; the engine adds them up
+within a step.  The vector of a step goes into the measure's mechanism.  The measure turns its
+outputs into published values, with an interval that covers the privacy noise only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ameles.noise.arrays import IntArray
 
 Numbers: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 
-# The published intervals leave out this share of the noise.
+# The published intervals miss this share of the noise.
 BETA = 0.05
 
 # Kinds of columns whose values have one text each, so that they can be keys.
@@ -38,22 +38,22 @@ NUMERIC = ("integer", "number")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What is public about a stream and decides how much noise a release of it needs."""
+    """The public parameters of a stream that decide how much noise a release needs."""
 
     unit: Unit
     per_step: int  # events that one unit may have in a step; 1 for the unit event
     max_steps: int  # steps that one unit may have events in; 1 for the unit event
     horizon: int | None
-    window: int | None  # what the release is about: the last so many steps; None: all so far
+    window: int | None  # the number of last steps that the release covers; None: all so far
     intrusions: Intrusions = Intrusions.NONE  # how often the state may be seized
-    announced: int = 0  # how often it was, and was announced
+    announced: int = 0  # how many intrusions were announced
     ended: tuple[int, ...] = ()  # the last released step of each epoch whose state was lost
-    noises: int | None = None  # that the release has, where each batch of events draws one
+    noises: int | None = None  # number of noises in the release, if each batch of events draws one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of each event, as row-wise SQL over the plan's columns."""
+    """What a measure computes from each event, as row-wise SQL over the plan's columns."""
 
     cell: str  # from 0; NULL: the event counts nowhere
     amounts: tuple[str, ...] = ("1",)  # BIGINT, each added up in a vector of its own
@@ -68,12 +68,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """A column that is read as numbers, and the ends beyond which they count as the ends do."""
+    """A column that is read as numbers, and the ends to which they are clamped."""
 
     column: str
     low: Fraction
     high: Fraction
-    ends: str  # what these are called in a plan
+    ends: str  # the name of these ends in a plan
     missing_counts: bool = False  # an event without a value counts, as other
 
 
@@ -84,7 +84,7 @@ class Published:
     value: Numbers  # NaN where there is none
     low: Numbers
     high: Numbers
-    label: NDArray[np.str_] | None = None  # what a value means, where it is more than a number
+    label: NDArray[np.str_] | None = None  # the meaning of a value that is more than a number
 
 
 class Measure(Section, ABC):
@@ -95,9 +95,9 @@ class Measure(Section, ABC):
     seizable_users: ClassVar[bool] = False
     # Whether its totals go on where they were after a restart with an empty state.
     goes_on: ClassVar[bool] = True
-    # What the forecast's half widths are of.
+    # The quantity that the forecast's half-widths are about.
     forecast: ClassVar[str] = "the value"
-    # How the ends of an interval come about.
+    # How the ends of an interval are computed.
     interval: ClassVar[str] = "the value, give or take what 95% of this noise stays within"
 
     name: Name
@@ -111,7 +111,7 @@ class Measure(Section, ABC):
     @field_validator("by", mode="before")
     @classmethod
     def _texts(cls, by: object) -> object:
-        """Declared values as the texts that DuckDB gives them."""
+        """Declared values as texts, in the form that DuckDB gives them."""
         if not isinstance(by, dict):
             raise problem("It must be a table of columns, each with its declared keys.", tip=_BY)
         for column, values in by.items():
@@ -197,7 +197,7 @@ class Measure(Section, ABC):
         return None
 
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
-        """Why it cannot be released on these terms; ``weighted``: rows stand for many events."""
+        """Why it cannot be released on these terms; ``weighted`` says that rows have weights."""
         if terms.intrusions is Intrusions.NONE:
             return
         if terms.unit != EVENT:
@@ -217,14 +217,14 @@ class Measure(Section, ABC):
             )
 
     def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
-        """Which of its columns are declared as a kind that it cannot use."""
+        """Refusals of columns that are declared as a kind that it cannot use."""
         for column in self.by:
             yield from wrong_kind("by", column, kinds, KEYED)
 
     @property
     @abstractmethod
     def question(self) -> Question:
-        """What it asks of each event."""
+        """What it computes from each event."""
 
     @abstractmethod
     def recipe(self, terms: Terms, loss: Loss) -> AnyMechanism:
@@ -235,7 +235,7 @@ class Measure(Section, ABC):
         """The mean variance of its noise, in units of what one event adds to one amount."""
 
     def forecast_of(self, terms: Terms) -> str:
-        """What the forecast's half widths are of, on these terms."""
+        """The quantity that the forecast's half-widths are about, on these terms."""
         return self.forecast
 
     @abstractmethod
@@ -244,27 +244,27 @@ class Measure(Section, ABC):
 
     @abstractmethod
     def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
-        """The law of the noise, and how far it goes at a step.
+        """The law of the noise, and its size at a step.
 
-        ``step`` is None where that is not known: which intrusions came before it is not.
+        ``step`` is None if the size is not known: nothing says which intrusions came before a step.
         """
 
     def interval_in_words(self, recipe: Recipe, terms: Terms) -> str:
-        """How the ends of an interval come about, on these terms."""
+        """How the ends of an interval are computed, on these terms."""
         return self.interval
 
     @abstractmethod
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
-        """Half the width of the published interval at each of these steps, before there is data.
+        """The half-width of the published interval at each of these steps, before there is data.
 
-        Where that depends on the data it is of what ``forecast`` says.
+        If it depends on the data, it is the half-width of the quantity that ``forecast`` names.
         """
 
     @abstractmethod
     def publish(
         self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
     ) -> Published:
-        """What the world sees of the mechanism's outputs at steps first, first + 1, ...
+        """The published values, from the mechanism's outputs at steps first, first + 1, ...
 
         ``earlier`` has the outputs of the ``terms.window`` steps before, zeros before the first.
         """

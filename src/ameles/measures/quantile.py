@@ -1,14 +1,14 @@
-"""``quantile``: the value below which a share of the events is, in each declared cell.
+"""``quantile``: the value that a given share of the events is below, in each declared cell.
 
 The events are counted in the bins of declared edges; a value beyond an end counts in the bin at
 that end.  The published value interpolates in the counts up to each edge, made monotone.
 
-The interval: an edge is below the quantile exactly if fewer than a share q of all events are
-below it.  From the left, edges are passed as long as their noisy excess over that share is below
-minus its noise bound, and from the right as long as it is above; the quantile is between the
-edges reached.  To go too far from the left one must pass the first edge that is not below the
-quantile, whose noise does that with probability at most beta / 2; and so from the right.  No
-union over the edges is needed.
+The interval: an edge is below the quantile exactly if fewer than a share q of all events are below
+it.  The search from the left passes edges as long as their noisy excess over that share is below
+minus its noise bound; the search from the right, as long as it is above the bound.  The quantile is
+between the two edges reached.  To go too far, the search from the left must pass the first edge
+that is not below the quantile, and the noise there allows that with probability at most beta / 2;
+likewise from the right.  So no union bound over the edges is needed.
 """
 
 from __future__ import annotations
@@ -146,10 +146,10 @@ def _bounds(
 
 
 def _interpolated(below: Floats, share: float, edges: Floats) -> Floats:
-    """Where a line through the counts up to each edge, made monotone, reaches a share of all.
+    """The value at which the line through the counts up to each edge reaches a share of all events.
 
-    Monotone: half way between the largest so far and the smallest from there on.  Where nothing
-    is counted it is the middle of the range.
+    The counts are first made monotone: halfway between the largest so far and the smallest from
+    there on.  If nothing is counted, the value is the middle of the range.
     """
     start = np.zeros((*below.shape[:2], 1))
     counts = np.concatenate([start, np.maximum(below, 0)], axis=2)
@@ -157,7 +157,7 @@ def _interpolated(below: Floats, share: float, edges: Floats) -> Floats:
     lowest = np.minimum.accumulate(counts[:, :, ::-1], axis=2)[:, :, ::-1]
     rising = (highest + lowest) / 2
     target = share * rising[:, :, -1:]
-    # the first edge up to which there is enough, and the one before it
+    # the first edge with enough events below it, and the edge before it
     right = np.clip((rising < target).sum(axis=2, keepdims=True), 1, len(edges) - 1)
     upper = np.take_along_axis(rising, right, axis=2)
     lower = np.take_along_axis(rising, right - 1, axis=2)

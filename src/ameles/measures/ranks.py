@@ -1,10 +1,10 @@
 """The noise of ranks: how far the number of events below an edge may be from a share of all.
 
-With n bins of counts, of which j are below an edge, the excess over a share q of all events is
-(1 - q) times what is below less q times what is above.  Its noise is a sum of independent copies
-of one counter's noise, j of weight 1 - q and n - j of weight q.  The bounds used here grow when a
-copy is exchanged for one of larger weight; so a bound at some j holds from there on to the side
-where the smaller weights are.
+If j of n bins are below an edge, the excess over a share q of all events is (1 - q) times the count
+below minus q times the count above.  Its noise is a sum of independent copies of one counter's
+noise: j copies of weight 1 - q and n - j copies of weight q.  The bounds used here grow when a copy
+is replaced by one of larger weight.  So a bound at some j also holds for every j on the side with
+the smaller weights.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ def excess_bounds(
     ended: tuple[int, ...] = (),
     noises: int | None = None,
 ) -> NDArray[np.float64]:
-    """What the noise of the excess at each inner edge does not exceed, but with probability beta.
+    """The bound that the noise of the excess exceeds with probability at most beta, at each inner
+    edge.
 
-    One row a step, one column an edge: with 1, 2, ..., bins - 1 bins below it.  ``announced``,
-    ``ended`` and ``noises`` are those of the law.
+    One row per step, one column per edge, with 1, 2, ..., bins - 1 bins below it.  ``announced``,
+    ``ended`` and ``noises`` are as in ``law_of``.
     """
     edges = np.arange(1, bins)
     if not len(edges):
@@ -64,7 +65,7 @@ def excess_bounds(
 
 
 def _rounding(recipe: CounterRecipe) -> float:
-    """How far rounding to whole counts can move one release."""
+    """How much rounding to whole counts can change one release."""
     error = recipe.error
     return 0.5 if isinstance(error, LaplaceError) and error.rounding else 0.0
 

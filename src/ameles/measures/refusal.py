@@ -1,4 +1,4 @@
-"""What is wrong with a release in its plan: with which of its keys, why, and what to write."""
+"""What is wrong with a release in its plan: the key, the reason, and what to write instead."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Distinct users from a table of noisy bits, which may be seized once: mechanism, count, interval.
 
-A user has one cell of the table, by a keyed hash; every event of the user draws the cell's bit
-anew.  The table is asked afresh at each step, or through the transformation where that has the
-smaller error.  What is asked is the number of bits that are set: its mean is half of the cells and
-gamma for each cell that was hit.
+A keyed hash gives each user one cell of the table; every event of the user redraws the cell's bit.
+Each step queries the table afresh, or through the transformation if that has the smaller error.
+The query is the number of bits that are set: its mean is half of the cells, plus gamma for each
+cell that was hit.
 
 Hits         D users hit cells(1 - (1 - 1/cells)^D) cells on average.  The published count is this
              inverted at the estimated hits: what collisions hide is put back, on average
@@ -38,9 +38,9 @@ from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.pan_private.estimate import EstimateError
 from ameles.noise.arrays import IntArray
 
-# What the state may lose, of all that is lost, is tried in so many parts.
+# The share of the privacy loss for the state is searched in this many parts.
 PARTS = 20
-# The chance, at most and on any stream, that the transformation ever halts.
+# The largest probability, on any stream, that the transformation ever halts.
 HALTS = 0.01
 
 FULL, HALTED, RESTARTED = "full", "halted", "restarted"
@@ -51,20 +51,20 @@ SEIZED_INTERVAL = (
 
 @dataclass(frozen=True, slots=True)
 class HashedBits:
-    """The error of the number of bits that are set, from its mean for so many users."""
+    """The error of the number of set bits: its distance from the mean for that number of users."""
 
     cells: int
     gamma: float
 
     @checks_step
     def bound(self, t: int, beta: float) -> float:
-        """Hoeffding's, of the bits and of the hits."""
+        """Hoeffding's bound, for the bits and the hits."""
         spread = self.cells * (1 + self.gamma**2)
         return math.sqrt(spread * math.log(2 / beta) / 2) + self.cells % 2 / 2
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """A union over the steps."""
+        """A union bound over the steps."""
         return self.bound(steps, beta / steps)
 
 
@@ -78,7 +78,7 @@ def seized_recipe(
     horizon: int | None,
     windows: bool,
 ) -> AnyMechanism:
-    """The mechanism with the smallest half-width over so many steps, for users or their windows."""
+    """The mechanism with the smallest half-width over the steps, for users or their windows."""
     found: list[Afresh | Continual] = []
     for part in range(1, PARTS):
         share = epsilon * part / PARTS
@@ -106,7 +106,8 @@ def seized_recipe(
 
 
 def reach(recipe: Recipe, t: int, beta: float = BETA) -> float:
-    """How far the estimated hits may be from their mean at a step, but for a probability beta."""
+    """The distance between the estimated hits and their mean at a step that is exceeded with
+    probability at most beta."""
     table = table_of(recipe)
     inner = inner_of(recipe)
     odd = table.users % 2 / (2 * table.gamma)
@@ -154,7 +155,7 @@ def seized_noise(recipe: Recipe) -> str:
 
 
 def table_of(recipe: Recipe) -> NoisyDistinct:
-    """The table that a recipe asks."""
+    """The table that a recipe queries."""
     table: object = inner_of(recipe).algorithm
     if not isinstance(table, NoisyDistinct):
         raise TypeError(recipe)
@@ -162,7 +163,7 @@ def table_of(recipe: Recipe) -> NoisyDistinct:
 
 
 def inner_of(recipe: Recipe) -> Afresh | Continual:
-    """How a recipe asks its table, in a window if it begins anew with each."""
+    """The inner recipe that queries the table; for windows, the one of a single window."""
     inner: object = recipe.inner if isinstance(recipe, Renewed) else recipe
     if not isinstance(inner, Afresh | Continual):
         raise TypeError(recipe)
@@ -170,9 +171,10 @@ def inner_of(recipe: Recipe) -> Afresh | Continual:
 
 
 def users_hitting(hits: NDArray[np.float64], cells: int) -> NDArray[np.float64]:
-    """How many users hit so many cells, on average: the hits with their collisions put back.
+    """The number of users that hit this many cells on average: it corrects for collisions.
 
-    Beyond all cells but one the table cannot tell; below zero there is nothing to put back.
+    Above all cells but one, the table cannot tell the number; below zero there is nothing to
+    correct.
 
     >>> users_hitting(np.array([-5.0, 0.0, 9_516.0, 1e9]), 100_000).round().tolist()
     [-5.0, 0.0, 10000.0, 1151287.0]
@@ -187,8 +189,8 @@ def counted(
 ) -> Published:
     """Users, from the noisy numbers of bits that are set at steps first, first + 1, ...
 
-    Tables that were full of users were lost with the steps that have ``ended``: they are not
-    counted, and those who come again are; the label says so.
+    The tables of the epochs that have ``ended`` were lost: their users are not counted, and those
+    who come again are counted again; the label says so.
     """
     table = table_of(recipe)
     cells = table.users
@@ -211,10 +213,10 @@ def counted(
 
 
 def _window_of(recipe: Recipe, step: int) -> int:
-    """The first step of what a step counts."""
+    """The first step of the span that a step counts."""
     return step - (step - 1) % inner_of(recipe).horizon
 
 
 def users_fit(cells: int) -> int:
-    """About how many users a table can count: with these, one cell in twenty is not hit."""
+    """About how many users a table can count: with that many, one cell in twenty is not hit."""
     return int(float(f"{cells * math.log(20):.2g}"))

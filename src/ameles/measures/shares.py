@@ -1,9 +1,9 @@
-"""Shares of epsilon for releases that declare none, from public parameters alone.
+"""Shares of epsilon for releases that declare none, from public parameters only.
 
-With noise of variance V_i / epsilon_i^2 in each release, the sum of the variances under one total
-epsilon is smallest where epsilon_i is in proportion to the cube root of V_i (Lagrange).  V_i is
-the variance at epsilon 1, in units of what one event adds, so that a release in cents and one in
-euros get the same.
+If release i has noise of variance V_i / epsilon_i^2, the sum of the variances under one total
+epsilon is smallest if epsilon_i is proportional to the cube root of V_i (Lagrange).  V_i is the
+variance at epsilon 1, in units of what one event adds, so a release in cents and one in euros get
+the same share.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from ameles.core.exceptions import PlanError
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.measures.measure import Measure, Terms
 
-# What is left is cut into so many parts, or more if there are many releases.
+# The rest is divided into this many parts, or more if there are many releases.
 PARTS = 1000
 
 
 def default_shares(
     releases: Sequence[tuple[Measure, Terms]], delta: Fraction = Fraction(0)
 ) -> tuple[Fraction, ...]:
-    """The share of each release: its own, or its part of what the declared ones leave."""
+    """The share of each release: the declared one, or its part of what the declared shares
+    leave."""
     declared = sum((release.share or Fraction(0) for release, _ in releases), Fraction(0))
     open_ones = [(release, terms) for release, terms in releases if release.share is None]
     left = 1 - declared
@@ -42,7 +43,7 @@ def default_shares(
 
 
 def divided(whole: Fraction, weights: Sequence[float]) -> tuple[Fraction, ...]:
-    """A whole in proportion to the weights: short fractions that sum to it, none of them zero.
+    """Divides a whole in proportion to the weights, into short fractions that are not zero.
 
     >>> [str(part) for part in divided(Fraction(1), [1.0, 2.0, 1e-9])]
     ['333/1000', '333/500', '1/1000']
@@ -52,10 +53,10 @@ def divided(whole: Fraction, weights: Sequence[float]) -> tuple[Fraction, ...]:
     count = len(weights)
     parts = max(PARTS, 100 * count)
     total = sum(weights)
-    # each gets one part, and of the others its proportion, rounded down
+    # each gets one part, and its proportion of the others, rounded down
     exact = [weight / total * (parts - count) for weight in weights]
     given = [1 + int(part) for part in exact]
-    # the parts that are left go to those who lost most by the rounding
+    # the remaining parts go to those that lost most by rounding
     by_loss = sorted(range(count), key=lambda i: int(exact[i]) - exact[i])
     for i in range(parts - sum(given)):
         given[by_loss[i % count]] += 1

@@ -21,7 +21,7 @@ class Sum(BoundedMeasure):
 
     @property
     def reach(self) -> int:
-        """The larger of the bounds' sizes, in grid units."""
+        """The larger absolute value of the two bounds, in grid units."""
         return self.grid.reach
 
     @property
@@ -34,7 +34,7 @@ class Sum(BoundedMeasure):
         step = self.grid.granularity
         if step == 1:
             return units
-        # one product and one division give 0.3 for three times a tenth
+        # one multiplication and one division, so that three times a tenth is 0.3
         return units.astype(np.float64) * step.numerator / step.denominator
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:

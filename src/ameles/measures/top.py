@@ -1,7 +1,7 @@
 """``top``: the keys with the largest counts, by rank.
 
-All declared keys are counted, and their order is read off the noisy counts.  The intervals hold
-for all keys at once, so that they also hold for those that win.
+All declared keys are counted, and the noisy counts give their order.  The intervals hold for all
+keys at once, so they also hold for the winning keys.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Top(LinearMeasure):
     ) -> Published:
         steps = np.arange(first, first + len(outputs))
         totals = self.spans(terms, outputs, earlier)
-        # From the largest on, and stable: of equal counts the key that was declared first.  The
-        # complement turns the order around for all of 64 bits, which a minus does not.
+        # Descending and stable: among equal counts, the key that was declared first wins.  The
+        # bitwise complement reverses the order of all 64-bit integers; a minus does not.
         winners = np.argsort(~totals, axis=1, kind="stable")[:, : self.k]
         value = np.take_along_axis(totals, winners, axis=1)
         half = whole(self.half_widths(recipe, terms, steps))[:, None]

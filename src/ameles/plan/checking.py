@@ -1,4 +1,4 @@
-"""Checking a plan: every section by itself, then all of them together; all problems at once."""
+"""Checks a plan: each section by itself, then all together; reports all problems at once."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Checking:
             self.problems.append(
                 Problem(
                     f"{where}.measure",
-                    "It must be a measure that there is.",
+                    "There is no such measure.",
                     tip=f"one of {', '.join(MEASURES)}",
                 )
             )
@@ -122,7 +122,7 @@ class Checking:
             self.problems.append(
                 Problem(
                     "privacy.max_steps",
-                    f"It is more than the {steps} steps that there are.",
+                    f"It is more than the {steps} steps of the stream.",
                     tip=f"max_steps = {steps}",
                 )
             )
@@ -138,7 +138,7 @@ class Checking:
                 Problem(
                     f"release '{name}'",
                     "Two releases have this name.",
-                    why="what is published is found by it",
+                    why="published values are found by the name of their release",
                     tip=f'name = "{name}-2" for one of them',
                 )
             )
@@ -150,7 +150,7 @@ class Checking:
                 Problem(
                     "stream.time",
                     "It is missing: events of a file need a time of their own.",
-                    why="when they arrived in the file is not known",
+                    why="a file does not say when its events arrived",
                     tip='time = "reported_at", declared as timestamp in columns',
                 )
             )
@@ -178,7 +178,7 @@ class Checking:
             self.problems.append(
                 Problem(
                     "stream.weight",
-                    "A weight goes with the unit event alone.",
+                    "A weight is possible with the unit event only.",
                     why="a row that stands for many events does not say whose they are",
                     tip='unit = "event"',
                 )
@@ -196,13 +196,13 @@ class Checking:
             )
 
     def _pan_private(self, stream: StreamSection, privacy: PrivacySection) -> None:
-        """What a state that may be seized asks of its plan."""
+        """Problems of a plan whose state may be seized."""
         asked = f'intrusions = "{privacy.intrusions}"'
         if stream.source_kind.keeps_events:
             self.problems.append(
                 Problem(
                     "privacy.intrusions",
-                    "A file keeps its raw events, so the state is no better protected than it.",
+                    "A file keeps its raw events, so protecting the state alone would be useless.",
                     why="pan-private state is for events that are seen once, on standard input",
                     tip='source = "-", or intrusions = "none"',
                 )
@@ -212,7 +212,7 @@ class Checking:
                 Problem(
                     "stream.time",
                     f"{asked} counts events in the step in which they arrive.",
-                    why="an event of a later step would have to wait, as it is, in the state",
+                    why="an event of a later step would have to wait in the state, unprotected",
                     tip="leave time out",
                 )
             )

@@ -22,7 +22,7 @@ from ameles.core.exceptions import BadInput
 from ameles.plan.durations import SECOND, Duration
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Rows that are dated further ahead of a run's cut-off than this count nowhere.
+# Rows with a time further than this after a run's cut-off count nowhere.
 FAR = 10_000
 
 
@@ -31,7 +31,7 @@ def microseconds(instant: datetime) -> int:
     if instant.tzinfo is None:
         raise BadInput(
             "A time must have a zone.",
-            why="without one it is another instant on every machine",
+            why="a time without a zone is a different instant on every machine",
             tip="datetime(2026, 1, 3, tzinfo=UTC)",
         )
     since = instant - EPOCH
@@ -39,17 +39,17 @@ def microseconds(instant: datetime) -> int:
 
 
 def instant(us: int) -> datetime:
-    """The instant of so many microseconds since 1970."""
+    """The instant that is this many microseconds after 1970."""
     return EPOCH + timedelta(microseconds=us)
 
 
-# The years of dates have four digits: no step ends later than this.
+# Dates have years of four digits, so no step may end later than this.
 END = microseconds(datetime(9999, 1, 1, tzinfo=UTC))
 
 
 @dataclass(frozen=True)
 class Clock:
-    """``start`` without an offset is in ``zone``."""
+    """The public clock of a stream; a ``start`` without an offset is in ``zone``."""
 
     start: datetime
     every: Duration
@@ -76,19 +76,19 @@ class Clock:
 
     @cached_property
     def latest(self) -> int:
-        """The last step that there can be."""
+        """The last possible step."""
         return max(0, (END - self.first) // self.every.microseconds)
 
     def start_of(self, step: int) -> int:
         """When a step begins."""
         if not self.every.calendar or step == 1:
             return self.first + (step - 1) * self.every.microseconds
-        # wall time of the zone: what lies between two of them is the zone's affair
+        # wall-clock arithmetic: the zone decides how long a day is
         wall = self.wall + timedelta(days=(step - 1) * self.every.days)
         return microseconds(wall.replace(tzinfo=self._zone))
 
     def end_of(self, step: int) -> int:
-        """When a step ends: where the next begins."""
+        """When a step ends and the next begins."""
         return self.start_of(step + 1)
 
     def ended(self, us: int) -> int:
@@ -96,7 +96,7 @@ class Clock:
         if us < self.first:
             return 0
         steps = min((us - self.first) // self.every.microseconds, self.latest)
-        if self.every.calendar:  # by so much as clocks were changed it may be one more or less
+        if self.every.calendar:  # clock changes can make it one more or one less
             while steps and self.end_of(steps) > us:
                 steps -= 1
             while steps < self.latest and self.end_of(steps + 1) <= us:
@@ -104,7 +104,8 @@ class Clock:
         return steps
 
     def step_sql(self, us: str, first: int, last: int) -> str:
-        """SQL: the step of an event at ``us``, which is in one of steps ``first`` to ``last``."""
+        """SQL for the step of an event at ``us``, which lies in one of the steps ``first`` to
+        ``last``."""
         length, pieces = self.every.microseconds, self._regular(last)
         begun = max(place for place, (step, _) in enumerate(pieces) if step <= first)
         branches = []
@@ -113,12 +114,12 @@ class Clock:
             if following <= last:
                 # the last step of a piece may be longer than the nominal length
                 branches.append(f"WHEN {us} < {end} THEN least({nominal}, {following - 1})")
-        # the last piece ends with a step of any length too
+        # the last piece, too, ends with a step of any length
         nominal = f"least({nominal}, {last})" if self.every.calendar else nominal
         return f"CASE {' '.join(branches)} ELSE {nominal} END" if branches else nominal
 
     def _regular(self, last: int) -> list[tuple[int, int]]:
-        """Steps, with their starts, from which on steps begin at the nominal distance."""
+        """The steps, with their starts, that begin a piece of equally long steps."""
         if last not in self._pieces:
             pieces = [(1, self.first)]
             for step in range(2, last + 1) if self.every.calendar else ():

@@ -1,8 +1,8 @@
-"""Conditions: which events a release counts, as a person writes them and as DuckDB runs them.
+"""Conditions: which events a release counts; turns a person's text into safe SQL for DuckDB.
 
-A condition is parsed by DuckDB, its syntax tree is read against a list of what is allowed, and
-SQL is written anew from the tree: nothing of the text gets through as it was.  What comes out is
-row-wise, deterministic and total, so what happens to an event depends on that event alone.
+DuckDB parses a condition.  Its syntax tree is checked against an allow-list, and new SQL is written
+from the tree, so no part of the original text is executed.  The result is row-wise, deterministic
+and total, so what happens to an event depends on that event alone.
 
 >>> check_condition("fever AND age >= 18", {"fever": "boolean", "age": "integer"})
 '("fever" AND ("age" >= CAST(18 AS BIGINT)))'
@@ -30,33 +30,33 @@ from ameles.plan.condition_sql import MEMORY, NULL, TYPES, an, wrong
 from ameles.plan.condition_tree import ALONE, Walk
 
 LONGEST = 4000  # characters
-NESTED = 100  # DuckDB takes very long to find that thousands are not closed
+NESTED = 100  # most parentheses; with thousands of unclosed ones DuckDB parses very slowly
 
 _EXAMPLE = "a condition as after WHERE, such as: fever AND age >= 18"
 
 
 def check_condition(text: str, columns: Mapping[str, str]) -> str:
-    """The SQL of a condition, to be put under ``TRY((...)) IS TRUE``; else a PlanError.
+    """The SQL of a condition, for use in ``TRY((...)) IS TRUE``; or raises a PlanError.
 
     ``columns`` are the plan's columns with their kinds.
     """
     sql, kind = check_expression(text, columns)
     if kind not in ("boolean", NULL):
         raise wrong(
-            f"It is {an(kind)}, and a condition is true or false.",
+            f"It is {an(kind)}, but a condition must be true or false.",
             tip="a comparison, such as age >= 18",
         )
     return sql
 
 
 def check_expression(text: str, columns: Mapping[str, str]) -> tuple[str, str]:
-    """The SQL of a row-wise expression and its kind; else a PlanError."""
+    """The SQL of a row-wise expression and its kind; or raises a PlanError."""
     sql, kind, _ = _checked(text, tuple(columns.items()))
     return sql, kind
 
 
 def used_columns(text: str, columns: Mapping[str, str]) -> frozenset[str]:
-    """The columns that a condition reads, as the plan declares them; else a PlanError.
+    """The columns that a condition reads, as the plan declares them; or raises a PlanError.
 
     >>> sorted(used_columns('"Age" >= 18 AND NOT fever', {"fever": "boolean", "age": "integer"}))
     ['age', 'fever']
@@ -82,7 +82,7 @@ def _checked(text: str, columns: tuple[tuple[str, str], ...]) -> tuple[str, str,
 
 def _parsed(duck: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     """The syntax tree of one expression."""
-    # On lines of its own, so that no comment in it reaches what stands after it.
+    # On lines of its own, so that a comment in it cannot hide the closing parenthesis.
     query = f"SELECT (\n{text}\n)"
     try:
         written = duck.execute("SELECT json_serialize_sql(?)", [query]).fetchall()[0][0]
@@ -92,7 +92,7 @@ def _parsed(duck: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     if document.get("error"):
         raise wrong(
             "It is not SQL that DuckDB can read.",
-            why='a column whose name is also a word of SQL stands in double quotes, as "at" does',
+            why='a column whose name is also a word of SQL needs double quotes, such as "at"',
             tip=_EXAMPLE,
         )
     empty: dict[str, Any] = {
@@ -124,7 +124,7 @@ def _parsed(duck: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
 def _evaluated(
     duck: duckdb.DuckDBPyConnection, sql: str, columns: tuple[tuple[str, str], ...]
 ) -> None:
-    """Refuse what DuckDB cannot run, such as a text that is no time or a broken pattern."""
+    """Refuse what DuckDB cannot run, such as a text that is not a time, or a broken pattern."""
     row = ", ".join(f"CAST(NULL AS {TYPES[kind]}) AS {identifier(n)}" for n, kind in columns)
     try:
         duck.execute(f"SELECT {sql} FROM (SELECT {row or 'NULL'})").fetchall()
@@ -135,6 +135,6 @@ def _evaluated(
     if failed:
         raise wrong(
             "DuckDB cannot evaluate it.",
-            why="a text in it is no value of the kind that it is compared with, or no pattern",
-            tip="times such as '2026-01-31', and regular expressions as RE2 has them",
+            why="a text in it does not fit the kind that it is compared with, or is not a pattern",
+            tip="times such as '2026-01-31', and regular expressions in the syntax of RE2",
         )

@@ -1,11 +1,12 @@
-"""The words of a condition, as SQL that cannot fail on any row.
+"""The operators and functions of a condition, as SQL that cannot fail on any row.
 
-Whatever might fail is under a TRY of its own.  One TRY around a whole condition is not enough:
-DuckDB computes what two conditions share outside of both, where its failure ends the query, and
-it reorders AND and OR as it runs, so that the failure of one side may or may not be met.
+Everything that might fail is inside a TRY of its own.  One TRY around a whole condition is not
+enough.  DuckDB evaluates an expression that two conditions share outside of both, where a failure
+ends the query.  It also reorders AND and OR at run time, so a failure of one side may or may not
+occur.
 
-Nothing here makes a text longer, or takes more than linear time in its length: a single long
-event must not take the memory or the time of the others.
+No function here makes a text longer, or takes more than linear time in its length: a single long
+event must not use up memory or time at the expense of others.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ _PART_NAMES = {**{part: part for part in _PARTS}, "dow": "dayofweek", "doy": "da
 
 @dataclass(frozen=True, slots=True)
 class SqlPart:
-    """A piece of a condition: its SQL, its kind, and its text if that is written in the plan."""
+    """A part of a condition: its SQL, its kind, and its text if it is a text literal in the
+    plan."""
 
     sql: str
     kind: str
@@ -66,7 +68,7 @@ def an(kind: str) -> str:
 
 
 def as_kind(part: SqlPart, kind: str, user: str) -> str:
-    """SQL of a part where this kind is needed: as it is, or one that has the same meaning."""
+    """The SQL of a part in this kind: unchanged, or converted without a change of meaning."""
     if part.kind == kind:
         return part.sql
     if part.kind == NULL:
@@ -83,7 +85,7 @@ def as_kind(part: SqlPart, kind: str, user: str) -> str:
 
 @lru_cache(maxsize=256)
 def _value(written: str, kind: str) -> str:
-    """A text in the plan that stands for a value of another kind."""
+    """The SQL of a text literal that stands for a value of another kind."""
     sql = f"TRY_CAST({literal(written)} AS {TYPES[kind]})"
     with closing(connect(zone="UTC", memory=MEMORY)) as duck, quiet("reading a condition"):
         ((value,),) = duck.execute(f"SELECT {sql} IS NOT NULL").fetchall()
@@ -151,7 +153,7 @@ def _numeric(name: str, parts: Sequence[SqlPart]) -> tuple[str, list[str]]:
 
 
 def arithmetic(name: str, parts: Sequence[SqlPart]) -> SqlPart:
-    """+, -, * and their like: what overflows is NULL."""
+    """+, -, * and similar operators; an overflow becomes NULL."""
     kind, sqls = _numeric(name, parts)
     if name == "/":
         sqls = [as_kind(part, "number", "'/'") for part in parts]
@@ -164,7 +166,7 @@ def arithmetic(name: str, parts: Sequence[SqlPart]) -> SqlPart:
 
 
 def rounded(name: str, parts: Sequence[SqlPart]) -> SqlPart:
-    """abs, floor and their like."""
+    """abs, floor and similar functions."""
     kind, (sql,) = _numeric(name, parts)
     if kind == "integer" and name not in ("abs", "sign"):
         return SqlPart(sql, kind)
@@ -185,7 +187,7 @@ def chosen(name: str, parts: Sequence[SqlPart]) -> SqlPart:
 
 
 def _texts(result: str, *after: str) -> Callable[[str, Sequence[SqlPart]], SqlPart]:
-    """A function of texts, and of integers ``after`` them."""
+    """A function of texts, followed by integers (``after``)."""
 
     def made(name: str, parts: Sequence[SqlPart]) -> SqlPart:
         kinds = ["text"] * (len(parts) - len(after)) + list(after)
@@ -204,7 +206,7 @@ def substring(name: str, parts: Sequence[SqlPart]) -> SqlPart:
 
 
 def found(name: str, parts: Sequence[SqlPart]) -> SqlPart:
-    """contains and position: looking for a text in another takes the product of their lengths."""
+    """contains and position: searching takes time in proportion to the product of the lengths."""
     _pattern(f"'{name}'", parts[1])
     if name == "contains":
         return _texts("boolean")(name, parts)
@@ -219,7 +221,7 @@ def matched(name: str, parts: Sequence[SqlPart]) -> SqlPart:
 
 
 def like(name: str, parts: Sequence[SqlPart]) -> SqlPart:
-    """LIKE and its like, as regular expressions: DuckDB's own may take exponential time."""
+    """LIKE and its variants, as regular expressions: DuckDB's LIKE may take exponential time."""
     negated, folded = name.startswith(("!", "not_")), name.endswith("*") or "ilike" in name
     escape = _pattern("ESCAPE", parts[2]) if len(parts) > 2 else ""
     if len(escape) > 1:
@@ -234,7 +236,7 @@ def _pattern(name: str, part: SqlPart) -> str:
     if part.written is None:
         raise wrong(
             f"It gives {name} a pattern that is not written out.",
-            why="a pattern from an event might fail, or take any time",
+            why="a pattern from an event might fail, or take very long",
             tip="a text in single quotes",
         )
     return part.written

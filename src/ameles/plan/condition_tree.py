@@ -1,4 +1,4 @@
-"""The syntax tree of a condition, read against a list of what is allowed and written anew."""
+"""Checks the syntax tree of a condition against an allow-list, and writes new SQL from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = (
     "comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, CASE, arithmetic, or a function of "
     + ", ".join(sorted(name for name in FUNCTIONS if name.isidentifier() and "escape" not in name))
 )
-# DuckDB reads these words, without parentheses, as columns.
+# DuckDB parses these words, without parentheses, as columns.
 _CLOCKS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
 
 _COMPARISONS = {
@@ -38,7 +38,7 @@ _CALLED = {"function_name", "schema", "catalog", "filter", "order_bys", "distinc
     "arguments",
     "qualified_name",
 }
-# What a node of each class may have; one with more means something that is not known here.
+# The fields that a node of each class may have; a node with other fields has an unknown meaning.
 _KEYS = {
     "COLUMN_REF": {"column_names"},
     "CONSTANT": {"literal"},
@@ -61,7 +61,7 @@ _NAMES = {
 
 
 class Walk:
-    """Reads a syntax tree and writes its SQL anew."""
+    """Reads a syntax tree and writes new SQL from it."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         self._columns = columns
@@ -69,7 +69,7 @@ class Walk:
         self.used: set[str] = set()  # the columns that were met so far
 
     def part(self, node: dict[str, Any], depth: int) -> SqlPart:
-        """What a node of the tree means."""
+        """The SQL of a node and its children."""
         kind = node.get("class", "")
         if depth > DEEPEST:
             raise wrong(f"It is nested deeper than {DEEPEST} levels.")
@@ -139,7 +139,7 @@ class Walk:
             case "OPERATOR_IS_NOT_NULL":
                 return SqlPart(f"({parts[0].sql} IS NOT NULL)", "boolean")
             case "OPERATOR_TRY":
-                return parts[0]  # as everything is
+                return parts[0]  # TRY changes nothing: every part has its own
             case "COMPARE_IN" | "COMPARE_NOT_IN":
                 _, sqls = alike(parts, "IN")
                 word = "IN" if node["type"] == "COMPARE_IN" else "NOT IN"

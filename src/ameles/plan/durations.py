@@ -23,7 +23,7 @@ _WRITTEN = re.compile(r"([1-9][0-9]{0,8})([smhdw])")
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """So many seconds, minutes, hours, days or weeks."""
+    """A number of seconds, minutes, hours, days or weeks."""
 
     count: int
     unit: str
@@ -45,21 +45,21 @@ class Duration:
 
     @property
     def calendar(self) -> bool:
-        """Whether its length is the calendar's."""
+        """Whether its length depends on the calendar: days and weeks."""
         return self.unit in DAYS
 
     @property
     def days(self) -> int:
-        """How many days, where it is the calendar's."""
+        """The number of days, if its length depends on the calendar."""
         return self.count * DAYS[self.unit]
 
     @property
     def microseconds(self) -> int:
-        """Its length; for the calendar's, that of days of 24 hours."""
+        """Its length, with days of 24 hours."""
         return self.days * DAY if self.calendar else self.count * FIXED[self.unit]
 
     def steps(self, every: Duration, *, zone: str) -> int:
-        """How many steps of length ``every`` it has; refused where it has no whole number.
+        """How many steps of length ``every`` it has; refused if that is not a whole number.
 
         >>> Duration.read("7d").steps(Duration.read("1d"), zone="Europe/Rome")
         7

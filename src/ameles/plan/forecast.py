@@ -1,5 +1,5 @@
-"""What a plan promises and what it will give, before any data is read: its guarantee in words, the
-mechanism of each release, and the half-width of its interval at the first, middle and last step."""
+"""What a plan promises, before any data is read: its guarantee in words, the mechanism of each
+release, and the half-width of its interval at the first, middle and last step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOKED_AHEAD = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """One release: what it spends and how far from the truth it will be."""
+    """One release: what it spends, and how far from the truth it will be."""
 
     release: str
     measure: str
@@ -31,8 +31,8 @@ class Forecast:
     mechanism: str
     recipe: str
     steps: tuple[int, int, int]
-    half_widths: tuple[float, float, float]  # 95% of the noise stays within, for one key
-    of: str  # what the half-widths are of
+    half_widths: tuple[float, float, float]  # of the 95% interval, for one key
+    of: str  # the quantity that the half-widths are about
     why: str  # the reason for this mechanism
 
 
@@ -62,7 +62,7 @@ def _forecast(plan: Plan, release: Measure, steps: tuple[int, int, int]) -> Fore
 
 
 def in_words(plan: Plan) -> list[str]:
-    """The guarantee of a plan, as sentences that its people can read."""
+    """The guarantee of a plan, as sentences for the people in the data."""
     stream, privacy = plan.stream, plan.privacy
     ends = (
         "for as long as it runs"
@@ -116,7 +116,7 @@ def _protected(plan: Plan) -> str:
 
 
 def _seized(plan: Plan) -> str:
-    """What may be taken, how often, and what that then tells."""
+    """What may be seized, how often, and what that reveals."""
     often = {
         "one": "once, at any moment, whether anybody notices or not",
         "announced": "again and again, if each time is announced before the next",
@@ -132,7 +132,7 @@ def _seized(plan: Plan) -> str:
 
 
 def _batches() -> str:
-    """What is known of the noise only when the events have come."""
+    """The part of the noise that is known only when the events have come."""
     return (
         "The noise that is forecast is that of one batch of events a step. Events are counted in "
         "batches, about one in each second in which some arrive, and each further batch adds a "
@@ -142,7 +142,7 @@ def _batches() -> str:
 
 
 def _restarts(plan: Plan) -> str:
-    """How often it may begin anew, and at what price."""
+    """How often the stream may restart, and at what price."""
     privacy = plan.privacy
     often = "once" if privacy.restarts == 1 else f"{privacy.restarts} times"
     if privacy.unit == "event":
@@ -157,7 +157,7 @@ def _restarts(plan: Plan) -> str:
 
 
 def _learned(plan: Plan) -> list[str]:
-    """What an attacker can learn, from a prior of one half; a warning where that is everything."""
+    """What an attacker with a prior of one half can learn; a warning if that is everything."""
     epsilon = plan.privacy.epsilon
     grown = float(np.exp(min(float(epsilon), 700.0)))
     posterior = grown / (1 + grown)

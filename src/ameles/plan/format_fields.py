@@ -1,4 +1,4 @@
-"""The keys of ``[stream]`` that say what the source has and how it is written; none is guessed."""
+"""The keys of ``[stream]`` that declare the source's columns and format; nothing is guessed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FormatFields(Section):
     """The source, its columns, and their format."""
 
     source: str = Field(min_length=1)
-    format: Literal["csv", "jsonl"] = "csv"  # of a source that does not tell, as standard input
+    format: Literal["csv", "jsonl"] = "csv"  # for standard input, which has no ending
     columns: dict[Column, Kind] = Field(min_length=1)
     time_format: Patterns | None = None
     delimiter: str = ","
@@ -83,7 +83,7 @@ class FormatFields(Section):
         if kind not in ("csv", None) and given:
             raise problem(
                 f"{', '.join(given)} {'goes' if len(given) == 1 else 'go'} with CSV alone.",
-                why="the source is told by its ending, or for standard input by format",
+                why="the ending of the source says its format; for standard input, the key format",
                 tip="leave it out",
             )
         if kind == "parquet" and self.encoding != "utf-8":
@@ -94,29 +94,28 @@ class FormatFields(Section):
         if missing:
             raise problem(
                 f"header has no column '{missing[0]}'.",
-                why="columns are found by their names, and header has them in the order of the "
-                "file",
+                why="columns are found by name, and header has the names in the order of the file",
                 tip="header with the names of all columns of the file",
             )
         if self.time_format and "timestamp" not in self.columns.values():
             raise problem(
-                "time_format is for columns that are timestamp, and there is none.",
+                "time_format is for columns of the kind timestamp, and there is none.",
                 tip="leave it out",
             )
         return self
 
     @property
     def source_kind(self) -> type[AnySource]:
-        """What is known of the source before it is opened."""
+        """The class of the source, which is known before it is opened."""
         return source_kind(self.source)
 
     @property
     def records(self) -> str | None:
-        """How records are written: csv, jsonl or parquet; None: nothing tells."""
+        """The format of records: csv, jsonl or parquet; None if it is unknown."""
         return self.format if self.source_kind.takes_format else kind_of(self.source)
 
     def form(self, rules: int) -> Format:
-        """How the source is written, for a stream that reads by these rules."""
+        """The format of the source, for a stream with these reading rules."""
         return Format(
             time_format=self.time_format or (),
             delimiter=self.delimiter,

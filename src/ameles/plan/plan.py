@@ -1,4 +1,4 @@
-"""Plans: what is to be published about a stream, checked whole before anything is read or spent.
+"""Plans: what to publish about a stream, checked completely before anything is read or spent.
 
 >>> plan = read_plan_text('''
 ... [stream]
@@ -58,8 +58,8 @@ class Plan:
     releases: tuple[Measure, ...]
     store: StoreSection
     sinks: tuple[SinkSection, ...]
-    base: Path  # what relative paths are relative to
-    rules: int = CURRENT  # by which its source is read; of a launched stream, its own
+    base: Path  # the folder of relative paths
+    rules: int = CURRENT  # version of the reading rules; a launched stream keeps its own
     file: Path | None = None  # where it was read from
 
     @cached_property
@@ -81,7 +81,7 @@ class Plan:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The columns as their source is to read them, under the rules of the stream."""
+        """The columns with the kinds in which the source reads them, under the stream's rules."""
         kinds: dict[str, str] = dict(self.stream.columns)
         if self.rules > FIRST:
             if self.privacy.user is not None:
@@ -92,15 +92,15 @@ class Plan:
 
     @property
     def form(self) -> Format:
-        """How the source is written, under the rules of the stream."""
+        """The format of the source, under the stream's rules."""
         return self.stream.form(self.rules)
 
     def window(self, release: Measure) -> int | None:
-        """The steps that a release is about; None: all so far."""
+        """The number of steps that a release covers; None means all so far."""
         return window_of(release.over, self.stream)
 
     def terms(self, release: Measure) -> Terms:
-        """What decides the noise of a release."""
+        """The terms that decide the noise of a release."""
         return terms_of(self.stream, self.privacy, self.unit, release)
 
     @cached_property
@@ -125,7 +125,7 @@ class Plan:
 
     @property
     def purchases(self) -> dict[str, AnyMechanism]:
-        """All that is bought at launch: the mechanisms, and those of reserved epochs."""
+        """All mechanisms that are bought at launch, with those of reserved epochs."""
         reserved = range(1, self.privacy.epochs_paid)
         return self.recipes | {
             reserved_name(name, restart): recipe
@@ -134,7 +134,7 @@ class Plan:
         }
 
     def to_json(self) -> str:
-        """What cannot change once the stream has been launched, in one order."""
+        """The canonical text of everything that cannot change after the launch."""
         document = {
             "stream": self.stream.model_dump(
                 mode="json", exclude_defaults=True, exclude={"rotated"}
@@ -156,7 +156,7 @@ def read_plan_text(text: str, base: Path = Path()) -> Plan:
 
 
 def check_plan(document: Mapping[str, Any], base: Path = Path()) -> Plan:
-    """A plan from its tables, or all problems that it has."""
+    """A plan from its tables; raises all of its problems at once."""
     checking = Checking(document)
     sections = checking.sections()
     if sections is None:
@@ -165,7 +165,7 @@ def check_plan(document: Mapping[str, Any], base: Path = Path()) -> Plan:
 
 
 def reserved_name(release: str, restart: int) -> str:
-    """What an epoch of a release is called in the ledger that was paid for in advance."""
+    """The name in the ledger for an epoch of a release that was paid for in advance."""
     return f"{release} (restart {restart})"
 
 

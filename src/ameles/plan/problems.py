@@ -1,4 +1,4 @@
-"""All problems of a plan at once, each with its key, its reason and what to write instead."""
+"""All problems of a plan at once, each with its key, the reason, and what to write instead."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Problem:
 
 
 class BadPlan(PlanError):
-    """A plan with problems: all of them."""
+    """The refusal of a plan, with all of its problems."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         first = problems[0]
@@ -49,7 +49,7 @@ class BadPlan(PlanError):
 
 
 def problems_of(failure: ValidationError, place: str, known: Iterable[str]) -> list[Problem]:
-    """What a section's validation found, in the words of a plan."""
+    """The problems that the validation of a section found, in the words of a plan."""
     names = list(known)
     return [_problem(error, place, names) for error in failure.errors(include_url=False)]
 
@@ -97,7 +97,7 @@ _KINDS = {
 
 
 def _first(expected: str) -> str:
-    """The first of the texts that pydantic lists, as a plan has it.
+    """The first of the texts that pydantic lists, as it is written in a plan.
 
     >>> _first("'next' or 'drop'")
     '"next"'

@@ -1,4 +1,4 @@
-"""The tables of a plan file, beside its releases: each key with its kind and its bounds."""
+"""The tables of a plan file, except its releases: each key with its kind and its bounds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_RESTARTS = 100
 
 
 def _instant(value: Any) -> datetime:
-    """A date or time, as TOML has it or as text."""
+    """A date or time, as a TOML value or as text."""
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value)
@@ -114,8 +114,8 @@ class StreamSection(FormatFields):
                 )
         if self.rotated and self.encoding.startswith("utf-16"):
             raise problem(
-                "rotated does not go with UTF-16.",
-                why="copies are compared with their log byte by byte, and so are their newlines",
+                "rotated cannot be used with UTF-16.",
+                why="copies are compared with their log byte by byte, also at newlines",
                 tip="logs in UTF-8",
             )
         return self
@@ -167,7 +167,7 @@ class PrivacySection(Section):
             given = [name for name, value in {**bounds, "window": self.window}.items() if value]
             if given:
                 raise problem(
-                    f"{', '.join(given)} cannot go with the unit event.",
+                    f"{', '.join(given)} cannot be used with the unit event.",
                     why="removing one event of a bounded user would let another one in",
                     tip='unit = "user", or leave it out',
                 )
@@ -181,7 +181,7 @@ class PrivacySection(Section):
                 f"The unit {self.unit} needs {', '.join(missing)}.",
                 why="without a bound one user could change everything"
                 if len(needed) > 1
-                else "whose events they are decides where they count",
+                else "where an event counts depends on its user",
                 tip='user = "device_id", max_per_step = 3, max_steps = 20'
                 if len(needed) > 1
                 else 'user = "device_id", and window = "1d" for the unit user-window',
@@ -195,9 +195,10 @@ class PrivacySection(Section):
 
     @property
     def epochs_paid(self) -> int:
-        """How often the price of an epoch is paid at launch.
+        """How many epochs are paid for at launch.
 
-        An event is in one epoch, so all of them cost what one does; a user may come in each.
+        An event is in one epoch only, so all epochs together cost as much as one; a user may come
+        in each of them.
         """
         return 1 if self.unit == "event" else 1 + self.restarts
 
@@ -213,8 +214,8 @@ class PrivacySection(Section):
 class StoreSection(Section):
     """``[store]``: where the state, the ledger and the releases are kept.
 
-    ``vault`` is where the key of a pan-private stream is: "memory", or a folder outside of that of
-    the plan; by default one in the user's own folder.
+    ``vault`` is the place of a pan-private stream's key: "memory", or a folder outside the folder
+    of the plan; by default one in the user's home folder.
     """
 
     url: str = Field(min_length=1)
@@ -241,5 +242,5 @@ class SinkSection(Section):
 
 
 _TARGETS: dict[str, Any] = {kind: (sink.targets | None, None) for kind, sink in SINKS.items()}
-# With a key for each kind of sink.
+# The section with a key for each kind of sink.
 SINK_TABLE: type[SinkSection] = create_model("SinkTable", __base__=SinkSection, **_TARGETS)

@@ -1,4 +1,4 @@
-"""What a plan for users must be if its state may be seized: a table of noisy bits, seen once."""
+"""What a plan for users needs if its state may be seized: a table of noisy bits, seized once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def seized_users(stream: StreamSection, privacy: PrivacySection) -> Iterator[Pro
             yield Problem(
                 f"privacy.{name}",
                 "A state that may be seized does not tell how often a user came.",
-                why="it needs no bound either: a user has one noisy bit, however often it is drawn",
+                why="it needs no bound: a user has one noisy bit, however often it is redrawn",
                 tip="leave it out",
             )
     if stream.horizon is None and privacy.unit == "user":
@@ -35,7 +35,7 @@ def seized_users(stream: StreamSection, privacy: PrivacySection) -> Iterator[Pro
         )
 
 
-# A fixed number of announced ones could be paid for; plans have no key for it.
+# A fixed number of announced intrusions could be paid for, but plans have no key for it.
 _IMPOSSIBLE = {
     "announced": "a user who comes again is also in the table that follows an intrusion, and each "
     "look at one costs as much again: a number of looks that nobody knows has no price",

@@ -1,4 +1,4 @@
-"""What a plan says of users who are counted in a table that may be seized."""
+"""Sentences about users who are counted in a table that may be seized."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ameles.plan.plan import Plan
 
 
 def shared_cells(plan: Plan) -> list[str]:
-    """On the cells that users share, for each size of a table; and whether that is of any use."""
+    """Sentences about cells that users share, for each size of a table, and about wide
+    intervals."""
     tables = {one.name: one.hashed_cells for one in plan.releases if one.hashed_cells}
     told = [
         f"Users are counted in {size:,} cells, by a keyed hash; two may share one, which the "

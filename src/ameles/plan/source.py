@@ -1,6 +1,6 @@
-"""The source that a plan names, opened as the plan says and checked by names alone.
+"""Opens the source that a plan names, and checks only names.
 
-What a header or a schema says is public; no event is read.
+A header or a schema is public; no event is read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ def plan_source(
     declarations: Declarations = NOTHING,
     raw: bool = False,
 ) -> AnySource:
-    """The source of a plan, with its columns in it; ``waiting``: its files may be still to come.
+    """The source of a plan, which must have its columns; ``waiting`` allows files that do not exist
+    yet.
 
-    With ``raw`` its relations also have what was given, for the owner of the data.
+    With ``raw`` its relations also have each value as text, for the owner of the data.
     """
     stream = plan.stream
     source = open_source(
@@ -36,7 +37,7 @@ def plan_source(
         form=plan.form,
         raw=raw,
     )
-    names = source.names() or tuple(stream.columns)  # none: nothing is there yet
+    names = source.names() or tuple(stream.columns)  # unknown: there is no file yet
     missing = [name for name in stream.columns if name not in names]
     if missing:
         raise PlanError(
@@ -48,5 +49,5 @@ def plan_source(
 
 
 def check_source(plan: Plan, *, waiting: bool = False) -> None:
-    """Refuses what a run would refuse at once about the source as it is now."""
+    """Refuses what a run would immediately refuse about the source as it is now."""
     plan_source(plan, waiting=waiting)

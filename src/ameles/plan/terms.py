@@ -1,4 +1,4 @@
-"""What is public about a release and decides its noise, from the sections of its plan."""
+"""The public terms of a release that decide its noise, from the sections of its plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def terms_of(stream: StreamSection, privacy: PrivacySection, unit: Unit, release
 
 
 def window_of(over: str, stream: StreamSection) -> int | None:
-    """The steps that a release is about; None: all so far."""
+    """The number of steps that a release covers; None means all so far."""
     if over == "total":
         return None
     if over == "step":

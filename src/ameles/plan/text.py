@@ -1,8 +1,8 @@
-"""The text of a plan file, and its TOML: what could take long or much memory is refused first.
+"""Reads the text and the TOML of a plan file; refuses first what could take much time or memory.
 
-A plan is a regular file below 1 MiB.  The standard library's reader of TOML takes memory with the
-square of the number of parts of a key: 50,000 parts in 100 kB take 5.8 GB.  So the parts are
-counted before it sees the text; a plan needs three.
+A plan is a regular file below 1 MiB.  The memory of the standard library's TOML parser grows with
+the square of the number of parts of a key: 50,000 parts in 100 kB take 5.8 GB.  So the parts are
+counted before parsing; a plan needs at most three.
 
 >>> most_parts('a.b = "c.d.e.f"  # g.h.i.j'), most_parts("[a.b . c]"), most_parts("at = 1.5")
 (2, 3, 2)
@@ -23,8 +23,8 @@ from ameles.core.exceptions import PlanError
 LARGEST_FILE = 1 << 20
 MOST_PARTS = 8  # of a key, between its dots
 
-# Texts and comments, in which dots mean nothing; what stands between two keys; and dots.  A text
-# that is not closed goes on to the end, where the reader of TOML stops too.
+# Texts and comments, whose dots mean nothing; characters between two keys; and dots.  An unclosed
+# text goes on to the end, where the TOML parser stops too.
 _TOKEN = re.compile(
     r"""
       "{3} (?: [^"\\]++ | \\. | "(?!"") )*+ "{0,5}
@@ -40,7 +40,7 @@ _TOKEN = re.compile(
 
 
 def most_parts(text: str) -> int:
-    """How many parts the key of a TOML text has that has the most; a number with a point has 2."""
+    """The largest number of parts of a key in a TOML text; a number with a point counts as 2."""
     most = parts = 1
     for token in _TOKEN.finditer(text):
         if token["between"]:
@@ -52,7 +52,7 @@ def most_parts(text: str) -> int:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text; numbers with a point as they are written."""
+    """The tables of a TOML text; numbers with a point stay exactly as written."""
     if len(text) > LARGEST_FILE:
         raise _too_large("The plan")
     if most_parts(text) > MOST_PARTS:
@@ -82,8 +82,8 @@ def read_text(file: Path) -> str:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
                 raise PlanError(
                     f"'{file}' is not a file with a plan in it.",
-                    why="a plan is read again with every command, and paths in it are from its "
-                    "folder; a device or a pipe will not do",
+                    why="every command reads the plan again, and its paths are relative to its "
+                    "folder; so it cannot be a device or a pipe",
                     tip="ameles plan ameles.toml",
                 )
             content = opened.read(LARGEST_FILE + 1)
@@ -93,7 +93,7 @@ def read_text(file: Path) -> str:
             tip="ameles init FILE.csv writes a plan for a file",
         ) from None
     except ValueError:  # a NUL in the name
-        raise PlanError("The name of the plan is none that a file can have.") from None
+        raise PlanError("No file can have the name of this plan.") from None
     if len(content) > LARGEST_FILE:
         raise _too_large(f"'{file}'")
     try:
@@ -103,7 +103,7 @@ def read_text(file: Path) -> str:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Opens a file; a pipe too, for whose writer opening would wait otherwise."""
+    """Opens a file without waiting, also if it is a pipe without a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

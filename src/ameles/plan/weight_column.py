@@ -16,14 +16,14 @@ from ameles.plan.condition import used_columns
 from ameles.plan.problems import Problem
 from ameles.plan.sections import StreamSection
 
-_WHY = "with one event more or less its value changes, and so would what counts all the others"
+_WHY = "one event more or less changes its value, and so could change whether all the others count"
 
 
 def weight_elsewhere(stream: StreamSection, releases: Sequence[Measure]) -> Iterator[Problem]:
-    """All places but ``weight`` where a plan uses its weight column."""
+    """All keys other than ``weight`` where a plan uses its weight column."""
     if stream.weight is None:
         return
-    # Names are the same in SQL however they are capitalised.
+    # SQL ignores capitals in names.
     weight = stream.weight.casefold()
     for release in releases:
         place = f"release '{release.name}'"
@@ -39,7 +39,7 @@ def weight_elsewhere(stream: StreamSection, releases: Sequence[Measure]) -> Iter
 
 
 def weight_inside(stream: StreamSection, releases: Sequence[Measure]) -> Iterator[Problem]:
-    """Columns of JSON that a plan uses and that have the weight in them, or are the weight."""
+    """JSON columns of a plan that contain the weight, or are the weight."""
     if stream.weight is None or stream.records != "jsonl":
         return
     weight = keys(stream.weight)
@@ -63,6 +63,6 @@ def _used(stream: StreamSection, release: Measure) -> Iterator[tuple[str, str]]:
         try:
             used = used_columns(release.where, stream.columns)
         except PlanError:
-            return  # told with the other problems of the condition
+            return  # reported with the other problems of the condition
         for name in used:
             yield "where", name
