@@ -30,7 +30,7 @@ def test_its_tests_pass(tmp_path: Path) -> None:
 
 
 def test_it_names_everything_public() -> None:
-    listed = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", PAGE.partition("## What there is")[2], re.M)
+    listed = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", PAGE.partition("## All names")[2], re.M)
     assert {name.strip("` ") for row in listed for name in row.split(",")} == set(
         ameles.testing.__all__
     )
