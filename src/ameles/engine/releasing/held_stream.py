@@ -1,7 +1,7 @@
 """A stream that this process holds.
 
-While a stream is held nobody else changes it, so what the store has of it is read once and then
-known from what was committed.
+Nobody else changes a stream while this process holds it.  So the store is read once, and after that
+each commit says what the store has.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class HeldStream:
 
     @property
     def over(self) -> bool:
-        """Whether the horizon is reached: nothing is open any more."""
+        """Whether the stream has reached its horizon, so that no step is open."""
         return self.record.released == self.plan.stream.horizon
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Intake:
-    """Rows to take in, and how far steps close with them.
+    """Rows to take in, and the last step that closes with them.
 
     ``arrived`` is the step in which the rows arrived, for events without a time of their own;
     ``ended`` is the last step that has ended, where that is known and closes later.

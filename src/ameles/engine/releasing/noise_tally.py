@@ -1,12 +1,12 @@
-"""How many noises the totals of a release have in them, where each batch of events draws one.
+"""The number of noise draws in the totals of a release, if each batch of events draws one.
 
-A counter whose state may be seized at every moment draws a noise with every batch, and how many
-batches a step has is not known before.  It is public: how many events came, and when, is not what
-such a stream protects.  So the run counts its noises, and the store keeps the totals' counts for
-the last window, beside the totals.  An interval then states the law of what was drawn.
+A counter whose state may be seized at every moment draws noise with every batch.  Nobody knows
+beforehand how many batches a step will have.  That number is public: such a stream does not protect
+how many events came, and when.  So the run counts its draws, and the store keeps the counts of the
+last window beside the totals.  An interval then states the law of what was drawn.
 
-A stream that was launched before noises were counted has none in its store.  Every batch and every
-step was saved in the vault once, so there were at most as many noises as saves.
+The store of a stream that was launched before draws were counted has no counts.  The vault saved
+every batch and every step once, so there were at most as many draws as saves.
 
 >>> tally = NoiseTally.blank(2)
 >>> tally.count(run=3, step=1, window=1), tally.count(run=5, step=2, window=1)
@@ -32,7 +32,7 @@ from ameles.noise.arrays import IntArray
 
 @runtime_checkable
 class CountsNoises(Protocol):
-    """A run that knows how many noises are in its sum."""
+    """A run that counts the noise draws in its sum."""
 
     @property
     def noises(self) -> int: ...
@@ -40,7 +40,7 @@ class CountsNoises(Protocol):
 
 @dataclass
 class NoiseTally:
-    """The numbers of noises in the published totals of the last steps, which only grow."""
+    """The counts of draws in the published totals of the last steps.  They only grow."""
 
     totals: IntArray  # of the last steps, one at least
     run: int  # how many the run had counted at the last of them
@@ -52,10 +52,10 @@ class NoiseTally:
 
     @classmethod
     def unknown(cls, steps: int, *, released: int, most: int) -> NoiseTally:
-        """Of a stream whose noises were not counted, and were at most so many.
+        """The tally of a stream whose draws were not counted, of which there were at most ``most``.
 
-        Those of a span are then too many, and never too few: each step before it had one at least,
-        and all others may be in it.
+        The count of a span is then never too small.  Each step before the span had at least one
+        draw, and all others may be in the span.
         """
         tally = cls.blank(steps)
         tally.totals[:] = np.maximum(released + 1 - np.arange(len(tally.totals), 0, -1), 0)
@@ -64,7 +64,7 @@ class NoiseTally:
 
     @classmethod
     def read(cls, stored: bytes, steps: int) -> NoiseTally:
-        """What ``to_bytes`` gave."""
+        """Reads what ``to_bytes`` wrote."""
         run, *totals = np.frombuffer(stored, dtype="<i8").tolist()
         if len(totals) != max(steps, 1):
             raise ValueError(len(totals))
@@ -72,19 +72,19 @@ class NoiseTally:
 
     @staticmethod
     def size(steps: int) -> int:
-        """How many bytes it has in the store."""
+        """The number of bytes that it takes in the store."""
         return 8 * (1 + max(steps, 1))
 
     def to_bytes(self) -> bytes:
-        """For the store: nothing of it is secret."""
+        """The tally for the store.  Nothing in it is secret."""
         return np.concatenate([[self.run], self.totals]).astype("<i8").tobytes()
 
     def begin(self) -> None:
-        """A new run goes on from the totals of one that was lost."""
+        """Continues the totals of a lost run with a new run."""
         self.run = 0
 
     def count(self, *, run: int, step: int, window: int | None) -> int:
-        """How many noises the span that ends with this step has, of which the run has so many."""
+        """The number of draws in the span that ends with this step; ``run`` is the run's count."""
         now = int(self.totals[-1]) + run - self.run
         before = 0 if window is None or window >= step else int(self.totals[-window])
         self.totals = np.append(self.totals[1:], now)

@@ -47,7 +47,7 @@ class ReleaseRun:
         first: int,
         until: int,
     ) -> None:
-        """Steps first, ..., until: the mechanism takes them, and the transaction keeps them."""
+        """Steps the mechanism from ``first`` to ``until`` and stores the results."""
         question = self.measure.question
         totals = pending.totals.get(self.measure.name) or Totals.none(len(question.amounts))
         inputs = totals.matrix(first, until - first + 1, question.cells)
@@ -62,7 +62,7 @@ class ReleaseRun:
         first: int,
         snapshot: bytes,
     ) -> None:
-        """What the mechanism gave for steps first, ...; ``snapshot`` is where it stands then."""
+        """Stores the outputs from step ``first`` on; ``snapshot`` is the state after them."""
         published = self.measure.publish(self.recipe, self.terms, outputs, first, self.history)
         if len(self.history):
             self.history = np.concatenate([self.history, outputs])[-len(self.history) :]
@@ -87,10 +87,10 @@ def resumed_runs(
     sealed: Mapping[str, bytes] | None = None,
     saves: int = 0,
 ) -> list[ReleaseRun]:
-    """The releases of a stream where they stand; their runs go on, once.
+    """The releases of a stream, with their runs resumed.  A stored state is resumed once.
 
-    ``sealed`` has the snapshots of a stream whose state is not in the store, and ``saves`` says how
-    many of its states were saved so far, at least.
+    ``sealed`` has the snapshots of a stream whose state is not in the store.  ``saves`` is a lower
+    bound on how many of its states were saved so far.
     """
     with held.store.reading() as transaction:
         return _resumed(transaction, held, noise, sealed, saves)
@@ -151,7 +151,7 @@ def _resumed(
 
 
 def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> ReleaseState:
-    """Where a mechanism stands, for the store."""
+    """The state of a mechanism, for the store."""
     return ReleaseState(
         entry=entry,
         mechanism=type(recipe).__name__,
@@ -162,7 +162,7 @@ def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> Rel
 
 
 def _split(stored: bytes, tally: int, outputs: int) -> tuple[bytes, bytes]:
-    """The tally, if there is one, and the outputs; a tally comes with as many as it is about."""
+    """Splits a history into its tally, if it has one, and its outputs."""
     there = tally if len(stored) == tally + outputs else 0
     return stored[:there], stored[there:]
 
