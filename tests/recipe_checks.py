@@ -26,30 +26,51 @@ from tests.checks import require
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A recipe, some inputs of its steps, one more that must not be told, and bad ones."""
+    """A recipe, some inputs of its steps, one more that must not be told, and bad ones.
+
+    A recipe with one step only has one input.  ``told`` is an input that has the canary, if the
+    canary itself is none; ``takes`` are types of plain numbers that a step does take.
+    """
 
     recipe: Any
     inputs: tuple[Any, ...]
     canary: int
     bad: tuple[Any, ...] = ()
+    told: Any = None
+    takes: tuple[type, ...] = ()
     # What a ledger sells, if not the recipe itself.
     sold: Any = None
 
     def refused(self) -> tuple[Any, ...]:
         """What no step takes; most of it tells the canary to whoever echoes it."""
         c = self.canary
-        wrong = (float(c), str(c), str(c).encode(), Fraction(c), {"user": c}, {c}, object())
+        plain = (float(c), str(c), str(c).encode(), Fraction(c), {"user": c}, {c}, object())
+        wrong = [one for one in plain if not isinstance(one, self.takes)]
         nested = ([float(c)], [str(c)], [[[c]]], [None], np.full(3, float(c)))
         return (*wrong, *nested, math.nan, True, *self.bad)
+
+    def begin(self, run: Any) -> None:
+        """Takes the first step, unless it would be the only one."""
+        if len(self.inputs) > 1:
+            played(run, self.inputs[0])
+
+    @property
+    def following(self) -> Any:
+        """The input of the step after ``begin``."""
+        return self.inputs[len(self.inputs) > 1]
 
 
 def played(run: Any, x: Any) -> Any:
     """What a step gives, as plain values."""
     if hasattr(run, "step"):
-        given = run.step(x)
-        return given.tolist() if isinstance(given, np.ndarray | np.generic) else given
+        return plain(run.step(x))
     run.add(x)
     return run.answer()
+
+
+def plain(given: Any) -> Any:
+    """A release that can be compared."""
+    return given.tolist() if isinstance(given, np.ndarray | np.generic) else given
 
 
 def recipes_survive_json(sample: Sample) -> None:
@@ -134,7 +155,7 @@ def one_tape_gives_one_run(sample: Sample) -> None:
     require(again.draws == recorded.draws, "one tape, two orders of draws")
     if hasattr(second, "feed"):
         fed = sample.recipe.start(Tape(recorded.values)).feed(list(sample.inputs))
-        fed = fed.tolist() if isinstance(fed, np.ndarray) else list(fed)
+        fed = fed.tolist() if isinstance(fed, np.ndarray) else [plain(one) for one in fed]
         require(fed == expected, "feed differs from steps")
     if hasattr(second, "id"):
         require(first.id != second.id, "two runs share an identity")
@@ -180,14 +201,14 @@ def a_ledger_sells_it(sample: Sample) -> None:
         pass
     else:
         require(False, "it was sold twice for the price of one")
-    played(run, sample.inputs[0])
+    sample.begin(run)
     snapshot = run.snapshot()
     try:
         resumed = ledger.resume(recipe, snapshot)
     except StoreRefused:
         require(False, "the ledger does not know its own run")
     require((resumed.id, resumed.t) == (run.id, run.t), "another run was resumed")
-    played(resumed, sample.inputs[1])
+    played(resumed, sample.following)
     require(ledger.spent == promise.loss, "a step or resuming was debited")
     try:
         ledger.resume(recipe, snapshot)
@@ -198,32 +219,32 @@ def a_ledger_sells_it(sample: Sample) -> None:
 
 def no_run_is_copied(sample: Sample) -> None:
     run = sample.recipe.start(System.direct())
-    played(run, sample.inputs[0])
+    sample.begin(run)
     copies = one_run.copies_of(run)
     require(not copies, f"copies were made: {', '.join(copies)}")
 
 
 def no_run_crosses_a_fork(sample: Sample) -> None:
     run = sample.recipe.start(System.direct())
-    played(run, sample.inputs[0])
-    answers = one_run.answers_after_a_fork(run, sample.inputs[1])
+    sample.begin(run)
+    answers = one_run.answers_after_a_fork(run, sample.following)
     require(not answers, "a run goes on in a forked child")
-    played(run, sample.inputs[1])
+    played(run, sample.following)
 
 
 def a_resumed_run_is_spent(sample: Sample) -> None:
     recipe = sample.recipe if sample.sold is None else sample.sold
     ledger = a_ledger_for(recipe.guarantee)
     run = ledger.start(recipe, on="stream", why="a check")
-    played(run, sample.inputs[0])
-    left = one_run.answers_beside_a_resumed_one(ledger, recipe, run, sample.inputs[1])
+    sample.begin(run)
+    left = one_run.answers_beside_a_resumed_one(ledger, recipe, run, sample.following)
     require(not left, f"a resumed run goes on beside itself: {', '.join(left)}")
 
 
 def bad_inputs_change_nothing(sample: Sample) -> None:
     tape = Tape(beyond=System.direct())
     run = sample.recipe.start(tape)
-    played(run, sample.inputs[0])
+    sample.begin(run)
     before, drawn = run.snapshot(), tape.count
     for bad in sample.refused():
         try:
@@ -238,7 +259,7 @@ def bad_inputs_change_nothing(sample: Sample) -> None:
 def nothing_tells_a_value(sample: Sample) -> None:
     run = sample.recipe.start(Tape(beyond=System.direct()))
     texts = [repr(sample.recipe), repr(run), str(run)]
-    played(run, sample.canary)
+    played(run, sample.canary if sample.told is None else sample.told)
     texts += [repr(run), str(run)]
     for bad in sample.refused():
         try:

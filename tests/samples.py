@@ -15,6 +15,7 @@ from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
+from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.dynamic import DynamicDensity
@@ -65,7 +66,24 @@ def asked(recipe: Any) -> Sample:
     return Sample(recipe=recipe, inputs=(3, -12, 40, 0, 7), canary=8_675_309, bad=(None, [3]))
 
 
+ONE_SHOT: tuple[Sample, ...] = (
+    Sample(
+        recipe=GeometricMechanism(epsilon=1, neighbours="add-remove"),
+        inputs=(3,),
+        canary=8_675_309,
+        bad=(None, [3]),
+    ),
+    Sample(
+        recipe=GeometricMechanism(epsilon="1/3", width=2, sensitivity=2, neighbours="replace"),
+        inputs=([3, -8],),
+        canary=8_675_309,
+        told=[8_675_309, 0],
+        bad=(None, [3], np.array([1.0, 2.0])),
+    ),
+)
+
 OTHERS: tuple[Sample, ...] = (
+    *ONE_SHOT,
     table(Density(**TABLE)),
     table(Density(intrusions=3, **MOVED)),
     table(SampledDensity(sample=99, **TABLE)),

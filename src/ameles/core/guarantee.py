@@ -37,7 +37,8 @@ def _member(value: object, name: str, kind: type) -> None:
         raise refuse(name, f"of the type {kind.__name__}", value)
 
 
-def _steps(count: int) -> str:
+def steps_in_words(count: int) -> str:
+    """A number of steps as a person says it."""
     return "1 step" if count == 1 else f"{count} steps"
 
 
@@ -65,7 +66,7 @@ class Unit:
 
     def __str__(self) -> str:
         if self.window is not None:
-            return f"one user within {_steps(self.window)}"
+            return f"one user within {steps_in_words(self.window)}"
         return f"one {self.kind}"
 
     @property
@@ -119,10 +120,15 @@ class Neighbours(Enum):
 
 
 class Norm(Enum):
-    """How the size of a change is measured: L1 for Laplace noise, L2 for Gaussian noise."""
+    """How the size of a change is measured.
+
+    L1 is the sum over all numbers, as Laplace noise needs it; L2 is for Gaussian noise.  MAX is the
+    largest change of any one number: scores that candidates are chosen by may all change at once.
+    """
 
     L1 = "L1"
     L2 = "L2"
+    MAX = "each"
 
 
 class Intrusions(Enum):
@@ -149,7 +155,7 @@ class Contribution:
 
     def __str__(self) -> str:
         upto = "" if self.steps == 1 else "up to "
-        return f"{upto}{_steps(self.steps)} by at most {self.bound} ({self.norm.value})"
+        return f"{upto}{steps_in_words(self.steps)} by at most {self.bound} ({self.norm.value})"
 
 
 class Relation(Parameter[Neighbours | str, Neighbours]):
@@ -197,7 +203,7 @@ class Guarantee:
             Neighbours.USER_PRESENCE: "present or absent, changing",
             Neighbours.USER_SUBSTITUTION: "replaced by another, changing",
         }[self.neighbours]
-        over = "without end" if self.horizon is None else f"over {_steps(self.horizon)}"
+        over = "without end" if self.horizon is None else f"over {steps_in_words(self.horizon)}"
         seized = {
             Intrusions.NONE: "",
             Intrusions.ONE: "; the state may be seized once",

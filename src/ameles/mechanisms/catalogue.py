@@ -33,6 +33,7 @@ from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
+from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
@@ -82,6 +83,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     Renewed,
     ExactDistinct,
     NoisyDistinct,
+    GeometricMechanism,
 )
 
 MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)

@@ -37,6 +37,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ameles.core.exceptions import HorizonReached, RunSpent
+from ameles.core.guarantee import steps_in_words
 from ameles.core.unique import Unique
 from ameles.mechanisms.progress import Progress
 from ameles.mechanisms.snapshot import VERSION, State, pack
@@ -143,8 +144,8 @@ class Run(LiveRun, Generic[In, Out]):
         """Refuses steps past the horizon, before anything is drawn."""
         if self._horizon is not None and self.t + count > self._horizon:
             raise HorizonReached(
-                f"This run has {self._horizon} steps and has taken {self.t}; {count} more do not "
-                "fit.",
+                f"This run has {steps_in_words(self._horizon)} and has taken {self.t}; {count} "
+                f"more {'does' if count == 1 else 'do'} not fit.",
                 why="its noise was calibrated for its horizon",
                 tip="a new run, with its own budget",
             )

@@ -1,0 +1,41 @@
+"""What one-shot mechanisms are given: whole numbers that fit into 64 bits, and no floats."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ameles.core.exceptions import BadInput
+from ameles.mechanisms.stepped import integer
+from ameles.noise.arrays import IntArray
+from ameles.noise.sampler import wrapped
+
+
+def numbers(x: object, width: int | None) -> IntArray:
+    """One number (``width`` None) or exactly ``width`` of them; the error tells no value.
+
+    >>> numbers(7, None), numbers([1, 2], 2)
+    (array([7]), array([1, 2]))
+    """
+    if width is None:
+        return np.array([wrapped(integer(x, "number"))], dtype=np.int64)
+    if isinstance(x, np.ndarray):
+        if x.dtype.kind not in "iu" or x.shape != (width,):
+            raise _not(width, f"an array of {x.dtype} with shape {x.shape}")
+        return x.astype(np.int64)
+    if not isinstance(x, list | tuple) or len(x) != width:
+        raise _not(width, f"a {type(x).__name__}")
+    return np.array([wrapped(integer(one, "number")) for one in x], dtype=np.int64)
+
+
+def added_noise(x: IntArray, noise: IntArray, width: int | None) -> int | IntArray:
+    """The numbers with their noise, modulo 2^64: an overflow error would depend on the data."""
+    noisy = x + noise
+    return int(noisy[0]) if width is None else noisy
+
+
+def _not(width: int, got: str) -> BadInput:
+    return BadInput(
+        f"The input must be {width} whole numbers. Got {got} instead.",
+        why="nothing private may meet a float: its rounding can leak",
+        tip="a list or an array of integers; real values on a grid of your choice",
+    )

@@ -1,0 +1,106 @@
+"""The base of one-shot mechanisms: one look at a data set, one release.
+
+A recipe says what it may be given (``checked``) and what it publishes of it (``release``).  Its
+input is an exact statistic of the data, such as counts, scores or sums on a grid; whoever computes
+it promises that one unit changes it by at most ``sensitivity``, as the guarantee says it.
+A second look is a second run, and is paid for again.
+
+>>> from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+>>> from ameles.noise import Zero
+>>> recipe = GeometricMechanism(epsilon="0.5", neighbours="add-remove")
+>>> print(recipe.guarantee)
+epsilon 0.5 for one event: added or removed, changing 1 step by at most 1 (L1), over 1 step
+>>> run = recipe.start(Zero())
+>>> run.step(42)
+42
+>>> run.step(42)
+Traceback (most recent call last):
+ameles.core.exceptions.HorizonReached: error[horizon]: This run has 1 step and has taken 1; 1 more
+does not fit.
+  why: its noise was calibrated for its horizon
+  try: a new run, with its own budget
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ameles.core.guarantee import (
+    EVENT,
+    Contribution,
+    Guarantee,
+    Intrusions,
+    Norm,
+    Protects,
+    Relation,
+    Unit,
+)
+from ameles.core.loss import Loss
+from ameles.core.noise import Noise
+from ameles.core.parameters import Whole
+from ameles.mechanisms.mechanism import Mechanism
+from ameles.mechanisms.snapshot import State
+from ameles.mechanisms.stepped import SteppedRun
+from ameles.noise.arrays import IntArray
+
+Released = TypeVar("Released")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneShot(Mechanism["OneShotRun[Released]"], Generic[Released]):
+    """A mechanism whose run takes one step."""
+
+    norm: ClassVar[Norm]  # in which one unit changes the input by at most ``sensitivity``
+
+    sensitivity: Whole = Whole(1, 2**40, 1)
+    neighbours: Relation = Relation()
+    unit: Protects = Protects(EVENT.tag)
+
+    @property
+    @abstractmethod
+    def loss(self) -> Loss:
+        """What the release reveals."""
+
+    @abstractmethod
+    def checked(self, x: object) -> Any:
+        """The input as it is used, or an error that does not tell its value."""
+
+    @abstractmethod
+    def release(self, x: Any, noise: Noise) -> Released:
+        """What is published of a checked input."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The loss, about one unit, of one look."""
+        return Guarantee(
+            loss=self.loss,
+            unit=Unit.tagged(self.unit),
+            neighbours=self.neighbours,
+            contribution=Contribution(steps=1, bound=self.sensitivity, norm=self.norm),
+            horizon=1,
+            intrusions=Intrusions.NONE,
+        )
+
+    def _run(self, state: State, noise: Noise) -> OneShotRun[Released]:
+        return OneShotRun(self, state, noise)
+
+
+class OneShotRun(SteppedRun[object, Released]):
+    """A run that has one release, and keeps nothing."""
+
+    def __init__(self, recipe: OneShot[Released], state: State, noise: Noise) -> None:
+        super().__init__(recipe, state)
+        self._recipe = recipe
+        self._noise = noise
+
+    def _parts(self) -> tuple[IntArray, ...]:
+        return ()
+
+    def _checked(self, x: object) -> Any:
+        return self._recipe.checked(x)
+
+    def _step(self, x: Any) -> Released:
+        self._t += 1  # counted first: a step that fails inside is not tried again
+        return self._recipe.release(x, self._noise)
