@@ -24,7 +24,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ameles.connectors import file_matching
+from ameles.connectors import file_claims, file_matching
 from ameles.connectors.file_identity import Present
 from ameles.connectors.file_marks import Mark
 from ameles.core.exceptions import StoreRefused
@@ -273,8 +273,8 @@ def replaced(folder: Renamed) -> None:
 def test_a_planted_mistake_is_caught(
     broken: Any, history: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for rank in (file_matching._rank, broken):
-        monkeypatch.setattr(file_matching, "_rank", rank)
+    for rank in (file_claims.rank, broken):
+        monkeypatch.setattr(file_matching, "rank", rank)
         folder = Renamed()
         history(folder)
         caught = pytest.raises((AssertionError, StoreRefused)) if rank is broken else nullcontext()

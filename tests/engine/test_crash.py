@@ -24,9 +24,9 @@ from ameles.core.noise import Shape
 from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 from ameles.store import StreamRecord, Transaction, open_store
-from ameles.store.budgets import StoredLedger
 from ameles.store.postgres.session import PostgresSession
 from ameles.store.sqlite.session import SqliteSession
+from ameles.store.stored_ledger import StoredLedger
 from tests.engine.worlds import COUNT, USER, World, row
 
 MILLION = 1_000_000

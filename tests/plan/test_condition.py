@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ameles.core.exceptions import PlanError
 from ameles.plan.condition import LONGEST, check_condition
-from ameles.plan.condition_sql import FUNCTIONS
+from ameles.plan.condition_functions import FUNCTIONS
 from tests.engine.condition_rows import COLUMNS, NOON, chosen, fill, shared
 
 ROW = {

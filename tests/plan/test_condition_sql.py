@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import PlanError
-from ameles.plan.condition import check_condition, check_expression
+from ameles.plan.condition import check_condition
 from tests.engine.condition_rows import COLUMNS, NOON, chosen, fill, shared
 
 # What a bare TRY would miss: the planted way, and the way it is.
@@ -184,19 +184,3 @@ def test_a_condition_fails_on_no_row_and_is_of_each_row_alone(
     assert kept == [{p for p, answer in enumerate(column) if answer} for column in alone]
     fill(rows[:1])
     assert chosen(*sound) == together[:1], "whatever other rows there are"
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    pattern=st.text(st.sampled_from("ab%_.*\\[]()$^é\n"), max_size=6),
-    value=st.text(st.sampled_from("ab%_.*\\[]()$^é\n"), max_size=6),
-    fold=st.booleans(),
-)
-def test_like_means_what_it_means_in_duckdb(pattern: str, value: str, fold: bool) -> None:
-    word = "ILIKE" if fold else "LIKE"
-    written = "'" + pattern.replace("'", "''") + "'"
-    sql, _ = check_expression(f"region {word} {written}", {"region": "text"})
-    duck = shared()
-    ours = duck.execute(f"SELECT {sql} FROM (SELECT ? AS region)", [value]).fetchall()
-    theirs = duck.execute(f"SELECT ? {word} ?", [value, pattern]).fetchall()
-    assert ours == theirs

@@ -7,7 +7,6 @@ file are one file.  Its content can cause a refusal, but never a skipped event:
 
 from __future__ import annotations
 
-import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ameles.connectors.declarations import Declared
+from ameles.connectors.file_claims import brought_up, family, kept_marks, rank
 from ameles.connectors.file_identity import Present, born, opened
 from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_refusals import uncut
@@ -23,10 +23,6 @@ from ameles.connectors.same_files import SameFiles
 from ameles.core.exceptions import AmelesError, SourceUnreadable
 
 UNCUT = 60 * 10**9  # longest time between a copy and the truncation of its original, in nanoseconds
-_COPIES = 100  # marks kept of copies that are gone; a copy may come back compressed
-
-# What a rotation adds to a name: a number or a date
-_ROTATED = re.compile(r"([-._]?\d[-\d_T:.]*)+$")
 
 
 @dataclass(slots=True)
@@ -195,11 +191,11 @@ class _Matching:
         with opened(file) as handle:
             birth = self._births[place] = born(handle)
             for mark in some:
-                rank = _rank(file, birth, mark)
-                if rank is None:
+                certainty = rank(file, birth, mark)
+                if certainty is None:
                     continue
                 if self._same_content(file, birth, mark, handle):
-                    yield rank, place, mark
+                    yield certainty, place, mark
                 elif mark.device == file.status.st_dev and mark.inode == file.status.st_ino:
                     self._altered[place].append(mark)
 
@@ -216,24 +212,10 @@ class _Matching:
         file = self._files[place]
         del self._left[id(mark)]
         if mark.name not in file.names:
-            self._rotated.add(_family(mark.name))
-        self._found[place] = mark = self._brought_up(place, mark, declared)
+            self._rotated.add(family(mark.name))
+        mark = brought_up(mark, file, self._births.get(place), declared)
+        self._found[place] = mark
         self._known.compared(file, mark)
-
-    def _brought_up(self, place: int, mark: Mark, declared: Declared) -> Mark:
-        """The mark with the current names and identity of its file."""
-        file, birth = self._files[place], self._births.get(place)
-        now = replace(
-            mark,
-            name=mark.name if mark.name in file.names else file.file.name,
-            device=file.status.st_dev,
-            inode=file.status.st_ino,
-            born=mark.born if birth is None and declared is None else birth,
-            declared=declared or mark.declared,
-            digest=mark.digest if declared is None else None,  # a new file, declared the same
-            first=False,
-        )
-        return mark if now == mark else now
 
     def _judge(self, place: int) -> None:
         """Takes a file without a certain mark as new, or refuses it."""
@@ -290,50 +272,13 @@ class _Matching:
         if mark in self._altered[place]:  # the birth times are equal, or one is unknown
             return told or mark.name in file.names or mark.begins(handle)
         if mark.name in file.names:
-            return fits or _family(mark.name) not in self._rotated
+            return fits or family(mark.name) not in self._rotated
         if mark.first:
             return fits and mark.offset > self._known.start(handle)
         return fits and not told and mark.device != file.status.st_dev
 
     def _gone(self) -> list[Mark]:
-        """The marks of missing files to keep.
-
-        A mark can go if another file has its inode and another file has its name: then its file
-        cannot come back.
-        """
         if not self._left:
             return []
-        copies = [key for key, mark in self._left.items() if mark.rotated]
-        for key in copies[:-_COPIES]:
-            del self._left[key]
         read = [file for place, file in enumerate(self._files) if place not in self._unread]
-        inodes = {(file.status.st_dev, file.status.st_ino) for file in read}
-        names = {link.name for file in read for link in file.links} | {""}
-        return [
-            replace(mark, first=False) if mark.first else mark
-            for mark in self._left.values()
-            if (mark.device, mark.inode) not in inodes or mark.name not in names
-        ]
-
-
-def _rank(file: Present, birth: int | None, mark: Mark) -> int | None:
-    """How certainly a file belongs to a mark, if its content fits; 0 is the most certain."""
-    named, here = mark.name in file.names, mark.device == file.status.st_dev
-    if mark.inode != file.status.st_ino:
-        return 4 if named and mark.first else None  # version 1 compared only content
-    if birth is not None and mark.born is not None and birth != mark.born:
-        return None
-    if here:
-        return 0 if named else 2
-    if named:
-        return 1
-    return 3 if birth is not None and birth == mark.born else None
-
-
-def _family(name: str) -> str:
-    """A name without the suffix that a rotation adds.
-
-    >>> _family("log.csv.1"), _family("log.csv-20260101"), _family("log.csv")
-    ('log.csv', 'log.csv', 'log.csv')
-    """
-    return _ROTATED.sub("", name)
+        return kept_marks(self._left.values(), read)

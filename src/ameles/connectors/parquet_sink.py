@@ -18,15 +18,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from stat import S_ISDIR, S_ISREG
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from ameles.connectors import durable
 from ameles.connectors.appended_sink import NOTE
 from ameles.connectors.own_folder import FRESH, OwnFolder, Place, write_all
 from ameles.connectors.parquet_rows import ParquetRows, digest, reading
+from ameles.connectors.release_file import KIND, VERSION, ReleaseFile
 from ameles.connectors.sink import Row, Sink, SinkRequest
 from ameles.connectors.sink_notes import Note, Notes
 from ameles.core import codec
@@ -37,21 +38,8 @@ SEALED = 1 << 16  # a file with this many rows gets no more
 _STEP = COLUMNS.index("step")
 _FRESH = re.compile(r"\.[0-9]{8}\.parquet\.new")  # what a crash may leave in the folder
 _OURS = re.compile(rf"[0-9]{{8}}\.parquet|{_FRESH.pattern}")
-_KIND, _VERSION = "sink", 2  # of the note in a file; version 1 was one file of all steps
-
 
 _Seen: TypeAlias = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """The last file of a folder: its name and its content."""
-
-    number: int = 1
-    first: int = 1  # step
-    last: int = 0
-    rows: int = 0
-    tail: str = ""  # the digest of the rows of its last step
 
 
 class ParquetSink(Sink):
@@ -80,7 +68,7 @@ class ParquetSink(Sink):
                 raise self._of_another(note.stream)
             begun = {"stream": stream, "identity": identity}
             self._note = note or Note(**begun, offset=0, last=0, tail="")
-            self._end: _End | None = None  # None: everything must be written
+            self._end: ReleaseFile | None = None  # None: everything must be written
             self._look(folder)
 
     def last(self) -> int:
@@ -136,8 +124,8 @@ class ParquetSink(Sink):
         self._rows.clear()
 
     def _extend(
-        self, folder: OwnFolder, rows: Iterable[Row], end: _End, known: Note | None = None
-    ) -> _End:
+        self, folder: OwnFolder, rows: Iterable[Row], end: ReleaseFile, known: Note | None = None
+    ) -> ReleaseFile:
         """Writes steps after those of the last file, or that file again if its rows are not in
         memory.
 
@@ -153,10 +141,10 @@ class ParquetSink(Sink):
             if end.rows >= SEALED:
                 self._put(folder, end, of_step)
                 self._rows.clear()
-                end = _End(end.number + 1, step)
+                end = ReleaseFile(end.number + 1, step)
             of_step = list(found)
             self._rows.add(of_step)
-            end = _End(end.number, end.first, step, self._rows.size)
+            end = ReleaseFile(end.number, end.first, step, self._rows.size)
             if known is not None and step == known.last and digest(of_step) != known.tail:
                 raise self._refused(
                     "is gone, and what the store has is not what was published in it",
@@ -164,26 +152,24 @@ class ParquetSink(Sink):
                 )
         return self._put(folder, end, of_step) if of_step else end
 
-    def _put(self, folder: OwnFolder, end: _End, last: list[Row]) -> _End:
+    def _put(self, folder: OwnFolder, end: ReleaseFile, last: list[Row]) -> ReleaseFile:
         """Writes a file atomically; readers do not take the temporary file for a part.
 
         ``last`` are the rows of its last step.
         """
         end = replace(end, tail=digest(last))
-        whose = {"stream": self._stream, "identity": self._identity}
-        content = self._rows.content(codec.write(_KIND, _VERSION, whose | asdict(end)))
-        name = f"{end.number:08d}.parquet"
-        fresh = f".{name}{FRESH}"
+        content = self._rows.content(end.note(self._stream, self._identity))
+        fresh = f".{end.name}{FRESH}"
         handle = folder.create_fresh(fresh)
         try:
             write_all(handle, content)
             os.fsync(handle)
         finally:
             os.close(handle)
-        folder.rename(fresh, name)
+        folder.rename(fresh, end.name)
         return end
 
-    def _build(self, folder: OwnFolder, rows: Iterable[Row]) -> _End:
+    def _build(self, folder: OwnFolder, rows: Iterable[Row]) -> ReleaseFile:
         """Writes all files under a temporary name, until they are known to be what was
         published."""
         name, fresh = self._place.name, self._place.name + FRESH
@@ -196,7 +182,7 @@ class ParquetSink(Sink):
         folder.make(fresh)
         self._rows.clear()
         with folder.below(fresh) as files:
-            end = self._extend(files, rows, _End(), self._note)
+            end = self._extend(files, rows, ReleaseFile(), self._note)
         before = folder.look(name)
         if before is not None and S_ISDIR(before.st_mode):
             folder.empty(name, _FRESH)  # a rename can replace an empty folder only
@@ -235,7 +221,7 @@ class ParquetSink(Sink):
                     "was not written by Ameles, or has lost the file beside it",
                     f"another name for the sink, or put '{self._notes.name}' back beside it",
                 )
-            expected = [f"{number:08d}.parquet" for number in range(1, len(names) + 1)]
+            expected = [ReleaseFile(number).name for number in range(1, len(names) + 1)]
             if names != expected:
                 self._changed = self._was_changed()
             elif names:
@@ -244,11 +230,11 @@ class ParquetSink(Sink):
     def _look_at_last(self, files: OwnFolder, name: str) -> None:
         with files.looking(name) as handle, reading(handle) as file:
             text = file.note()
-            found = _End() if text is None else self._told(text, _VERSION)
+            found = ReleaseFile() if text is None else self._told(text, VERSION)
             same = found.last > self._note.last or (
                 found.last == self._note.last and found.tail == self._note.tail
             )
-        if text is None or not same or name != f"{found.number:08d}.parquet":
+        if text is None or not same or name != found.name:
             self._changed = self._was_changed()
         else:
             self._end = found
@@ -264,24 +250,17 @@ class ParquetSink(Sink):
             last = self._told(text, 1).last
             tail = file.digest(last)
         if last < 1 or tail is None:
-            raise codec.damaged(_KIND)
+            raise codec.damaged(KIND)
         if last > self._note.last:
             self._note = replace(self._note, last=last, tail=tail)
 
-    def _told(self, text: str, version: int) -> _End:
+    def _told(self, text: str, version: int) -> ReleaseFile:
         """What the note in a file says, after checking that the file is ours."""
-        document = codec.read(_KIND, version, text)
+        document = codec.read(KIND, version, text)
         if document.pop("identity", None) != self._identity:
             raise self._of_another(str(document.get("stream")))
         document.pop("stream", None)
-        try:
-            end = _End(**document)
-        except TypeError:
-            raise codec.damaged(_KIND) from None
-        numbers: list[Any] = [end.number, end.first, end.last, end.rows]
-        if not all(type(number) is int and number >= 0 for number in numbers):
-            raise codec.damaged(_KIND)
-        return end
+        return ReleaseFile.from_note(document)
 
     def _was_changed(self) -> StoreRefused:
         return self._refused(

@@ -40,6 +40,12 @@ def check_text(value: object, name: str) -> None:
         raise refuse(name, "text", value)
 
 
+def check_purpose(on: object, why: object) -> None:
+    """Refuses a purchase whose stream or reason is not text."""
+    check_text(on, "on")
+    check_text(why, "why")
+
+
 def check_recipe(recipe: object) -> None:
     """Refuses what cannot be bought: it must be a recipe, and promise something."""
     if isinstance(recipe, Mechanism):

@@ -265,6 +265,21 @@ def any_of(loss: Loss) -> bool:
     return any(vars(loss).values())
 
 
+def as_plan_keys(loss: Loss) -> str:
+    """A loss as the keys of a plan; empty if it is nothing, or cannot be shown exactly.
+
+    A rounded amount would be no advice: it may be too much.
+
+    >>> from ameles.core.loss import Pure
+    >>> as_plan_keys(Pure("0.25")), as_plan_keys(Pure(0))
+    ('epsilon = 0.25 in the plan', '')
+    """
+    amounts = {name: shown(value) for name, value in vars(loss).items()}
+    exact = any_of(loss) and not any("about" in text for text in amounts.values())
+    keys = ", ".join(f"{name} = {text}" for name, text in amounts.items())
+    return f"{keys} in the plan" if exact else ""
+
+
 def _bare(loss: Loss) -> str:
     """A loss without the name of its only amount, after a loss that has said it."""
     amounts = list(vars(loss).values())

@@ -30,32 +30,30 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
-from typing import Any
 
 from ameles.accounting.filter import admit, in_currency, left_of
 from ameles.core.exceptions import BadInput, BudgetExceeded, StoreRefused
 from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.noise import Noise
-from ameles.core.parameters import shown
 from ameles.ledger.arguments import (
     check_loss,
+    check_purpose,
     check_recipe,
     check_recipes,
     check_snapshot,
     check_text,
 )
-from ameles.ledger.budget import Budget, Quote, added, any_of
+from ameles.ledger.budget import Budget, Quote, added, any_of, as_plan_keys
 from ameles.ledger.entering import CapTerms
 from ameles.ledger.entry import Entry, Renewal
 from ameles.ledger.replay import replayed, told
+from ameles.ledger.run_progress import RunProgress, check_newest
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism, RunT
-from ameles.mechanisms.progress import Progress
-from ameles.mechanisms.run import LiveRun, Run, live_runs
+from ameles.mechanisms.run import live_runs
 from ameles.mechanisms.snapshot import run_id
 from ameles.noise import System
 
@@ -101,11 +99,8 @@ class Ledger(Budget):
         self._noise = noise
         self._clock = clock
         self._lock = threading.Lock()
-        self._entries = past
-        self._renewals = more
-        self._reached = dict(reached or {})
-        self._resumed: dict[str, int] = {}
-        self._progress: dict[str, Progress] = {}
+        self._entries, self._renewals = past, more
+        self._runs = RunProgress(reached or {})
 
     @property
     def ledger(self) -> Ledger:
@@ -178,8 +173,7 @@ class Ledger(Budget):
         """Starts a run that ``budget``, this ledger or one below it, pays for."""
         self.check_process()
         check_recipe(recipe)
-        check_text(on, "on")
-        check_text(why, "why")
+        check_purpose(on, why)
         with self._lock:
             asked = self._terms.price(recipe.guarantee, self._cap)
             quotes = budget.quote(asked, on=on)
@@ -189,7 +183,7 @@ class Ledger(Budget):
             self._keep([self._entry(quotes, recipe, run.id, on, why)])
             for quote in quotes:
                 quote.budget.settle(quote.total)
-            self._watch(run)
+            self._runs.watch(run)
         return run
 
     def launch(
@@ -201,8 +195,7 @@ class Ledger(Budget):
         """
         self.check_process()
         check_recipes(recipes)
-        check_text(on, "on")
-        check_text(why, "why")
+        check_purpose(on, why)
         if not recipes:
             raise BadInput("A plan must have something to release.")
         with self._lock:
@@ -223,7 +216,7 @@ class Ledger(Budget):
             self._keep([replace(e, number=first + i, at=at) for i, e in enumerate(entries)])
             self.settle(total)
             for run in runs.values():
-                self._watch(run)
+                self._runs.watch(run)
         return runs
 
     def resume(self, recipe: Mechanism[RunT], snapshot: bytes) -> RunT:
@@ -244,19 +237,13 @@ class Ledger(Budget):
                     tip="the ledger and the recipe that the run was started with",
                 )
             earlier = live_runs(run)
-            with self._still(run, earlier):
+            with self._runs.still(run, earlier):
                 self._check_newest(run, snapshot, step)
-                if step <= self._resumed.get(run, -1):
-                    raise StoreRefused(
-                        f"The run was resumed from step {self._resumed[run]} or later before.",
-                        why="it may have released steps after this snapshot, with other noise",
-                        tip="the newest snapshot of the run that is going on",
-                    )
+                self._runs.check_once(run, step)
                 resumed = recipe.resume(snapshot, self._noise_for(recipe.guarantee))
-                self._resumed[run] = step
+                self._runs.resume(resumed, step)
                 for one in earlier:
                     one.spend()
-                self._watch(resumed)
         return resumed
 
     def history(self, budget: Budget) -> str:
@@ -264,35 +251,9 @@ class Ledger(Budget):
         spent = [entry for entry in self._entries if budget is self or entry.by == budget.name]
         return told(spent)
 
-    def _watch(self, run: Run[Any, Any]) -> None:
-        """Remembers how far a run goes, also when the run itself is gone."""
-        self._progress[run.id] = run.progress
-
-    def _still(self, run: str, live: Iterable[LiveRun]) -> ExitStack:
-        """Lets no run of this identity release anything meanwhile."""
-        held = ExitStack()
-        # Everyone takes several turns in one order: nobody waits for somebody who waits for them.
-        for progress in sorted(self._known(run, live), key=id):
-            held.enter_context(progress.still())
-        return held
-
-    def _known(self, run: str, live: Iterable[LiveRun]) -> set[Progress]:
-        """How far the runs of this identity have come, those that are gone among them."""
-        sold = self._progress.get(run)
-        return {one.progress for one in live} | ({sold} if sold is not None else set())
-
     def _check_newest(self, run: str, snapshot: bytes, step: int) -> None:
-        """Refuses a snapshot from before the last step that was released; a store knows better."""
-        steps = [progress.step for progress in self._known(run, live_runs(run))]
-        self._check_step(step, max([self._reached.get(run, 0), *steps]))
-
-    def _check_step(self, step: int, reached: int) -> None:
-        if step < reached:
-            raise StoreRefused(
-                f"This snapshot is of step {step}; the run has gone on to step {reached}.",
-                why="the steps in between were released, and would be again with other noise",
-                tip="the newest snapshot of the run",
-            )
+        """Refuses a snapshot from before the last released step; a store overrides this."""
+        check_newest(step, self._runs.reached(run))
 
     def _record(self, entry: Entry) -> None:
         """Keeps an entry for ever, before it counts; a store overrides this."""
@@ -306,12 +267,7 @@ class Ledger(Budget):
         self._entries += entries
 
     def _entry(
-        self,
-        quotes: list[Quote],
-        recipe: AnyMechanism,
-        run: str,
-        on: str,
-        why: str,
+        self, quotes: list[Quote], recipe: AnyMechanism, run: str, on: str, why: str
     ) -> Entry:
         return Entry(
             number=len(self._entries) + 1,
@@ -332,13 +288,8 @@ class Ledger(Budget):
         try:
             return admit(asked, cap=self._cap, spent=self._spent)
         except BudgetExceeded as refusal:
-            amounts = {name: shown(value) for name, value in vars(refusal.left).items()}
-            # A rounded amount is no advice: it may be too much.
-            exact = any_of(refusal.left) and not any("about" in text for text in amounts.values())
-            fits = ", ".join(f"{name} = {text}" for name, text in amounts.items())
-            raise self._refusal(
-                refusal, needs="this plan", fits=f"{fits} in the plan" if exact else ""
-            ) from None
+            fits = as_plan_keys(refusal.left)
+            raise self._refusal(refusal, needs="this plan", fits=fits) from None
 
     def _noise_for(self, guarantee: Guarantee) -> Noise:
         if self._noise is not None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import identifier, literal
-from ameles.plan.condition_sql import FUNCTIONS, NULL, SqlPart, alike, as_kind, cast, wrong
+from ameles.plan.condition_functions import FUNCTIONS
+from ameles.plan.condition_sql import NULL, SqlPart, alike, as_kind, cast, wrong
 
 DEEPEST = 60  # levels of the syntax tree
 

@@ -1,128 +1,29 @@
 """Populations and their ledgers in a store.
 
 A ledger is restored from its entries inside a transaction; the same transaction writes what it
-sells.  During a writing transaction nobody else can spend, so the cap holds across processes.  The
-rules are those of ``Ledger``; this module only reads and writes entries.
+sells.  During a writing transaction nobody else can spend, so the cap holds across processes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import lru_cache
-from typing import Any
 
-from ameles.core import codec
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.core.guarantee import Guarantee, Neighbours, Unit
-from ameles.core.loss import Loss, loss_from_dict, loss_to_dict
+from ameles.core.guarantee import Neighbours, Unit
+from ameles.core.loss import Loss
 from ameles.core.noise import Noise
-from ameles.ledger import Entry, Ledger, Renewal
+from ameles.ledger import Ledger
 from ameles.ledger.entering import CapTerms
-from ameles.mechanisms.snapshot import MAGIC, run_id
 from ameles.store.records import PopulationRecord, StreamRecord, microseconds, moment
-from ameles.store.session import Row, Session, TransactionPart
+from ameles.store.session import Row, TransactionPart
+from ameles.store.stored_ledger import StoredLedger, read_loss, written_loss
 
-_HEADER = 128  # bytes that always include the head of a snapshot: its run and its step
-_ENTRY = 'number, at, "on", why, "by", asked, paid, recipe, guarantee, run'
 _POPULATION = 'number, name, cap, unit, neighbours, "window", contributions, opened, phase'
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-class StoredLedger(Ledger):
-    """A ledger whose entries are rows; it sells only while its transaction is open.
-
-    It resumes only snapshots that a stream stores as its state.  ``sealed`` is a stream whose state
-    is in its vault: the caller who names it vouches for the snapshots, and the store knows the
-    earliest step that they may have.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        number: int,
-        name: str,
-        *,
-        sealed: StreamRecord | None = None,
-        **terms: Any,
-    ) -> None:
-        super().__init__(name, **terms)
-        self._session = session
-        self._number = number
-        self._sealed = sealed
-
-    def _check_newest(self, run: str, snapshot: bytes, step: int) -> None:
-        # It does not matter what runs have drawn in this process: a failed transaction has released
-        # nothing, and the stream goes on from its last commit.
-        self._check_step(step, self._reached.get(run, 0))
-        # The database never gets a state that may be seized: it would keep a copy in memory.
-        known = self._is_stored(snapshot) if self._sealed is None else self._is_sealed(run, step)
-        if not known:
-            raise StoreRefused(
-                "This snapshot is not the state of a stream in this store.",
-                why="only its stream may resume a run of a store's ledger, because only the stream "
-                "knows what was released",
-                tip="transaction.set_state(...) when the run is bought, and after every step",
-            )
-
-    def _is_stored(self, snapshot: bytes) -> bool:
-        found = self._session.row(
-            "SELECT 1 FROM state JOIN stream ON stream.number = state.stream "
-            "WHERE stream.population = ? AND state.snapshot = ?",
-            (self._number, snapshot),
-        )
-        return found is not None
-
-    def _is_sealed(self, run: str, step: int) -> bool:
-        """Whether the run was bought for the stream of this vault, and is not behind the store."""
-        if self._sealed is None:
-            return False
-        row = self._session.row(
-            "SELECT released FROM stream WHERE number = ? AND population = ? AND NOT EXISTS "
-            "(SELECT 1 FROM state WHERE stream = number AND length(snapshot) > 0)",
-            (self._sealed.number, self._number),
-        )
-        name = f"{self._sealed.name}/"
-        bought = any(entry.run == run and entry.on.startswith(name) for entry in self.entries)
-        return row is not None and bought and step >= row[0]
-
-    def _record(self, entry: Entry) -> None:
-        values = (
-            self._number,
-            entry.number,
-            microseconds(entry.at),
-            entry.on,
-            entry.why,
-            entry.by,
-            _written(entry.asked),
-            _written(entry.paid),
-            entry.recipe,
-            entry.guarantee.to_json(),
-            entry.run,
-        )
-        self._session.write(
-            f"INSERT INTO entry (population, {_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            values,
-            double=f"The ledger of population '{self.name}' was spent from elsewhere in this "
-            "transaction.",
-        )
-
-    def _record_renewal(self, renewal: Renewal) -> None:
-        self._session.write(
-            "INSERT INTO renewal (population, number, at, why, added) VALUES (?, ?, ?, ?, ?)",
-            (
-                self._number,
-                len(self.renewals) + 1,
-                microseconds(renewal.at),
-                renewal.why,
-                _written(renewal.added),
-            ),
-            double=f"The ledger of population '{self.name}' was renewed elsewhere in this "
-            "transaction.",
-        )
 
 
 class Budgets(TransactionPart):
@@ -168,7 +69,7 @@ class Budgets(TransactionPart):
             (
                 number,
                 name,
-                _written(cap),
+                written_loss(cap),
                 unit.tag,
                 neighbours.value,
                 window,
@@ -250,52 +151,8 @@ class Budgets(TransactionPart):
             contributions=record.contributions,
             noise=noise,
             clock=clock,
-            entries=self._entries(number),
-            renewals=self._renewals(number),
-            reached=self._reached(number),
             sealed=sealed,
         )
-
-    def _entries(self, population: int) -> list[Entry]:
-        rows = self._session.rows(
-            f"SELECT {_ENTRY} FROM entry WHERE population = ? ORDER BY number", (population,)
-        )
-        return [_entry(row) for row in rows]
-
-    def _renewals(self, population: int) -> list[Renewal]:
-        rows = self._session.rows(
-            "SELECT at, why, added FROM renewal WHERE population = ? ORDER BY number", (population,)
-        )
-        return [Renewal(at=moment(at), why=why, added=_loss(added)) for at, why, added in rows]
-
-    def _reached(self, population: int) -> dict[str, int]:
-        """The step of the stored snapshot of each run."""
-        rows = self._session.rows(
-            "SELECT substr(state.snapshot, 1, ?) FROM state JOIN stream "
-            "ON stream.number = state.stream WHERE stream.population = ?",
-            (_HEADER, population),
-        )
-        # SQLite gives NULL for the head of an empty snapshot: its state is kept elsewhere.
-        heads = [head for (head,) in rows if head is not None and head.startswith(MAGIC)]
-        return dict(run_id(head) for head in heads)
-
-
-def _written(loss: Loss) -> str:
-    return codec.write("loss", 1, loss_to_dict(loss))
-
-
-# Cached, because many entries have the same price or the same guarantee.
-@lru_cache(maxsize=1024)
-def _loss(text: str) -> Loss:
-    try:
-        return loss_from_dict(codec.read("loss", 1, text))
-    except BadInput:
-        raise codec.damaged("loss") from None
-
-
-@lru_cache(maxsize=1024)
-def _guarantee(text: str) -> Guarantee:
-    return Guarantee.from_json(text)
 
 
 def _population(row: Row) -> PopulationRecord:
@@ -303,7 +160,7 @@ def _population(row: Row) -> PopulationRecord:
     try:
         return PopulationRecord(
             name=name,
-            cap=_loss(cap),
+            cap=read_loss(cap),
             unit=Unit.tagged(unit),
             neighbours=Neighbours(neighbours),
             window=window,
@@ -317,19 +174,3 @@ def _population(row: Row) -> PopulationRecord:
             why="the store is damaged, or a newer program wrote it",
             tip="update ameles, or a backup of the store",
         ) from None
-
-
-def _entry(row: Row) -> Entry:
-    number, at, on, why, by, asked, paid, recipe, guarantee, run = row
-    return Entry(
-        number=number,
-        at=moment(at),
-        on=on,
-        why=why,
-        by=by,
-        asked=_loss(asked),
-        paid=_loss(paid),
-        recipe=recipe,
-        guarantee=_guarantee(guarantee),
-        run=run,
-    )

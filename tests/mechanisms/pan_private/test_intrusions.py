@@ -9,7 +9,8 @@ import pytest
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun
-from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter, PanPrivateTreeRun
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
+from ameles.mechanisms.pan_private.tree_run import PanPrivateTreeRun
 from ameles.noise import Zero
 
 EACH = pytest.mark.parametrize(

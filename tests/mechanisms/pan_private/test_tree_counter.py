@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.pan_private import tree_counter
+from ameles.mechanisms.pan_private import tree_run
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
-from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter, PanPrivateTreeRun
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.pan_private.tree_error import published_cost
+from ameles.mechanisms.pan_private.tree_run import PanPrivateTreeRun
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero
 from tests import checks
@@ -85,7 +86,7 @@ def test_blocks_open_before_their_first_event_and_are_published_with_fresh_noise
 
 
 def test_a_feed_that_fails_counts_the_steps_that_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_counter, "CHUNK", 10)
+    monkeypatch.setattr(tree_run, "CHUNK", 10)
     noise = Failing(1 + 2)  # the opening, and two chunks
     run = PanPrivateTreeCounter(epsilon=1, horizon=64, arity=3).start(noise)
     with pytest.raises(OSError, match="no entropy"):
@@ -198,7 +199,7 @@ def test_what_earlier_trees_published_stays_in_all_later_counts() -> None:
 def test_a_long_feed_equals_steps_without_a_horizon(
     arity: int, intrusions: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_counter, "CHUNK", 100)
+    monkeypatch.setattr(tree_run, "CHUNK", 100)
     recipe = PanPrivateTreeCounter(epsilon=1, arity=arity, width=2, intrusions=intrusions)
     script = Tape(beyond=System()).laplace(Fraction(9), 3000).tolist()
     xs = np.arange(400).reshape(200, 2) % 7

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from ameles.mechanisms.counters.choose import objective_of, points
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
-from ameles.mechanisms.pan_private.tree_counter import (
-    ENDLESS_ARITY,
-    PanPrivateTreeCounter,
-    PanPrivateTreeRun,
-)
+from ameles.mechanisms.pan_private.tree_counter import ENDLESS_ARITY, PanPrivateTreeCounter
+from ameles.mechanisms.pan_private.tree_run import PanPrivateTreeRun
 from ameles.noise import System, Tape
 
 T = 40

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter, PanPrivateTreeRun
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
+from ameles.mechanisms.pan_private.tree_run import PanPrivateTreeRun
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 

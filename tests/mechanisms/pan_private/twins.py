@@ -10,7 +10,8 @@ import numpy as np
 
 from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun, _aligned
-from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter, PanPrivateTreeRun
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
+from ameles.mechanisms.pan_private.tree_run import PanPrivateTreeRun
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
