@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ameles.connectors import file_matching
+from ameles.connectors.format import Format
 from ameles.core.exceptions import StoreRefused
 from tests.connectors.following import HEADER, Following, append
 
@@ -136,6 +137,20 @@ def test_copies_may_be_compressed_at_any_time(ending: str, log: Log, here: Follo
     log.compress(1, ending)  # after
     here.restart()
     assert here.read() == []
+
+
+def test_a_copy_that_is_larger_when_it_is_compressed_counts_once(tmp_path: Path) -> None:
+    log = Log(tmp_path, b"")
+    form = Format(header=("name", "n"))
+    here = Following(tmp_path, "log.csv", rotated=("log.csv.*",), form=form)
+    log.write()
+    assert here.read() == numbers(0, 10)
+    log.rename()
+    plain = tmp_path / "log.csv.1"
+    # stored as it is: lines stand after the place where the plain content ended
+    (tmp_path / "log.csv.1.gz").write_bytes(gzip.compress(plain.read_bytes(), compresslevel=0))
+    plain.unlink()
+    assert [here.read(), here.read()] == [[], []]
 
 
 def test_at_every_instant(log: Log, here: Following) -> None:

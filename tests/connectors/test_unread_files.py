@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from ameles.connectors.format import Format
 from ameles.core.exceptions import PlanError, SourceUnreadable
 from tests.connectors.following import COLUMNS, HEADER, Following, append, locked, write
 from tests.connectors.opening import open_files
@@ -64,6 +66,41 @@ def test_a_file_without_the_columns_is_taken_when_it_is_mended(tmp_path: Path) -
     assert "'b.csv' has no column 'n'" in problems(here)[0]
     write(tmp_path, "b.csv", b"y,1\n")
     assert here.read() == [("y", 1)]
+
+
+def test_a_compressed_file_under_a_pattern_of_plain_ones_says_what_to_do(tmp_path: Path) -> None:
+    write(tmp_path, "a.csv", b"x,1\n")
+    stored = gzip.compress(HEADER + b"y,1\n", compresslevel=0)  # has the newlines of its lines
+    (tmp_path / "a.csv.1.gz").write_bytes(stored)
+    here = Following(tmp_path, "a.csv*")
+    assert here.read() == [("x", 1)]
+    (problem,) = problems(here)
+    assert "'a.csv.1.gz' is compressed, but the source 'a.csv*' is of plain files" in problem
+    assert 'rotated = "a.csv*.gz" in the plan' in problem
+    assert "gunzip 'a.csv.1.gz', if all of its lines are to count" in problem
+    said = Following(tmp_path, "a.csv*", rotated=["a.csv*.gz"])
+    assert said.read() == [("x", 1)], "a copy from before the launch"
+    assert problems(said) == []
+    (tmp_path / "a.csv.1.gz").unlink()
+    write(tmp_path, "a.csv.1", b"y,1\n")
+    assert here.read() == [("y", 1)]
+
+
+def test_a_compressed_file_alone_is_refused_with_the_same_words(tmp_path: Path) -> None:
+    (tmp_path / "a.csv.1.BZ2").write_bytes(b"BZh\n")
+    utf_16 = Format(encoding="utf-16-le")
+    with pytest.raises(PlanError, match=r"bunzip2 'a\.csv\.1\.BZ2', if all") as caught:
+        open_files("a.csv*", COLUMNS, tmp_path).names()
+    assert 'rotated = "a.csv*.BZ2"' in caught.value.tip
+    (tmp_path / "a.csv.1.BZ2").write_bytes("BZh\n".encode("utf-16-le"))
+    with pytest.raises(PlanError, match="is compressed") as caught:
+        open_files("a.csv*", COLUMNS, tmp_path, form=utf_16).names()
+    assert "rotated" not in caught.value.tip, "the plan cannot have it"
+
+
+def test_a_plain_file_with_the_ending_of_a_compression_is_read_as_before(tmp_path: Path) -> None:
+    write(tmp_path, "a.csv.gz", b"x,1\n")
+    assert Following(tmp_path, "a.csv*").read() == [("x", 1)]
 
 
 def test_a_first_line_without_end_is_called_that(tmp_path: Path) -> None:

@@ -140,14 +140,42 @@ def test_a_decimal_comma_is_not_proposed_for_json(tmp_path: Path) -> None:
     assert "decimal" not in "".join(one.mend for one in checked(world.plan).findings)
 
 
-def test_a_packed_file_under_a_pattern_of_plain_ones_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", [0, 9])  # with the newlines of its lines, and without
+@pytest.mark.parametrize("ending", [".gz", ".GZ"])
+def test_a_packed_file_under_a_pattern_of_plain_ones_is_told(
+    tmp_path: Path, ending: str, level: int
+) -> None:
     world = World(tmp_path).write([row(1)])
     world.text = world.text.replace("events.csv", "events.csv*")
-    (tmp_path / "events.csv.1.gz").write_bytes(gzip.compress(world.file.read_bytes()))
+    packed = gzip.compress(world.file.read_bytes(), compresslevel=level, mtime=0)
+    (tmp_path / f"events.csv.1{ending}").write_bytes(packed)
     facts = checked(world.plan)
     assert facts.lines.events == 1
-    assert any("'events.csv.1.gz' is compressed, but source" in one.what for one in facts.findings)
-    world.text = world.text.replace("[privacy]", 'rotated = "events.csv.*"\n[privacy]', 1)
+    (told,) = (one for one in facts.findings if "compressed" in one.what)
+    assert f"'events.csv.1{ending}' is compressed, but the source 'events.csv*'" in told.what
+    line = f'rotated = "events.csv*{ending}"'
+    assert told.mend.startswith(f"{line} in the plan, if ")
+    world.text = world.text.replace("[privacy]", f"{line}\n[privacy]", 1)
     facts = checked(world.plan)
     assert [file.name for file in facts.files] == ["events.csv"]
     assert not any("compressed" in one.what for one in facts.findings)
+
+
+def test_a_packed_file_is_not_proposed_as_a_copy_where_copies_are_refused(tmp_path: Path) -> None:
+    world = World(tmp_path, stream='encoding = "utf-16"')
+    world.text = world.text.replace("events.csv", "events.csv*")
+    lines = f"{HEADER}\n{row(1)}\n".encode("utf-16")
+    world.file.write_bytes(lines)
+    (tmp_path / "events.csv.1.gz").write_bytes(gzip.compress(lines))
+    (told,) = (one for one in checked(world.plan).findings if "compressed" in one.what)
+    assert told.mend.startswith("gunzip 'events.csv.1.gz', if ")
+
+
+def test_a_packed_sample_is_told(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.text = world.text.replace('"events.csv"', '"-"')
+    sample = tmp_path / "sample.csv.gz"
+    sample.write_bytes(gzip.compress(f"{HEADER}\n{row(1)}\n".encode()))
+    told = checked(world.plan, sample=sample).findings[0]
+    assert "is compressed: none of its events is read" in told.what
+    assert told.mend.startswith("--sample FILE")

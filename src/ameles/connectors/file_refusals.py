@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ameles.core.exceptions import SourceUnreadable, StoreRefused
+import json
+from pathlib import Path
+
+from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused
+
+_UNPACK = {".gz": "gunzip", ".zst": "unzstd --rm", ".bz2": "bunzip2"}
 
 
 def unreadable(name: str) -> SourceUnreadable:
@@ -89,4 +94,22 @@ def damaged(name: str) -> SourceUnreadable:
         f"The rotated file '{name}' cannot be unpacked.",
         why="it is not what its ending says",
         tip="a complete file of gzip, zstd or bzip2",
+    )
+
+
+def packed(name: str, source: str, *, copies: bool) -> PlanError:
+    """The error for a compressed file if the source is of plain files; ``copies`` says whether the
+    plan can have ``rotated``."""
+    ending = Path(name).suffix
+    ways = [
+        f"rotated = {json.dumps(source + ending)} in the plan, if it is a compressed copy of a log "
+        "whose lines are counted while it is not compressed",
+        f"{_UNPACK[ending.lower()]} '{name}', if all of its lines are to count",
+        "a narrower pattern in source, before a launch",
+    ]
+    return PlanError(
+        f"The file '{name}' is compressed, but the source '{source}' is of plain files: none of "
+        "its events is read.",
+        why="all files of a source are read in the same way, which the ending of the source says",
+        tip="; or ".join(ways if copies else ways[1:]),
     )

@@ -15,6 +15,7 @@ from ameles.connectors.dialects import DIALECTS
 from ameles.connectors.file_identity import Present, opened
 from ameles.connectors.file_marks import Mark, last_newline
 from ameles.connectors.file_matching import match
+from ameles.connectors.file_refusals import packed
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import kind_of
 from ameles.connectors.reading import Reading
@@ -88,7 +89,7 @@ class TextSource(FileSource):
                 with opened(file) as handle:
                     start = self._start(handle, file.file.name)
                 if start.whole or (start.body and self._take_last):  # else still to be written
-                    check_start(self._dialect, start, file.file.name)
+                    self._check(start, file.file.name)
                     found.append(start.names)
             except (PlanError, SourceUnreadable) as problem:
                 problems.append(problem)
@@ -146,15 +147,15 @@ class TextSource(FileSource):
     ) -> Segment | None:
         """The segment to read of a file, in whole lines if asked; None if it has nothing new."""
         start = known.taken if known else 0
-        if end <= start:
-            return None
+        if end <= start or (known is not None and known.rotated and is_compressed(file.file.name)):
+            return None  # all of a copy was read; its size on disk is that of the compressed bytes
         with opened(file) as handle:
             first = self._start(handle, file.file.name)
             if whole:
                 end = last_newline(handle, first.script.whole(start), end, first.script)
             if end <= start:
                 return None
-            check_start(self._dialect, first, file.file.name)
+            self._check(first, file.file.name)
             if end <= first.body:
                 return None  # no event was read: the file still counts as new
             name = known.name if known else file.file.name
@@ -186,6 +187,16 @@ class TextSource(FileSource):
         within = supply.within and supply.start > first.body
         end = content.lines
         return Segment(content.file, start, content.whole, first.names, within, end, first.script)
+
+    def _check(self, start: Start, name: str) -> None:
+        """Refuses a file whose first line does not name the plan's columns."""
+        try:
+            check_start(self._dialect, start, name)
+        except PlanError:
+            if is_compressed(name):
+                copies = not self._dialect.form.encoding.startswith("utf-16")
+                raise packed(name, self._pattern, copies=copies) from None
+            raise
 
     def _start(self, handle: int, name: str = "") -> Start:
         """What the first bytes of an open file say; they are read again with every segment."""

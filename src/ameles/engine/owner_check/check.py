@@ -8,7 +8,6 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from ameles.connectors.compressed import is_compressed
 from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.named_files import find_files
@@ -88,13 +87,13 @@ def _checked(
     first = _first_lines(plan, sample)
     try:
         rows = _rows(plan, position, sample)
+        facts = look_at(plan, rows, _moment(plan, released, now))
     except PlanError as refusal:
         facts = Facts(plan.stream.name, plan.stream.source, unreadable=refusal.what)
         told = [*first.findings] or [Finding(refusal.what, refusal.tip)]
     else:
-        moment = _moment(plan, released, now)
-        facts = look_at(plan, rows, moment)
-        told = [*(Finding(one.what, one.tip) for one in rows.problems), *first.findings]
+        problems = [Finding(one.what, one.tip) for one in rows.problems]
+        told = [*(one for one in problems if one not in first.findings), *first.findings]
         told += [
             Finding(f"The file '{name}' is not complete, so it waits.", "wait for what writes it")
             for name in rows.incomplete
@@ -184,6 +183,6 @@ def _first_lines(plan: Plan, sample: Path | None) -> FirstLines:
     copies = {copy.name for pattern in stream.rotated for copy in find_files(pattern, plan.base)}
     if sample is None:
         files = tuple(file for file in files if file.name not in copies) or files
-    compressed = sample is None and is_compressed(text)
+    named = text if sample is None else None
     records = stream.records or "csv"
-    return FirstLines(files, list(stream.columns), records, plan.form, compressed=compressed)
+    return FirstLines(files, list(stream.columns), records, plan.form, source=named)

@@ -12,13 +12,13 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ameles.connectors.compressed import Damaged, Incomplete
+from ameles.connectors.compressed import Damaged, Incomplete, is_compressed
 from ameles.connectors.compressed import opened as opened_unpacked
+from ameles.connectors.file_refusals import packed as packed_file
 from ameles.connectors.format import Format
 from ameles.connectors.named_files import NamedFile
 from ameles.core.exceptions import SourceUnreadable
 from ameles.engine.owner_check.facts import FileFacts, Finding
-from ameles.engine.owner_check.held_values import OR
 
 MOST = 100  # files that are opened
 _START = 64 << 10
@@ -29,7 +29,7 @@ _DELIMITERS = {";": '";"', "\t": '"\\t"', "|": '"|"', ",": '","'}
 class FirstLines:
     """The beginnings of some files; ``columns`` are the plan's, ``kind`` is the kind of the files.
 
-    ``compressed`` says whether the name of the source declares compression.
+    ``source`` is the path or pattern in the plan; None if the file is a sample.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class FirstLines:
         kind: str,
         form: Format,
         *,
-        compressed: bool,
+        source: str | None,
     ) -> None:
         self.facts: list[FileFacts] = []
         self.findings: list[Finding] = []
         self._columns = columns
         self._kind = kind
-        self._compressed = compressed
+        self._source = source
         self._encoding = form.encoding
         self._delimiter = form.delimiter
         self._named = not form.header  # the first line names the columns
@@ -82,21 +82,24 @@ class FirstLines:
             self.findings.append(
                 Finding(f"The file '{file.name}' is empty.", "wait for what writes it")
             )
-        elif packed is not None and not file.name.endswith(packed):
+        elif packed is not None and self._source is None:
+            self.findings.append(
+                Finding(
+                    f"The file '{file.name}' is compressed: none of its events is read.",
+                    "--sample FILE, with lines as they come from standard input",
+                )
+            )
+        elif packed is not None and Path(file.name).suffix.lower() != packed:
             self.findings.append(
                 Finding(
                     f"The file '{file.name}' is compressed.",
                     f"mv {file.name} {file.name}{packed}, and the same ending in source",
                 )
             )
-        elif packed is not None and text and not self._compressed:
-            self.findings.append(
-                Finding(
-                    f"The file '{file.name}' is compressed, but source does not end in {packed}: "
-                    "none of its events is read.",
-                    f"a pattern without it{OR}rotated, if it is a copy of a log that is rotated",
-                )
-            )
+        elif packed is not None and text and not is_compressed(self._source or ""):
+            copies = not self._encoding.startswith("utf-16")
+            refusal = packed_file(file.name, self._source or "", copies=copies)
+            self.findings.append(Finding(refusal.what, refusal.tip))
         elif text:
             start = start if packed is None else _unpacked(file.path)
             encoded = self._encoded(start)
