@@ -9,7 +9,7 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Neighbours
-from ameles.core.loss import Approx, Concentrated, Pure
+from ameles.core.loss import Approx, Pure
 from ameles.mechanisms.continual.monitor import LONGEST, WindowMonitor
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.noise import System
@@ -68,9 +68,9 @@ def test_refusals() -> None:
     assert not list(two.refusals(terms(window=most), weighted=False))
     assert [r.key for r in two.refusals(terms(window=most + 1), weighted=False)] == ["over"]
     assert [r.key for r in release.refusals(terms(window=2), weighted=True)] == ["measure"]
-    with pytest.raises(TypeError):
-        release.recipe(terms(window=2), Concentrated(1))
-    with pytest.raises(TypeError):
+    with pytest.raises(BadInput, match="window"):
+        release.recipe(terms(window=None), Pure(1))
+    with pytest.raises(BadInput, match="WindowMonitors"):
         release.half_widths(SimpleTwoCounter(epsilon=1), terms(window=2), np.array([1]))
     with pytest.raises(BadInput):
         measure("alert", **{**ALERT, "times": 2**40}).recipe(terms(window=2), Pure("1e-9"))

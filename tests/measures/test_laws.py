@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Intrusions
 from ameles.core.loss import Pure
 from ameles.measures.count import Count
@@ -74,7 +75,7 @@ def test_a_window_within_the_epoch_is_as_it_was() -> None:
 def test_laws_that_do_not_add_up_so_are_none() -> None:
     gaussian = GaussianStepsCounter(rho="1/50", width=1)
     assert law_of(gaussian, 4, 20).std > 0
-    with pytest.raises(TypeError):
+    with pytest.raises(BadInput, match="LaplaceMixture"):
         law_of(gaussian, None, 20, ended=(5,))
 
 

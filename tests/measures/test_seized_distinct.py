@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Intrusions, user_window
 from ameles.core.loss import Approx, Pure
 from ameles.measures import seized_distinct
@@ -221,9 +222,9 @@ def test_shares_and_forecast() -> None:
 
 
 def test_others_have_no_table() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(BadInput, match="NoisyDistinct"):
         table_of(Afresh(algorithm=_exact(), epsilon=1, horizon=1, sensitivity=1))
-    with pytest.raises(TypeError):
+    with pytest.raises(BadInput, match="Continual"):
         table_of(_exact())
 
 

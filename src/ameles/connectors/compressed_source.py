@@ -8,7 +8,7 @@ no more lines, so its last line needs no newline.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,23 +20,21 @@ from ameles.connectors.compressed import Damaged, Incomplete, is_compressed, unp
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.dialect import Dialect, Start, check_start, start_of
 from ameles.connectors.dialects import DIALECTS
-from ameles.connectors.file_identity import Present, Signature, changed, opened, present
+from ameles.connectors.file_identity import Present, Signature, changed, opened
 from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_matching import match
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import kind_of
 from ameles.connectors.line_blocks import handed_over
 from ameles.connectors.lines import BLOCK, blocks
-from ameles.connectors.named_files import find_files
 from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.same_files import SameFiles
-from ameles.connectors.settled_files import settled
 from ameles.connectors.source import SourceRequest
 from ameles.core.exceptions import PlanError, SourceUnreadable
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeFile:
     """A complete file that is read now."""
 
     file: Present
@@ -76,36 +74,18 @@ class CompressedSource(FileSource):
         return self._dialect
 
     def names(self) -> tuple[str, ...]:
-        if not self._dialect.header:
-            return self._dialect.names("")
-        return settled(self._files, self._common_names)
+        return super().names() if self._dialect.header else self._dialect.names("")
 
-    def _common_names(self, files: list[Present]) -> tuple[str, ...]:
-        found, problems = [], []
-        for file in files:
-            try:
-                with opened(file) as handle:
-                    start = self._start(file, handle)
-                if start is not None and (start.whole or start.body):
-                    check_start(self._dialect, start, file.file.name)
-                    found.append(start.names)
-            except (PlanError, SourceUnreadable) as problem:
-                problems.append(problem)
-        if problems and len(problems) == len(files):
-            raise problems[0]
-        if not found:
-            return tuple(self._dialect.columns)
-        everywhere = set(found[0]).intersection(*found[1:])
-        return tuple(name for name in found[0] if name in everywhere)
+    def _names_in(self, file: Present) -> Sequence[str] | None:
+        with opened(file) as handle:
+            start = self._start(file, handle)
+        if start is None or not (start.whole or start.body):
+            return None
+        check_start(self._dialect, start, file.file.name)
+        return start.names
 
-    def ends(self) -> Mapping[str, int]:
-        return {_key(file): file.status.st_size for file in self._files()}
-
-    def at_launch(self) -> str:
-        return self._same.unread(self.reading(None).position)
-
-    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
-        return settled(self._files, lambda files: self._reading(files, position, ends))
+    def _names_of_plan(self) -> tuple[str, ...]:
+        return tuple(self._dialect.columns)
 
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
@@ -130,10 +110,10 @@ class CompressedSource(FileSource):
 
     def _fresh(
         self, file: Present, declared: Declared, ends: Mapping[str, int] | None
-    ) -> Whole | None:
+    ) -> WholeFile | None:
         """A file to read now; None if it is not complete, or if it appeared or grew since the ends
         were taken."""
-        if ends is not None and ends.get(_key(file)) != file.status.st_size:
+        if ends is not None and ends.get(file.key) != file.status.st_size:
             return None
         with opened(file) as handle:
             size = self._size(file, handle)
@@ -142,14 +122,11 @@ class CompressedSource(FileSource):
                 return None
             check_start(self._dialect, start, file.file.name)
             mark = Mark.of(handle, file.file.name, file.status.st_size, declared)
-        return Whole(file, start, replace(mark, within=False), size)
+        return WholeFile(file, start, replace(mark, within=False), size)
 
     def incomplete(self) -> tuple[str, ...]:
-        files = self._files()
+        files = self._present()
         return tuple(file.file.name for file in files if self._sizes.get(file.signature, 0) is None)
-
-    def _files(self) -> list[Present]:
-        return present(find_files(self._pattern, self._base))
 
     def _size(self, file: Present, handle: int) -> int | None:
         """The decompressed size of a file; None if it is not complete."""
@@ -181,7 +158,7 @@ class CompressedPiece(Piece):
     """A complete file that is new."""
 
     dialect: Dialect
-    whole: Whole
+    whole: WholeFile
 
     def __repr__(self) -> str:
         return "<CompressedPiece>"
@@ -231,10 +208,6 @@ def _unpacked_size(file: Present, handle: int) -> int | None:
 def _fits(mark: Mark, handle: int) -> bool:
     """Whether an open file is the whole file that was taken."""
     return os.fstat(handle).st_size == mark.offset and mark.fits(handle)
-
-
-def _key(file: Present) -> str:
-    return f"{file.status.st_dev}:{file.status.st_ino}"
 
 
 def damaged(name: str) -> SourceUnreadable:

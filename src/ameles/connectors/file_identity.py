@@ -80,6 +80,11 @@ class Present:
         return {link.name for link in self.links}
 
     @property
+    def key(self) -> str:
+        """Its identity, whatever its name, while a program runs."""
+        return f"{self.status.st_dev}:{self.status.st_ino}"
+
+    @property
     def signature(self) -> Signature:
         """A value that changes whenever the file does, except for changes within one clock tick."""
         now = self.status

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from ameles.connectors.file_identity import Present, present
 from ameles.connectors.named_files import NamedFile, find_files, names_file
+from ameles.connectors.reading import Reading
+from ameles.connectors.same_files import SameFiles
+from ameles.connectors.settled_files import settled
 from ameles.connectors.source import SeekableSource, SourceRequest
 from ameles.connectors.typed_columns import check_kinds
-from ameles.core.exceptions import PlanError
+from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 
 
 class FileSource(SeekableSource[Mapping[str, int]]):
@@ -24,6 +28,7 @@ class FileSource(SeekableSource[Mapping[str, int]]):
 
     _pattern: str
     _base: Path
+    _same: SameFiles  # which files were read before
 
     @classmethod
     def files(cls, text: str, base: Path) -> tuple[NamedFile, ...]:
@@ -42,6 +47,54 @@ class FileSource(SeekableSource[Mapping[str, int]]):
     @abstractmethod
     def _opened(cls, request: SourceRequest) -> Self:
         """Opens the source; its columns were checked."""
+
+    def names(self) -> tuple[str, ...]:
+        return settled(self._present, self._common_names)
+
+    def ends(self) -> Mapping[str, int]:
+        return {file.key: file.status.st_size for file in self._present()}
+
+    def at_launch(self) -> str:
+        return self._same.unread(self.reading(None).position)
+
+    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
+        return settled(self._present, lambda files: self._reading(files, position, ends))
+
+    def _present(self) -> list[Present]:
+        """The files that exist now."""
+        return present(find_files(self._pattern, self._base))
+
+    def _common_names(self, files: list[Present]) -> tuple[str, ...]:
+        """The columns that every file has; a file that cannot be read matters only if none can."""
+        known: list[Sequence[str]] = []
+        problems: list[AmelesError] = []
+        for file in files:
+            try:
+                names = self._names_in(file)
+            except (PlanError, SourceUnreadable) as problem:
+                problems.append(problem)
+            else:
+                known += [] if names is None else [names]
+        if problems and len(problems) == len(files):
+            raise problems[0]
+        if not known:
+            return self._names_of_plan()
+        everywhere = set(known[0]).intersection(*known[1:])
+        return tuple(name for name in known[0] if name in everywhere)
+
+    @abstractmethod
+    def _names_in(self, file: Present) -> Sequence[str] | None:
+        """The columns of a file; None if it is still to be written."""
+
+    def _names_of_plan(self) -> tuple[str, ...]:
+        """The columns as far as the plan alone says."""
+        return ()
+
+    @abstractmethod
+    def _reading(
+        self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
+    ) -> Reading:
+        """What these files have after a position."""
 
     def missing(self) -> PlanError | None:
         if find_files(self._pattern, self._base):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +15,16 @@ import duckdb
 from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import connect
-from ameles.connectors.file_identity import Present, changed, opened, present, readable
+from ameles.connectors.file_identity import Present, changed, opened, readable
 from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_matching import match
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.lines import LONGEST
-from ameles.connectors.named_files import NamedFile, find_files
+from ameles.connectors.named_files import NamedFile
 from ameles.connectors.parquet_types import check_type
 from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.same_files import SameFiles
-from ameles.connectors.settled_files import settled
 from ameles.connectors.source import SourceRequest
 from ameles.connectors.typed_columns import IDS, Typed, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
@@ -72,31 +71,8 @@ class ParquetSource(FileSource):
         self._raw = raw
         self._same = SameFiles("parquet", declarations, fits=Mark.fits_parquet)
 
-    def names(self) -> tuple[str, ...]:
-        return settled(self._files, self._common_names)
-
-    def _common_names(self, files: list[Present]) -> tuple[str, ...]:
-        found, problems = [], []
-        for file in files:
-            try:
-                found.append([*self._checked_types(file.file)])
-            except (PlanError, SourceUnreadable) as problem:
-                problems.append(problem)
-        if problems and not found:
-            raise problems[0]
-        if not found:
-            return ()
-        everywhere = set(found[0]).intersection(*found[1:])
-        return tuple(name for name in found[0] if name in everywhere)
-
-    def ends(self) -> Mapping[str, int]:
-        return {_key(file): file.status.st_size for file in self._files()}
-
-    def at_launch(self) -> str:
-        return self._same.unread(self.reading(None).position)
-
-    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
-        return settled(self._files, lambda files: self._reading(files, position, ends))
+    def _names_in(self, file: Present) -> Sequence[str]:
+        return [*self._checked_types(file.file)]
 
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
@@ -112,7 +88,7 @@ class ParquetSource(FileSource):
                     continue
             try:
                 with opened(file) as handle:
-                    if ends is not None and not _finished(handle, ends.get(_key(file))):
+                    if ends is not None and not _finished(handle, ends.get(file.key)):
                         continue
                     mark = Mark.of_parquet(handle, file.file.name, matched.declared(file, known))
                 types = self._checked_types(file.file)
@@ -127,9 +103,6 @@ class ParquetSource(FileSource):
             for types, some in alike.items()
         )
         return Reading(tuple(pieces), self._same.position(taken), tuple(problems))
-
-    def _files(self) -> list[Present]:
-        return present(find_files(self._pattern, self._base))
 
     def _checked_types(self, file: NamedFile) -> dict[str, str]:
         """The columns of a file with their types; refuses a file without all columns of the
@@ -198,10 +171,6 @@ def _finished(handle: int, end: int | None) -> bool:
     """Whether an open file is complete, and was when the ends were taken; others wait."""
     size = os.fstat(handle).st_size
     return size == end and os.pread(handle, len(_MAGIC), max(0, size - len(_MAGIC))) == _MAGIC
-
-
-def _key(file: Present) -> str:
-    return f"{file.status.st_dev}:{file.status.st_ino}"
 
 
 def _path_of(file: NamedFile) -> str:

@@ -98,10 +98,10 @@ class TextPiece(Piece):
             yield self._enter(stack)
 
     def _enter(self, stack: contextlib.ExitStack) -> int:
-        wanted, files = key_of(self.segment.file.status), [self.segment.file]
+        wanted, files = self.segment.file.key, [self.segment.file]
         for _ in range(LOOKS):
             for file in files:
-                if key_of(file.status) == wanted:
+                if file.key == wanted:
                     with contextlib.suppress(AmelesError):  # renamed just now
                         handle = stack.enter_context(opened(file))
                         if born(handle) == self.segment.mark.born:
@@ -140,8 +140,3 @@ def _up_to(source: Callable[[int], bytes], segment: Segment) -> Callable[[int], 
         return piece
 
     return read
-
-
-def key_of(status: os.stat_result) -> str:
-    """The identity of a file, whatever its name, while a program runs."""
-    return f"{status.st_dev}:{status.st_ino}"

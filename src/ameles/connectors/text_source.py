@@ -21,9 +21,8 @@ from ameles.connectors.format import kind_of
 from ameles.connectors.reading import Reading
 from ameles.connectors.rotated_copies import Supply
 from ameles.connectors.same_files import SameFiles
-from ameles.connectors.settled_files import settled
 from ameles.connectors.source import SourceRequest
-from ameles.connectors.text_piece import Segment, TextFiles, TextPiece, key_of
+from ameles.connectors.text_piece import Segment, TextFiles, TextPiece
 from ameles.connectors.whole_digest import nothing_of
 from ameles.core.exceptions import PlanError, SourceUnreadable
 
@@ -78,36 +77,25 @@ class TextSource(FileSource):
         return self._dialect
 
     def names(self) -> tuple[str, ...]:
-        found = settled(self._listed.present, self._common_names)
-        return found if self._dialect.header else self._dialect.names("")
+        common = super().names()
+        return common if self._dialect.header else self._dialect.names("")
+
+    def _present(self) -> list[Present]:
+        return self._listed.present()
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
-        found, problems = [], []
-        files = [file for file in files if not file.copy]
-        for file in files:
-            try:
-                with opened(file) as handle:
-                    start = self._start(handle, file.file.name)
-                if start.whole or (start.body and self._take_last):  # else still to be written
-                    self._check(start, file.file.name)
-                    found.append(start.names)
-            except (PlanError, SourceUnreadable) as problem:
-                problems.append(problem)
-        if problems and len(problems) == len(files):
-            raise problems[0]
-        if not found:
-            return tuple(self._dialect.columns)
-        everywhere = set(found[0]).intersection(*found[1:])
-        return tuple(name for name in found[0] if name in everywhere)
+        return super()._common_names([file for file in files if not file.copy])
 
-    def ends(self) -> Mapping[str, int]:
-        return {key_of(file.status): file.status.st_size for file in self._listed.present()}
+    def _names_in(self, file: Present) -> Sequence[str] | None:
+        with opened(file) as handle:
+            start = self._start(handle, file.file.name)
+        if not (start.whole or (start.body and self._take_last)):
+            return None
+        self._check(start, file.file.name)
+        return start.names
 
-    def at_launch(self) -> str:
-        return self._same.unread(self.reading(None).position)
-
-    def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
-        return settled(self._listed.present, lambda files: self._reading(files, position, ends))
+    def _names_of_plan(self) -> tuple[str, ...]:
+        return tuple(self._dialect.columns)
 
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
@@ -118,7 +106,7 @@ class TextSource(FileSource):
         for file, known in matched.files:
             end = file.status.st_size
             if ends is not None:
-                end = min(end, ends.get(key_of(file.status), 0))
+                end = min(end, ends.get(file.key, 0))
             if any(file is one for one in matched.held):
                 end = 0
             mark, declared = known, matched.declared(file, known)

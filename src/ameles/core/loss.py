@@ -96,9 +96,15 @@ class Concentrated:
         return f"rho {shown(self.rho)}"
 
 
-Loss: TypeAlias = Pure | Approx | Concentrated
+EpsilonLoss: TypeAlias = Pure | Approx  # what a plan can declare
+Loss: TypeAlias = EpsilonLoss | Concentrated
 
 CURRENCIES: dict[str, type[Loss]] = {"pure": Pure, "approx": Approx, "concentrated": Concentrated}
+
+
+def delta_of(loss: EpsilonLoss) -> Fraction:
+    """The probability with which a loss may be exceeded; 0 if it is pure."""
+    return loss.delta if isinstance(loss, Approx) else Fraction(0)
 
 
 def currency(loss: Loss) -> str:

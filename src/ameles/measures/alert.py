@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.loss import EpsilonLoss
 from ameles.core.recipe import Recipe
 from ameles.core.words import brief
+from ameles.measures.expected import expected
 from ameles.measures.measure import BETA, Measure, Published, Question, Terms
 from ameles.measures.refusal import Refusal
 from ameles.mechanisms.continual.monitor import LARGEST, LONGEST
@@ -67,14 +68,12 @@ class Alert(Measure):
                 tip='measure = "count", or a stream without a weight',
             )
 
-    def recipe(self, terms: Terms, loss: Loss) -> WindowMonitors:
+    def recipe(self, terms: Terms, loss: EpsilonLoss) -> WindowMonitors:
         """A sparse vector for each cell, with noise for what one unit can change in all cells."""
-        if not isinstance(loss, Pure | Approx) or terms.window is None:
-            raise TypeError(loss)
         return WindowMonitors(
             epsilon=loss.epsilon,
             width=self.cells,
-            window=terms.window,
+            window=terms.window or 0,  # of a total there is none, and it is refused
             threshold=self.threshold,
             aboves=self.times,
             monotone=True,
@@ -84,7 +83,7 @@ class Alert(Measure):
             horizon=terms.horizon,
         )
 
-    def variance(self, terms: Terms, loss: Loss) -> float:
+    def variance(self, terms: Terms, loss: EpsilonLoss) -> float:
         compared = self.recipe(terms, loss).comparison
         scales = compared.threshold_scale, compared.query_scale
         return sum(laplace_sum.std(1, scale) ** 2 for scale in scales)
@@ -96,7 +95,7 @@ class Alert(Measure):
 
     def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
         """The noise of the threshold and the noise of each comparison."""
-        compared = monitors_of(recipe).comparison
+        compared = expected(recipe, WindowMonitors).comparison
         return (
             f"discrete Laplace, of scale {float(compared.threshold_scale):g} on the threshold, "
             f"drawn once, and of scale {float(compared.query_scale):g} on each comparison"
@@ -104,11 +103,11 @@ class Alert(Measure):
 
     def interval_in_words(self, recipe: Recipe, terms: Terms) -> str:
         """There is no interval; it says instead what "near the threshold" means."""
-        near = monitors_of(recipe).error.bound(1, BETA)
+        near = expected(recipe, WindowMonitors).error.bound(1, BETA)
         return f"{self.interval}: within {brief(near)} of it, with 95%"
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
-        return np.full(len(steps), monitors_of(recipe).error.bound(1, BETA))
+        return np.full(len(steps), expected(recipe, WindowMonitors).error.bound(1, BETA))
 
     def publish(
         self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
@@ -120,10 +119,3 @@ class Alert(Measure):
             label[codes == code] = text
         nothing = np.full(codes.shape, np.nan)
         return Published(value=value, low=nothing, high=nothing, label=label)
-
-
-def monitors_of(recipe: Recipe) -> WindowMonitors:
-    """The recipe; refuses any that is not of monitors."""
-    if not isinstance(recipe, WindowMonitors):
-        raise TypeError(recipe)
-    return recipe

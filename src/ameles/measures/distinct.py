@@ -10,7 +10,6 @@ of noisy bits (``seized_distinct``), over the stream's life or a user's window.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ameles.core.guarantee import EVENT, Intrusions
-from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.loss import EpsilonLoss, delta_of
 from ameles.core.recipe import Recipe
 from ameles.measures.linear import LinearMeasure
 from ameles.measures.measure import Published, Question, Terms
@@ -68,13 +67,13 @@ class Distinct(LinearMeasure):
         """One step, or each of a user's steps, changes by one, however many events there are."""
         return (terms.max_steps if self.over == "step" else 1), 1
 
-    def recipe(self, terms: Terms, loss: Loss) -> AnyMechanism:
+    def recipe(self, terms: Terms, loss: EpsilonLoss) -> AnyMechanism:
         """A counter, or a table that may be seized."""
         if terms.intrusions is Intrusions.NONE:
             return super().recipe(terms, loss)
         return self._seized(terms, loss)
 
-    def variance(self, terms: Terms, loss: Loss) -> float:
+    def variance(self, terms: Terms, loss: EpsilonLoss) -> float:
         if terms.intrusions is Intrusions.NONE:
             return super().variance(terms, loss)
         # the half-width of a 95% interval is about two standard deviations
@@ -167,13 +166,11 @@ class Distinct(LinearMeasure):
                 tip="a release for each cell, with where and a share of its own",
             )
 
-    def _seized(self, terms: Terms, loss: Loss) -> AnyMechanism:
-        if not isinstance(loss, Pure | Approx):
-            raise TypeError(loss)
+    def _seized(self, terms: Terms, loss: EpsilonLoss) -> AnyMechanism:
         return seized_recipe(
             cells=self.table or 2,
             epsilon=loss.epsilon,
-            delta=loss.delta if isinstance(loss, Approx) else Fraction(0),
+            delta=delta_of(loss),
             steps=terms.unit.window or terms.horizon or 1,
             horizon=terms.horizon,
             windows=terms.unit.window is not None,

@@ -14,6 +14,7 @@ published nothing.  So its noise at step t has the usual law at step t.
 
 from __future__ import annotations
 
+from ameles.measures.expected import expected
 from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
@@ -35,18 +36,14 @@ def law_of(
     number of noises in the span, if they were counted.
     """
     if noises is not None:
-        if not isinstance(recipe, SimpleTwoCounter):
-            raise TypeError(recipe)
-        return LaplaceMixture((LaplacePart(recipe.scale, 1.0, noises),))
+        scale = expected(recipe, SimpleTwoCounter).scale
+        return LaplaceMixture((LaplacePart(scale, 1.0, noises),))
     error = recipe.error_after(announced)
     laws = [error.between(before, until) for before, until in parts_of(ended, window, t)]
     if len(laws) == 1:
         return laws[0]
-    together: list[LaplaceMixture] = []
-    for law in laws:
-        if not isinstance(law, LaplaceMixture):  # a state that may be seized has Laplace noise only
-            raise TypeError(law)
-        together.append(law)
+    # a state that may be lost has Laplace noise only
+    together = [expected(law, LaplaceMixture) for law in laws]
     return LaplaceMixture(
         tuple(part for law in together for part in law.parts),
         bounding=any(law.bounding for law in together),

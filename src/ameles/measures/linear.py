@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.guarantee import Intrusions
-from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.loss import EpsilonLoss, delta_of
 from ameles.core.recipe import Recipe
 from ameles.core.words import brief
 from ameles.measures.bounds_cache import cached_bounds
 from ameles.measures.counter_choice import Span, chosen, mean_variance
+from ameles.measures.expected import counter_of, expected
 from ameles.measures.laws import law_of
 from ameles.measures.measure import BETA, Measure, Published, Terms
 from ameles.mechanisms.counters.recipe import CounterRecipe
@@ -46,19 +47,17 @@ class LinearMeasure(Measure):
         """How many steps one unit may change, and each by how much."""
         return terms.max_steps, terms.per_step * self.reach
 
-    def recipe(self, terms: Terms, loss: Loss) -> AnyMechanism:
+    def recipe(self, terms: Terms, loss: EpsilonLoss) -> AnyMechanism:
         """The counter with the smallest error over this span."""
         return self.counter(terms, loss)
 
-    def counter(self, terms: Terms, loss: Loss) -> CounterRecipe:
+    def counter(self, terms: Terms, loss: EpsilonLoss) -> CounterRecipe:
         """The same, known to be a counter."""
         steps, bound = self.contributions(terms)
-        if not isinstance(loss, Pure | Approx):
-            raise TypeError(loss)
         return chosen(
             Span(window=terms.window, horizon=terms.horizon),
             epsilon=loss.epsilon,
-            delta=loss.delta if isinstance(loss, Approx) else Fraction(0),
+            delta=delta_of(loss),
             width=self.question.width,
             contributions=steps,
             bound=bound,
@@ -66,7 +65,7 @@ class LinearMeasure(Measure):
             intrusions=terms.intrusions,
         )
 
-    def variance(self, terms: Terms, loss: Loss) -> float:
+    def variance(self, terms: Terms, loss: EpsilonLoss) -> float:
         span = Span(window=terms.window, horizon=terms.horizon)
         return mean_variance(self.counter(terms, loss), span) / self.largest**2
 
@@ -130,7 +129,7 @@ class LinearMeasure(Measure):
 def _noise(steps: IntArray, recipe: Recipe, terms: Terms, beta: float) -> NDArray[np.float64]:
     counter = counter_of(recipe)
     if terms.ended or terms.noises is not None:
-        found = [
+        laws = [
             law_of(
                 counter,
                 terms.window,
@@ -142,8 +141,8 @@ def _noise(steps: IntArray, recipe: Recipe, terms: Terms, beta: float) -> NDArra
             for t in steps.tolist()
         ]
         # a state that may be lost has Laplace noise only
-        laws = [law for law in found if isinstance(law, LaplaceMixture)]
-        return quantiles(laws, beta).astype(np.float64)
+        mixtures = [expected(law, LaplaceMixture) for law in laws]
+        return quantiles(mixtures, beta).astype(np.float64)
     error = counter.error_after(terms.announced)
     if terms.window is None:
         return error.bounds(steps, beta)
@@ -164,10 +163,3 @@ def whole(bounds: NDArray[np.float64]) -> IntArray:
     """Bounds on integer noise, rounded to integers, so that intervals of counts end at counts."""
     found: IntArray = np.ceil(bounds).astype(np.int64)
     return found
-
-
-def counter_of(recipe: Recipe) -> CounterRecipe:
-    """The recipe; refuses any that is not a counter's."""
-    if not isinstance(recipe, CounterRecipe):
-        raise TypeError(recipe)
-    return recipe

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from ameles.core.guarantee import EVENT, Intrusions, Unit
-from ameles.core.loss import Loss
+from ameles.core.loss import EpsilonLoss
 from ameles.core.recipe import Recipe
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
 from ameles.measures.keys import MOST, OTHER, Keys
@@ -227,11 +227,11 @@ class Measure(Section, ABC):
         """What it computes from each event."""
 
     @abstractmethod
-    def recipe(self, terms: Terms, loss: Loss) -> AnyMechanism:
+    def recipe(self, terms: Terms, loss: EpsilonLoss) -> AnyMechanism:
         """The mechanism with the smallest computed error for this question."""
 
     @abstractmethod
-    def variance(self, terms: Terms, loss: Loss) -> float:
+    def variance(self, terms: Terms, loss: EpsilonLoss) -> float:
         """The mean variance of its noise, in units of what one event adds to one amount."""
 
     def forecast_of(self, terms: Terms) -> str:

@@ -24,9 +24,10 @@ from pydantic import BeforeValidator, model_validator
 from ameles.core.recipe import Recipe
 from ameles.measures.bins import Bins, Edges
 from ameles.measures.bounds_cache import cached_bounds
+from ameles.measures.expected import counter_of
 from ameles.measures.fields import Column, exact_number, problem
 from ameles.measures.keys import Keys
-from ameles.measures.linear import LinearMeasure, counter_of
+from ameles.measures.linear import LinearMeasure
 from ameles.measures.measure import BETA, NUMERIC, Published, Question, Terms, Values, wrong_kind
 from ameles.measures.ranks import excess_bounds
 from ameles.measures.refusal import Refusal

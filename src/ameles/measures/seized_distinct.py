@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from ameles.core.error import checks_step
 from ameles.core.guarantee import Neighbours
 from ameles.core.recipe import Recipe
+from ameles.measures.expected import expected
 from ameles.measures.measure import BETA, Published
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
@@ -156,18 +157,13 @@ def seized_noise(recipe: Recipe) -> str:
 
 def table_of(recipe: Recipe) -> NoisyDistinct:
     """The table that a recipe queries."""
-    table: object = inner_of(recipe).algorithm
-    if not isinstance(table, NoisyDistinct):
-        raise TypeError(recipe)
-    return table
+    return expected(inner_of(recipe).algorithm, NoisyDistinct)
 
 
 def inner_of(recipe: Recipe) -> Afresh | Continual:
     """The inner recipe that queries the table; for windows, the one of a single window."""
     inner: object = recipe.inner if isinstance(recipe, Renewed) else recipe
-    if not isinstance(inner, Afresh | Continual):
-        raise TypeError(recipe)
-    return inner
+    return inner if isinstance(inner, Afresh) else expected(inner, Continual)
 
 
 def users_hitting(hits: NDArray[np.float64], cells: int) -> NDArray[np.float64]:

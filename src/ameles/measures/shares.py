@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ameles.core.exceptions import PlanError
-from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.loss import Approx, EpsilonLoss, Pure
 from ameles.measures.measure import Measure, Terms
 
 # The rest is divided into this many parts, or more if there are many releases.
@@ -35,7 +35,7 @@ def default_shares(
             why="every release of a stream adds to its loss",
             tip="shares that sum to at most 1, or below 1 where some are left out",
         )
-    loss: Loss = Approx(1, delta) if delta else Pure(1)
+    loss: EpsilonLoss = Approx(1, delta) if delta else Pure(1)
     # one release gets all that is left, whatever its noise
     weights = [1.0] if len(open_ones) == 1 else [_weight(*release, loss) for release in open_ones]
     parts = iter(divided(left, weights))
@@ -63,5 +63,5 @@ def divided(whole: Fraction, weights: Sequence[float]) -> tuple[Fraction, ...]:
     return tuple(whole * Fraction(part, parts) for part in given)
 
 
-def _weight(release: Measure, terms: Terms, loss: Loss) -> float:
+def _weight(release: Measure, terms: Terms, loss: EpsilonLoss) -> float:
     return float(release.variance(terms, loss) ** (1 / 3))

@@ -36,7 +36,7 @@ from typing import Any
 from ameles.connectors.format import Format
 from ameles.connectors.typed_columns import IDS, WEIGHT
 from ameles.core.guarantee import Unit
-from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.loss import Approx, EpsilonLoss, Pure
 from ameles.core.rules import CURRENT, FIRST
 from ameles.measures.measure import Measure, Terms
 from ameles.measures.shares import default_shares
@@ -73,7 +73,7 @@ class Plan:
         return self.privacy.unit_of(self.stream.every, self.stream.zone)
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> EpsilonLoss:
         """What the whole plan spends, once."""
         if self.privacy.delta:
             return Approx(self.privacy.epsilon, self.privacy.delta)
@@ -104,7 +104,7 @@ class Plan:
         return terms_of(self.stream, self.privacy, self.unit, release)
 
     @cached_property
-    def shares(self) -> dict[str, Loss]:
+    def shares(self) -> dict[str, EpsilonLoss]:
         """What each release spends in an epoch: its share of the plan's loss."""
         shares = default_shares(
             [(release, self.terms(release)) for release in self.releases], self.privacy.delta
@@ -169,9 +169,7 @@ def reserved_name(release: str, restart: int) -> str:
     return f"{release} (restart {restart})"
 
 
-def _part(loss: Loss, share: Any) -> Loss:
+def _part(loss: EpsilonLoss, share: Any) -> EpsilonLoss:
     if isinstance(loss, Approx):
         return Approx(loss.epsilon * share, loss.delta * share)
-    if isinstance(loss, Pure):
-        return Pure(loss.epsilon * share)
-    raise TypeError(loss)
+    return Pure(loss.epsilon * share)
