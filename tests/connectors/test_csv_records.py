@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ameles.connectors.csv_records import LONGEST, Broken, Record, records
+from ameles.connectors.csv_records import LONGEST, Broken, CsvRecord, records
 
 
 def found(text: str, **form: str) -> list[tuple[int, Any]]:
     """The line of each record, with its fields or with what is wrong."""
     return [
-        (one.line, one.fields if isinstance(one, Record) else one.why)
+        (one.line, one.fields if isinstance(one, CsvRecord) else one.why)
         for one in records(io.StringIO(text, newline=""), **form)
     ]
 

@@ -20,7 +20,7 @@ from ameles.connectors.source import SeekableSource
 from ameles.core.guarantee import USER as USER_UNIT
 from ameles.engine.gathering.adding_up import AddingUp
 from ameles.engine.gathering.bounding import Bounding
-from ameles.engine.gathering.bounds import Bounds, SeenUsers
+from ameles.engine.gathering.bounds import ContributionBounds, SeenUsers
 from ameles.engine.gathering.connection import Connection
 from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.gathering.gather import DuckGatherer
@@ -35,7 +35,9 @@ MEMORY = 256 << 20
 SALT = b"a salt"
 STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
 EVER = '[[release]]\nname = "ever"\nmeasure = "distinct"\nwhere = "amount > 3"\n'
-BOUNDS = Bounds(unit=USER_UNIT, per_step=2, max_steps=3, lifetime=8, answers=("cell_0",), marks=())
+BOUNDS = ContributionBounds(
+    unit=USER_UNIT, per_step=2, max_steps=3, lifetime=8, answers=("cell_0",), marks=()
+)
 
 
 def events(users: int, start: int = 0) -> str:
@@ -184,7 +186,7 @@ def test_rows_that_were_keyed_in_other_processes_are_bounded_all_the_same(
     places = ", ".join("?" * len(names))
     duck.executemany(f"INSERT INTO shuffled VALUES ({places})", mapped(plan, reading, moment))
     adding = AddingUp(plan, duck)
-    here = Bounding(duck, Bounds.of(plan), moment, SALT, None)
+    here = Bounding(duck, ContributionBounds.of(plan), moment, SALT, None)
     with here.keyed("SELECT * FROM shuffled") as bounded:
         adding.add_events(bounded.rows)
         for name, span in adding.once.items():

@@ -24,7 +24,7 @@ from ameles.engine.owner_check import advice, user_bounds
 from ameles.engine.owner_check import look as looking
 from ameles.engine.owner_check.check import check
 from ameles.engine.owner_check.column_facts import FORMATS, shape_sql
-from ameles.engine.owner_check.facts import Facts, Finding
+from ameles.engine.owner_check.facts import CheckFinding, Facts
 from ameles.engine.owner_check.held_values import not_held
 from ameles.measures.measure import Measure
 from ameles.plan.plan import Plan, read_plan_text
@@ -183,7 +183,7 @@ def test_nothing_is_proposed_that_the_plan_has(tmp_path: Path) -> None:
     plan = world.plan
 
     def left(mend: str, release: Measure | None = None) -> str:
-        return not_held(plan, Finding("x", mend), release).mend
+        return not_held(plan, CheckFinding("x", mend), release).mend
 
     assert left('delimiter = ";", or what separates them') == ""
     assert left('delimiter = "|"') == 'delimiter = "|"'
@@ -556,7 +556,7 @@ def test_keys_that_count_as_other_are_no_trouble(tmp_path: Path) -> None:
 def test_what_is_proposed_for_a_release_is_not_what_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advice, "_release", lambda *_: iter([Finding("x", "other = true")]))
+    monkeypatch.setattr(advice, "_release", lambda *_: iter([CheckFinding("x", "other = true")]))
     world = World(tmp_path).write([row(1)])
     assert told(checked(world.plan)) == ["x other = true"]
     world.text = world.text.replace("[[release]]", "[[release]]\nother = true")

@@ -219,7 +219,8 @@ def key_first(vault: Vault, *args: Any, **named: Any) -> None:
     write = vault._opened.overwrite
     late: list[Any] = []
     with patch(
-        "ameles.engine.sealed.vault.opening.Opened.overwrite", lambda _, *found: late.append(found)
+        "ameles.engine.sealed.vault.opening.OpenedVault.overwrite",
+        lambda _, *found: late.append(found),
     ):
         GOOD(vault, *args, **named)
     write(*late[0])

@@ -209,7 +209,7 @@ class Lazy(Disk):
             super().fdatasync(handle)
 
 
-def trusting(found: opening.Opened) -> Record:
+def trusting(found: opening.OpenedVault) -> Record:
     """Reads the slot, and does not make sure that it is on the disk."""
     with patch("ameles.engine.sealed.vault.slot.KeySlot.write", lambda *_: None):
         return RECOVER(found)

@@ -16,7 +16,7 @@ import pytest
 
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.engine.sealed.vault import EpochEnded, FileSlot, MemorySlot, Vault, disk
-from ameles.engine.sealed.vault.opening import Opened
+from ameles.engine.sealed.vault.opening import OpenedVault
 
 from .vault_faults import IDENTITY, SIZE, Disk, Rig, loaded, on, save
 
@@ -251,7 +251,7 @@ def test_a_folder_that_someone_else_put_there_first_is_refused(rig: Rig, memory:
 def test_what_a_kill_left_of_an_older_state_is_overwritten_when_it_is_opened(rig: Rig) -> None:
     vault = rig.create()
     save(vault, 1)
-    with patch.object(Opened, "blank"):  # killed after the commit
+    with patch.object(OpenedVault, "blank"):  # killed after the commit
         save(vault, 2)
     vault.close()
     files = [rig.folder / name for name in ("state.0", "state.1")]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import PlanError
-from ameles.engine.running.window_phase import Phase, phase_of
+from ameles.engine.running.window_phase import WindowPhase, phase_of
 from ameles.plan.clock import Clock
 from ameles.plan.durations import Duration
 from ameles.store import open_store
@@ -221,6 +221,6 @@ def test_windows_that_never_end(tmp_path: Path, window: str) -> None:
 def test_a_phase_is_read_as_it_was_written() -> None:
     for clock, window in (*clocks(), *long_ones()):
         phase = phase_of(clock, window)
-        assert Phase.read(str(phase)) == phase
+        assert WindowPhase.read(str(phase)) == phase
         later = replace(clock, start=clock.wall + timedelta(microseconds=1))
         assert phase_of(later, window) != phase

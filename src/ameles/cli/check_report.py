@@ -12,7 +12,13 @@ from rich.text import Text
 from ameles.cli.plans import moment
 from ameles.cli.secret_output import HEADING, printable
 from ameles.core.words import brief
-from ameles.engine.owner_check.facts import ColumnFacts, Facts, Finding, ReleaseFacts, UserFacts
+from ameles.engine.owner_check.facts import (
+    CheckFinding,
+    ColumnFacts,
+    Facts,
+    ReleaseFacts,
+    UserFacts,
+)
 from ameles.plan.plan import Plan
 
 SHAPES = "their shapes"
@@ -196,7 +202,7 @@ class Page:
             self._say(finding.what)
             self._mend(finding)
 
-    def _mend(self, finding: Finding) -> None:
+    def _mend(self, finding: CheckFinding) -> None:
         if finding.mend:
             self._say(f"   try: {finding.mend}")
             if finding.by_looking:

@@ -7,7 +7,7 @@ import sys
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Protocol
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
@@ -22,25 +22,13 @@ from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
 from ameles.engine.engine import Engine
 from ameles.engine.following.follow import follow
+from ameles.engine.running.session import Report
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan, read_plan
 from ameles.plan.source import check_source
 from ameles.store import exists, open_store
 
 STOPS = "Ctrl-C or SIGTERM ends it"
-
-
-class Report(Protocol):
-    """What a run did, in steps."""
-
-    @property
-    def launched(self) -> bool: ...
-    @property
-    def released(self) -> int: ...
-    @property
-    def new(self) -> int: ...
-    @property
-    def horizon(self) -> int | None: ...
 
 
 def run(

@@ -20,7 +20,7 @@ from typing import BinaryIO, Self
 
 from ameles.connectors import durable
 from ameles.connectors.own_folder import FRESH, OwnFolder, Place
-from ameles.connectors.records import FORMATS, SHIELDED, Format, ShieldedCsv
+from ameles.connectors.records import FORMATS, SHIELDED, LineFormat, ShieldedCsv
 from ameles.connectors.sink import Row, Sink, SinkRequest
 from ameles.connectors.sink_notes import PLAIN, Note, Notes
 from ameles.core.exceptions import PlanError, StoreRefused
@@ -48,7 +48,7 @@ class AppendedSink(Sink):
         self._shown = 0
         with durable.writing(self.name), place.entered() as folder:
             self._note = self._opened(folder, kind)
-            self._form: Format = ShieldedCsv() if self._note.form == SHIELDED else FORMATS[kind]
+            self._form: LineFormat = ShieldedCsv() if self._note.form == SHIELDED else FORMATS[kind]
             self._check(folder)
 
     def last(self) -> int:

@@ -37,7 +37,7 @@ _CHARACTERS = "it has characters that are broken"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CsvRecord:
     """The fields of a record, and the line of the file on which it begins."""
 
     line: int
@@ -52,7 +52,9 @@ class Broken:
     why: str
 
 
-def records(text: TextIO, *, delimiter: str = ",", quote: str = '"') -> Iterator[Record | Broken]:
+def records(
+    text: TextIO, *, delimiter: str = ",", quote: str = '"'
+) -> Iterator[CsvRecord | Broken]:
     """All records of a text that was opened with ``newline=""``, without empty lines."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
     grammar = _Grammar(delimiter, quote)
@@ -80,7 +82,7 @@ def records(text: TextIO, *, delimiter: str = ",", quote: str = '"') -> Iterator
             place, line = held.find("\n", place) + 1 or len(held), line + 1
             continue
         if found[0].rstrip("\r\n"):
-            yield Record(line, grammar.fields(found[0]))
+            yield CsvRecord(line, grammar.fields(found[0]))
         place, line = found.end(), line + found[0].count("\n")
 
 

@@ -21,7 +21,7 @@ import duckdb
 import numpy as np
 
 from ameles.connectors.compressed import Damaged, Incomplete, opened
-from ameles.connectors.csv_records import Broken, Record, records
+from ameles.connectors.csv_records import Broken, CsvRecord, records
 from ameles.connectors.duck import connect, quiet
 from ameles.connectors.file_refusals import unreadable
 from ameles.connectors.format import Format
@@ -108,11 +108,11 @@ class Converting:
             )
         raise unreadable(self.source.name)
 
-    def _names(self, reading: Iterator[Record | Broken]) -> tuple[str, ...]:
+    def _names(self, reading: Iterator[CsvRecord | Broken]) -> tuple[str, ...]:
         names = self.form.header
         if not names:
             first = next(reading, None)
-            names = tuple(n.strip() for n in first.fields) if isinstance(first, Record) else ()
+            names = tuple(n.strip() for n in first.fields) if isinstance(first, CsvRecord) else ()
         for name in self.kinds:
             if names.count(name) != 1:
                 has = "no column" if name not in names else "more than one column"
@@ -125,15 +125,15 @@ class Converting:
         return names
 
     def _sound(
-        self, reading: Iterator[Record | Broken], width: int, found: Conversion
+        self, reading: Iterator[CsvRecord | Broken], width: int, found: Conversion
     ) -> Iterator[list[str]]:
         """The fields of the sound records; the broken ones go to ``told``."""
         for one in reading:
-            if isinstance(one, Record) and len(one.fields) == width:
+            if isinstance(one, CsvRecord) and len(one.fields) == width:
                 found.converted += 1
                 yield one.fields
                 continue
-            if isinstance(one, Record):
+            if isinstance(one, CsvRecord):
                 one = Broken(one.line, f"it has {len(one.fields)} fields instead of {width}")
             found.broken += 1
             self.told(one)

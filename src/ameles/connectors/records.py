@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 SHIELDED = "shielded"  # the form of CSV files since notes name a form
 
 
-class Format(ABC):
+class LineFormat(ABC):
     """How a record is written as a line."""
 
     header: str
@@ -57,7 +57,7 @@ class Format(ABC):
         """Whether an incomplete line may be the beginning of a record."""
 
 
-class Csv(Format):
+class Csv(LineFormat):
     """RFC 4180 with a newline as the end of a line; a missing value is empty."""
 
     header = ",".join(COLUMNS) + "\n"
@@ -114,7 +114,7 @@ def shielded(text: str) -> str:
     return "'" + text if computed else text
 
 
-class Jsonl(Format):
+class Jsonl(LineFormat):
     """An object on a line; a missing value is null."""
 
     header = ""
@@ -150,4 +150,4 @@ def _whole(found: object) -> int | None:
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-FORMATS: dict[str, Format] = {"csv": Csv(), "jsonl": Jsonl()}
+FORMATS: dict[str, LineFormat] = {"csv": Csv(), "jsonl": Jsonl()}

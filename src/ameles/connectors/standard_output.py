@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Literal, Self
 
 from ameles.connectors import durable
-from ameles.connectors.records import FORMATS, Format
+from ameles.connectors.records import FORMATS, LineFormat
 from ameles.connectors.sink import Row, Sink, SinkRequest
 from ameles.core.exceptions import PlanError
 
@@ -36,7 +36,7 @@ class StandardOutput(Sink):
     def describe(cls, target: str) -> str:
         return "standard output"
 
-    def __init__(self, name: str, form: Format) -> None:
+    def __init__(self, name: str, form: LineFormat) -> None:
         self.name = name
         self._form = form
         self._sent = 0

@@ -22,7 +22,7 @@ Users: TypeAlias = NDArray[Any] | Sequence[bytes]
 KEY = ("stream", "window", "user")
 
 
-class SeenUsers(TransactionPart):
+class SeenUsersTable(TransactionPart):
     """The number of steps of each user, and marks, per window (0 if there is only one window)."""
 
     def seen(self, stream: StreamRecord, window: int, users: Users) -> Seen:

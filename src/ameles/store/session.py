@@ -17,7 +17,7 @@ Row: TypeAlias = tuple[Any, ...]
 C = TypeVar("C")
 
 
-class Session(ABC):
+class StoreSession(ABC):
     """An open transaction; after its end it refuses every call."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Session(ABC):
         return self.rows(sql, values)[0][0]
 
 
-class Connected(Session, Generic[C]):
+class Connected(StoreSession, Generic[C]):
     """The base of sessions on any connection: a session ends once, and commits all or nothing."""
 
     failures: tuple[type[Exception], ...]  # what the database and its driver raise
@@ -121,7 +121,7 @@ class Connected(Session, Generic[C]):
 class TransactionPart:
     """A part of a transaction: methods about one topic, over one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
 

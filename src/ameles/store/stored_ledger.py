@@ -16,7 +16,7 @@ from ameles.ledger import Entry, Ledger, Renewal
 from ameles.ledger.run_progress import check_newest
 from ameles.mechanisms.snapshot import MAGIC, run_id
 from ameles.store.records import StreamRecord, microseconds, moment
-from ameles.store.session import Row, Session
+from ameles.store.session import Row, StoreSession
 
 _HEADER = 128  # bytes that always include the head of a snapshot: its run and its step
 _ENTRY = 'number, at, "on", why, "by", asked, paid, recipe, guarantee, run'
@@ -32,7 +32,7 @@ class StoredLedger(Ledger):
 
     def __init__(
         self,
-        session: Session,
+        session: StoreSession,
         number: int,
         name: str,
         *,
@@ -121,21 +121,21 @@ class StoredLedger(Ledger):
         )
 
 
-def _entries(session: Session, population: int) -> list[Entry]:
+def _entries(session: StoreSession, population: int) -> list[Entry]:
     rows = session.rows(
         f"SELECT {_ENTRY} FROM entry WHERE population = ? ORDER BY number", (population,)
     )
     return [_entry(row) for row in rows]
 
 
-def _renewals(session: Session, population: int) -> list[Renewal]:
+def _renewals(session: StoreSession, population: int) -> list[Renewal]:
     rows = session.rows(
         "SELECT at, why, added FROM renewal WHERE population = ? ORDER BY number", (population,)
     )
     return [Renewal(at=moment(at), why=why, added=read_loss(added)) for at, why, added in rows]
 
 
-def _reached(session: Session, population: int) -> dict[str, int]:
+def _reached(session: StoreSession, population: int) -> dict[str, int]:
     """The step of the stored snapshot of each run."""
     rows = session.rows(
         "SELECT substr(state.snapshot, 1, ?) FROM state JOIN stream "

@@ -7,12 +7,14 @@ from ameles.store.checked import Checked
 from ameles.store.epochs import Epochs
 from ameles.store.intrusions import IntrusionLog
 from ameles.store.releases import Releases
-from ameles.store.seen import SeenUsers
+from ameles.store.seen import SeenUsersTable
 from ameles.store.states import States
 from ameles.store.streams import Streams
 
 
-class Transaction(Budgets, Streams, SeenUsers, Releases, States, IntrusionLog, Epochs, Checked):
+class Transaction(
+    Budgets, Streams, SeenUsersTable, Releases, States, IntrusionLog, Epochs, Checked
+):
     """What ``store.writing()`` and ``store.reading()`` give, until their end."""
 
     def __repr__(self) -> str:

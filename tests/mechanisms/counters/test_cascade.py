@@ -10,7 +10,7 @@ import pytest
 
 from ameles.accounting.interval import Interval
 from ameles.core.exceptions import StoreRefused
-from ameles.mechanisms.counters.cascade import Cascade, Section
+from ameles.mechanisms.counters.cascade import Cascade, CascadeBuffer
 
 HORIZON = 24
 CASCADE = Cascade.near(HORIZON, 3)
@@ -170,7 +170,12 @@ def test_rounded_rates_interlace_for_every_horizon(horizon: int, buffers: int) -
 
 def test_rates_that_do_not_interlace_are_refused() -> None:
     slow, fast = CASCADE.sections[0], CASCADE.sections[-1]
-    for sections in ((fast, slow), (slow, slow), (Section(3, 1, 1),), (Section(0, 4, 1),)):
+    for sections in (
+        (fast, slow),
+        (slow, slow),
+        (CascadeBuffer(3, 1, 1),),
+        (CascadeBuffer(0, 4, 1),),
+    ):
         with pytest.raises(StoreRefused, match="interlace"):
             Cascade(sections)
 

@@ -64,7 +64,7 @@ def test_a_lock_that_writes_go_past_would_let_both_write(
 ) -> None:
     # the broken version: writers take any connection, and do not know that the lock is lost
     monkeypatch.setattr(
-        "ameles.store.postgres.advisory_locks.Holds.writer", lambda self: nullcontext()
+        "ameles.store.postgres.advisory_locks.StreamLocks.writer", lambda self: nullcontext()
     )
     with new_store(schema) as store, new_store(schema) as other:
         with store.writing() as transaction:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.engine.gathering.bounds import Bounds, SeenUsers
+from ameles.engine.gathering.bounds import ContributionBounds, SeenUsers
 from ameles.engine.gathering.event_sql import KEY_BYTES, user_key
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Arrays
@@ -24,7 +24,7 @@ class Bounded:
     """Rows under the bounds of a plan, in tables that last as long as their ``with`` block."""
 
     tables: TemporaryTables
-    bounds: Bounds
+    bounds: ContributionBounds
     moment: Moment
     salt: bytes
     rows: str  # SQL: a SELECT of the rows that count now

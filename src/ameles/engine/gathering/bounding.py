@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.engine.gathering.bounded import Bounded
-from ameles.engine.gathering.bounds import Bounds, Lookup
+from ameles.engine.gathering.bounds import ContributionBounds, Lookup
 from ameles.engine.gathering.crowded import without_crowds
 from ameles.engine.gathering.event_sql import foremost, user_key
 from ameles.engine.gathering.moment import Moment
@@ -30,7 +30,7 @@ class Bounding:
     """The bounds of a plan, applied to one share of the users after the other."""
 
     duck: duckdb.DuckDBPyConnection
-    bounds: Bounds
+    bounds: ContributionBounds
     moment: Moment
     salt: bytes = field(repr=False)
     lookup: Lookup | None  # None: nothing is remembered yet

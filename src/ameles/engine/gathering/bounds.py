@@ -35,7 +35,7 @@ Lookup: TypeAlias = Callable[[int, list[bytes]], SeenUsers]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class ContributionBounds:
     """The bounds of a plan, which are public.
 
     ``marks`` numbers the releases in which a user counts once for life.  ``lifetime`` is the number
@@ -50,7 +50,7 @@ class Bounds:
     marks: tuple[str, ...]
 
     @classmethod
-    def of(cls, plan: Plan) -> Bounds:
+    def of(cls, plan: Plan) -> ContributionBounds:
         """The bounds of a plan whose unit is a user."""
         once = {release.name: release.question.once for release in plan.releases}
         return cls(

@@ -18,7 +18,7 @@ from ameles.connectors.duck import OutOfMemory, quiet
 from ameles.connectors.reading import Reading
 from ameles.engine.gathering.adding_up import AddingUp
 from ameles.engine.gathering.bounding import Bounding
-from ameles.engine.gathering.bounds import Bounds, Lookup, SeenUsers
+from ameles.engine.gathering.bounds import ContributionBounds, Lookup, SeenUsers
 from ameles.engine.gathering.connection import Connection
 from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.gathering.gatherer import Gathered
@@ -79,7 +79,7 @@ class _Task:
 
     def users(self) -> Gathered:
         """Adds up users under their bounds, in as many shares as memory requires."""
-        bounds = Bounds.of(self.plan)
+        bounds = ContributionBounds.of(self.plan)
         # If nothing is remembered, the users of one scan can be bounded as their events pass.
         passing = self.reading.single and not self.state and not bounds.remembers
         passes = -(-self.reading.size // (BYTES_A_ROW * self._at_once(passing=passing))) or 1
@@ -100,7 +100,7 @@ class _Task:
         for relation in self.reading.scans(self.duck):
             yield events.select(relation, self.moment, self.salt, share=share, shares=shares)
 
-    def _shares(self, bounds: Bounds, passes: int, *, passing: bool) -> Gathered:
+    def _shares(self, bounds: ContributionBounds, passes: int, *, passing: bool) -> Gathered:
         adding, waiting, seen = AddingUp(self.plan, self.duck), list[Arrays](), list[SeenUsers]()
         bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup)
         cells = EventSql(self.plan).cells

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from ameles.engine.owner_check.column_facts import ISO
 from ameles.engine.owner_check.counted_words import are, counted
-from ameles.engine.owner_check.facts import ColumnFacts, Facts, Finding, ReleaseFacts
+from ameles.engine.owner_check.facts import CheckFinding, ColumnFacts, Facts, ReleaseFacts
 from ameles.engine.owner_check.held_values import OR, not_held
 from ameles.engine.owner_check.line_advice import FEW, line_findings
 from ameles.measures.measure import Measure
@@ -15,10 +15,10 @@ from ameles.plan.clock import microseconds
 from ameles.plan.plan import Plan
 
 
-def findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
+def findings(plan: Plan, facts: Facts) -> Iterator[CheckFinding]:
     """The findings for the owner, the most serious first."""
     if not facts.lines.events and not sum(facts.lines.flaws.values()):
-        yield Finding(
+        yield CheckFinding(
             "The source has no events."
             if not facts.released
             else "The source has no events that the stream has not read yet."
@@ -33,15 +33,15 @@ def findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
             yield not_held(plan, finding, measure)
 
 
-def _column(plan: Plan, facts: Facts, column: ColumnFacts) -> Iterator[Finding]:
+def _column(plan: Plan, facts: Facts, column: ColumnFacts) -> Iterator[CheckFinding]:
     if facts.lines.events and not column.read:
-        yield Finding(
+        yield CheckFinding(
             f"The column '{column.name}' never has a value.",
             'another name in columns; for a nested value in JSON its path, such as "user.id"',
         )
     if column.unfit:
         share = column.unfit / max(1, column.read)
-        yield Finding(
+        yield CheckFinding(
             f"{counted(column.unfit, 'value')} of '{column.name}' ({share:.1%}) "
             f"{'is' if column.unfit == 1 else 'are'} no {column.kind}.",
             _kind_mend(column),
@@ -71,17 +71,17 @@ def _kind_mend(column: ColumnFacts) -> str:
     return f'columns = {{ {column.name} = "text", ... }}, if they are meant'
 
 
-def _times(plan: Plan, facts: Facts) -> Iterator[Finding]:
+def _times(plan: Plan, facts: Facts) -> Iterator[CheckFinding]:
     times, events = facts.times, facts.lines.events
     if times.before > FEW * events:
-        yield Finding(
+        yield CheckFinding(
             f"{are(times.before, 'event')} before the start and count nowhere.",
             _start(plan, facts),
             by_looking=True,
         )
     if times.after > FEW * events:
         what = "after the horizon" if plan.stream.horizon else "too far in the future"
-        yield Finding(
+        yield CheckFinding(
             f"{are(times.after, 'event')} {what} and count nowhere.",
             _horizon(plan, facts),
             by_looking=True,
@@ -89,7 +89,7 @@ def _times(plan: Plan, facts: Facts) -> Iterator[Finding]:
     if times.late:
         longer = 'grace = "1h"' if plan.stream.grace is None else "a longer grace"
         fate = "join the open step" if plan.stream.late == "next" else "are dropped"
-        yield Finding(
+        yield CheckFinding(
             f"{counted(times.late, 'event')} of steps that are released {fate}.",
             f"{longer}, the time that events may take to arrive; only a new stream can have it",
         )
@@ -112,12 +112,12 @@ def _horizon(plan: Plan, facts: Facts) -> str:
     return f"horizon = {plan.clock.ended(microseconds(last)) + 1}"
 
 
-def _users(plan: Plan, facts: Facts) -> Iterator[Finding]:
+def _users(plan: Plan, facts: Facts) -> Iterator[CheckFinding]:
     users = facts.users
     if users is None:
         return
     if users.without:
-        yield Finding(
+        yield CheckFinding(
             f"{counted(users.without, 'event')} without an id in '{plan.privacy.user}' count "
             "nowhere.",
             'user = "...", another column, or unit = "event"'
@@ -126,7 +126,7 @@ def _users(plan: Plan, facts: Facts) -> Iterator[Finding]:
         )
     left = users.events - users.kept
     if users.events and left > 5 * FEW * users.events and plan.privacy.max_steps is not None:
-        yield Finding(
+        yield CheckFinding(
             f"The bounds leave out {left / users.events:.1%} of the events: the published numbers "
             "will be too low by that much, and their intervals do not include it.",
             "max_per_step and max_steps from the table of bounds",
@@ -134,13 +134,13 @@ def _users(plan: Plan, facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[Finding]:
+def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[CheckFinding]:
     name = release.name
     if facts.times.counted and not release.matched:
-        yield Finding(f"No event meets the condition of release '{name}'.", "where = ...")
+        yield CheckFinding(f"No event meets the condition of release '{name}'.", "where = ...")
     for column, count in release.nearly.items():
         if count:
-            yield Finding(
+            yield CheckFinding(
                 f"{counted(count, 'event')} of release '{name}' would have a key of '{column}' "
                 "if capitals and spaces were ignored.",
                 f"strip = true, for spaces{OR}the keys in by as the source writes them",
@@ -149,7 +149,7 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
         if not measure.other and count - release.nearly[column] > 10 * FEW * max(
             1, release.matched
         ):
-            yield Finding(
+            yield CheckFinding(
                 f"{counted(count, 'event')} of release '{name}' ({count / release.matched:.1%}) "
                 f"have no declared key of '{column}'.",
                 "other = true counts them together; ameles check --show names them",
@@ -157,7 +157,7 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
             )
     empty = [key for key, count in release.keys.items() if not count]
     if release.counted and len(release.keys) > 1 and empty:
-        yield Finding(
+        yield CheckFinding(
             f"{counted(len(empty), 'key')} of release '{name}' "
             f"{'has' if len(empty) == 1 else 'have'} no event: {', '.join(empty[:5])}"
             f"{', ...' if len(empty) > 5 else ''}.",
@@ -167,14 +167,14 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
     if values is None or values.missing_counts:
         return
     if release.valueless > FEW * max(1, release.matched):
-        yield Finding(
+        yield CheckFinding(
             f"{counted(release.valueless, 'event')} of release '{name}' have no value and count "
             "nowhere in it."
         )
     beyond = release.below + release.above
     if beyond > 5 * FEW * max(1, release.matched):
         edges = values.ends == "edges"
-        yield Finding(
+        yield CheckFinding(
             f"{counted(beyond, 'value')} of release '{name}' ({beyond / release.matched:.1%}) are "
             f"beyond its {'edges' if edges else 'bounds'}.",
             "edges = [...], wider" if edges else "lower and upper, wider",

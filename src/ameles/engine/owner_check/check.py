@@ -18,7 +18,7 @@ from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
 from ameles.core.rules import CURRENT
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.owner_check.advice import findings
-from ameles.engine.owner_check.facts import Facts, Finding
+from ameles.engine.owner_check.facts import CheckFinding, Facts
 from ameles.engine.owner_check.first_lines import FirstLines
 from ameles.engine.owner_check.held_values import not_held
 from ameles.engine.owner_check.look import MEMORY, Rows, look
@@ -90,19 +90,21 @@ def _checked(
         facts = look_at(plan, rows, _moment(plan, released, now))
     except PlanError as refusal:
         facts = Facts(plan.stream.name, plan.stream.source, unreadable=refusal.what)
-        told = [*first.findings] or [Finding(refusal.what, refusal.tip)]
+        told = [*first.findings] or [CheckFinding(refusal.what, refusal.tip)]
     else:
-        problems = [Finding(one.what, one.tip) for one in rows.problems]
+        problems = [CheckFinding(one.what, one.tip) for one in rows.problems]
         told = [*(one for one in problems if one not in first.findings), *first.findings]
         told += [
-            Finding(f"The file '{name}' is not complete, so it waits.", "wait for what writes it")
+            CheckFinding(
+                f"The file '{name}' is not complete, so it waits.", "wait for what writes it"
+            )
             for name in rows.incomplete
             if name not in first.empty
         ]
     facts.files = first.facts
     if changed:
         facts.findings.append(
-            Finding(
+            CheckFinding(
                 "The plan has changed since its stream was launched, so a run refuses it. This "
                 "check reads the whole source, as for a new stream.",
                 "another name for a new stream",
@@ -110,7 +112,7 @@ def _checked(
         )
     elif ended and not whole:
         facts.findings.append(
-            Finding(
+            CheckFinding(
                 "The stream has released its last step, so a run reads nothing more. This check "
                 "reads the whole source, as for a new stream."
             )

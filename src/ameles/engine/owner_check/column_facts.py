@@ -8,7 +8,7 @@ import duckdb
 
 from ameles.connectors.duck import quiet
 from ameles.connectors.typed_columns import given_name
-from ameles.engine.owner_check.facts import ColumnFacts, Shape
+from ameles.engine.owner_check.facts import ColumnFacts, ValueShape
 from ameles.measures.fields import identifier, literal
 from ameles.plan.plan import Plan
 
@@ -68,7 +68,7 @@ class ColumnLook:
         """The facts, with the most frequent shapes."""
         for place, column in enumerate(self.found):
             column.shapes = [
-                Shape(shape, count, self._examples[place].get(shape))
+                ValueShape(shape, count, self._examples[place].get(shape))
                 for shape, count in self._shapes[place].most_common(SHOWN)
             ]
             most = max(self._fitting[place].values(), default=0)

@@ -34,7 +34,7 @@ class LineFacts(Secret):
 
 
 @dataclass(repr=False)
-class Shape(Secret):
+class ValueShape(Secret):
     """What some values look like, and how many look like that."""
 
     shape: str
@@ -52,7 +52,7 @@ class ColumnFacts(Secret):
     missing: int = 0
     unfit: int = 0
     spaced: int = 0  # values with spaces around them
-    shapes: list[Shape] = field(default_factory=list)  # of values that do not fit
+    shapes: list[ValueShape] = field(default_factory=list)  # of values that do not fit
     formats: list[str] = field(default_factory=list)  # time formats that would fit most of those
     tried: int = 0  # how many of them were tried with other formats
 
@@ -124,7 +124,7 @@ class ReleaseFacts(Secret):
 
 
 @dataclass(repr=False)
-class Finding(Secret):
+class CheckFinding(Secret):
     """A probable mistake, and the line of the plan that fixes it."""
 
     what: str
@@ -147,7 +147,7 @@ class Facts(Secret):
     weights: WeightFacts | None = None
     users: UserFacts | None = None
     releases: list[ReleaseFacts] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CheckFinding] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as a dictionary; the program that gets it must keep it secret."""

@@ -18,7 +18,7 @@ from ameles.connectors.file_refusals import packed as packed_file
 from ameles.connectors.format import Format
 from ameles.connectors.named_files import NamedFile
 from ameles.core.exceptions import SourceUnreadable
-from ameles.engine.owner_check.facts import FileFacts, Finding
+from ameles.engine.owner_check.facts import CheckFinding, FileFacts
 
 MOST = 100  # files that are opened
 _START = 64 << 10
@@ -42,7 +42,7 @@ class FirstLines:
         source: str | None,
     ) -> None:
         self.facts: list[FileFacts] = []
-        self.findings: list[Finding] = []
+        self.findings: list[CheckFinding] = []
         self._columns = columns
         self._kind = kind
         self._source = source
@@ -68,7 +68,7 @@ class FirstLines:
             start, last, size = _ends(file.path)
         except OSError:
             self.findings.append(
-                Finding(
+                CheckFinding(
                     f"The file '{file.name}' cannot be read.",
                     f"chmod u+r {file.name}, or a pattern without it",
                 )
@@ -80,18 +80,18 @@ class FirstLines:
         self.facts.append(FileFacts(file.name, size, text and packed is None and not closed))
         if not size:
             self.findings.append(
-                Finding(f"The file '{file.name}' is empty.", "wait for what writes it")
+                CheckFinding(f"The file '{file.name}' is empty.", "wait for what writes it")
             )
         elif packed is not None and self._source is None:
             self.findings.append(
-                Finding(
+                CheckFinding(
                     f"The file '{file.name}' is compressed: none of its events is read.",
                     "--sample FILE, with lines as they come from standard input",
                 )
             )
         elif packed is not None and Path(file.name).suffix.lower() != packed:
             self.findings.append(
-                Finding(
+                CheckFinding(
                     f"The file '{file.name}' is compressed.",
                     f"mv {file.name} {file.name}{packed}, and the same ending in source",
                 )
@@ -99,12 +99,14 @@ class FirstLines:
         elif packed is not None and text and not is_compressed(self._source or ""):
             copies = not self._encoding.startswith("utf-16")
             refusal = packed_file(file.name, self._source or "", copies=copies)
-            self.findings.append(Finding(refusal.what, refusal.tip))
+            self.findings.append(CheckFinding(refusal.what, refusal.tip))
         elif text:
             start = start if packed is None else _unpacked(file.path)
             encoded = self._encoded(start)
             if encoded is not None:
-                self.findings.append(Finding(f"The file '{file.name}' {encoded[0]}.", encoded[1]))
+                self.findings.append(
+                    CheckFinding(f"The file '{file.name}' {encoded[0]}.", encoded[1])
+                )
             elif start:
                 self.findings += self._headed(file.name, start)
 
@@ -137,7 +139,7 @@ class FirstLines:
             return "is in UTF-8", "leave encoding out"
         return None
 
-    def _headed(self, name: str, start: bytes) -> Iterator[Finding]:
+    def _headed(self, name: str, start: bytes) -> Iterator[CheckFinding]:
         """What is wrong with a first line that should name the columns."""
         encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
         if self._kind != "csv" or not self._named:
@@ -150,14 +152,14 @@ class FirstLines:
         for delimiter, written in _DELIMITERS.items():
             other = _split(line, delimiter)
             if delimiter != self._delimiter and set(self._columns) <= set(other):
-                yield Finding(
+                yield CheckFinding(
                     f"The fields of '{name}' are separated by {written}.", f"delimiter = {written}"
                 )
                 return
         if self._encoding == "utf-8":
             western = start.decode("cp1252", errors="replace").partition("\n")[0].rstrip("\r")
             if set(self._columns) <= set(_split(western, self._delimiter)):
-                yield Finding(
+                yield CheckFinding(
                     f"The first line of '{name}' is not in UTF-8.", 'encoding = "windows-1252"'
                 )
                 return
@@ -165,13 +167,13 @@ class FirstLines:
         near = {column: folded.get(column.strip().casefold()) for column in missing}
         for column, found in near.items():
             if found is not None:
-                yield Finding(
+                yield CheckFinding(
                     f"The first line of '{name}' has the column '{found}', and the plan "
                     f"'{column}'.",
                     f'columns = {{ "{found}" = ..., and so on }}, in its letters',
                 )
         if len(missing) == len(self._columns) and not any(near.values()):
-            yield Finding(
+            yield CheckFinding(
                 f"The first line of '{name}' names none of the plan's columns. It may be an event.",
                 f"header = [...], with the names of its {len(names)} fields in their order",
             )

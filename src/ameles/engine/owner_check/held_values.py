@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ameles.engine.owner_check.facts import Finding
+from ameles.engine.owner_check.facts import CheckFinding
 from ameles.measures.measure import Measure
 from ameles.plan.format_fields import OF_CSV
 from ameles.plan.plan import Plan
@@ -18,7 +18,7 @@ OR = "; or "  # between the alternatives of a proposal
 _LINE = re.compile(r'\b([a-z_]+) = ("(?:[^"\\]|\\.)*"|true|false|-?[0-9.]+)')
 
 
-def not_held(plan: Plan, finding: Finding, release: Measure | None = None) -> Finding:
+def not_held(plan: Plan, finding: CheckFinding, release: Measure | None = None) -> CheckFinding:
     """The finding without the alternatives that the plan already has, or cannot have.
 
     ``release`` is the release that the finding is about.

@@ -39,7 +39,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class WindowPhase:
     """A length in seconds or calendar days, and one edge in the local time of a zone."""
 
     length: Duration
@@ -50,7 +50,7 @@ class Phase:
         return f"{self.length} from {self.edge.isoformat()} {self.zone}"
 
     @classmethod
-    def read(cls, text: str) -> Phase:
+    def read(cls, text: str) -> WindowPhase:
         """Parses a stored phase."""
         length, _, edge, zone = text.split(" ")
         # as seconds, it may have many digits
@@ -67,7 +67,7 @@ class Phase:
         return [edge for edge in found if edge >= _DAY_ZERO]
 
 
-def phase_of(clock: Clock, window: Duration) -> Phase:
+def phase_of(clock: Clock, window: Duration) -> WindowPhase:
     """The phase of a stream's windows."""
     if clock.every.calendar and clock.zone != "UTC":
         length, zone, first = Duration(window.days, "d"), clock.zone, clock.wall
@@ -75,7 +75,7 @@ def phase_of(clock: Clock, window: Duration) -> Phase:
         length, zone = Duration(window.microseconds // SECOND, "s"), "UTC"
         first = instant(clock.first).replace(tzinfo=None)
     since = (first - _DAY_ZERO) // _MICROSECOND % length.microseconds
-    return Phase(length, _DAY_ZERO + timedelta(microseconds=since), zone)
+    return WindowPhase(length, _DAY_ZERO + timedelta(microseconds=since), zone)
 
 
 def check_window(transaction: Transaction, plan: Plan) -> str | None:
@@ -96,10 +96,10 @@ def check_window(transaction: Transaction, plan: Plan) -> str | None:
     return str(here)
 
 
-def _phase(transaction: Transaction, population: PopulationRecord) -> Phase | None:
+def _phase(transaction: Transaction, population: PopulationRecord) -> WindowPhase | None:
     """The phase of a population, or of its streams if it was opened before phases were stored."""
     if population.phase is not None:
-        return Phase.read(population.phase)
+        return WindowPhase.read(population.phase)
     streams = [s for s in transaction.streams() if s.population == population.name]
     phases = {stream.name: _launched_with(json.loads(stream.plan)) for stream in streams}
     if len(set(phases.values())) > 1:
@@ -114,7 +114,7 @@ def _phase(transaction: Transaction, population: PopulationRecord) -> Phase | No
     return next(iter(phases.values()), None)
 
 
-def _launched_with(document: dict[str, Any]) -> Phase:
+def _launched_with(document: dict[str, Any]) -> WindowPhase:
     """The phase of a stream, from the plan with which it was launched."""
     stream = document["stream"]
     clock = Clock(
@@ -135,7 +135,7 @@ def _other_length(population: PopulationRecord, plan: Plan) -> PlanError:
     )
 
 
-def _other_phase(population: PopulationRecord, there: Phase, plan: Plan) -> PlanError:
+def _other_phase(population: PopulationRecord, there: WindowPhase, plan: Plan) -> PlanError:
     starts, changes = _lined_up(there, plan)
     return PlanError(
         f"The windows of this plan do not line up with those of population '{population.name}': "
@@ -148,7 +148,7 @@ def _other_phase(population: PopulationRecord, there: Phase, plan: Plan) -> Plan
     )
 
 
-def _lined_up(there: Phase, plan: Plan) -> tuple[list[str], list[str]]:
+def _lined_up(there: WindowPhase, plan: Plan) -> tuple[list[str], list[str]]:
     """The starts near the plan's that would line up, and what else must change for them."""
     clock, changes = plan.clock, []
     wall = instant(clock.first).astimezone(ZoneInfo(there.zone)).replace(tzinfo=None)

@@ -33,7 +33,7 @@ from ameles.store import EpochRecord, ReleaseState, Store, StreamRecord, Transac
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedEpoch:
     """The vault of a stream's epoch, and what the stream has from the epochs before."""
 
     vault: Vault
@@ -61,7 +61,7 @@ class Restarting:
     stream: StreamRecord
     noise: Noise | None
 
-    def open(self, why: str | None) -> Opened:
+    def open(self, why: str | None) -> OpenedEpoch:
         """The current state; with a reason ``why``, the state of a new epoch after a loss."""
         epochs = self._epochs()
         try:
@@ -84,7 +84,7 @@ class Restarting:
                     tip="ameles run, without --restart",
                 )
         base = epochs[-1].base if epochs else b""
-        return Opened(vault, snapshots, base, tuple(epoch.released for epoch in epochs))
+        return OpenedEpoch(vault, snapshots, base, tuple(epoch.released for epoch in epochs))
 
     def _epochs(self) -> tuple[EpochRecord, ...]:
         with self.store.reading() as transaction:

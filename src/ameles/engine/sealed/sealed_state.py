@@ -29,7 +29,7 @@ from ameles.engine.releasing.noise_tally import CountsNoises
 from ameles.engine.releasing.release_run import ReleaseRun, resumed_runs
 from ameles.engine.sealed.folded_run import folded
 from ameles.engine.sealed.freed_memory import overwrite_freed_memory
-from ameles.engine.sealed.restarting import Opened
+from ameles.engine.sealed.restarting import OpenedEpoch
 from ameles.engine.sealed.stream_vault import packed
 from ameles.engine.sealed.vault import Vault
 from ameles.mechanisms.continual.replies import CODE, Halted
@@ -75,7 +75,7 @@ class SealedState:
     def resumed(
         cls,
         held: HeldStream,
-        opened: Opened,
+        opened: OpenedEpoch,
         noise: Noise | None,
         connection: Connection,
         *,

@@ -47,7 +47,7 @@ NUMBERS = 3  # integers a section
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class CascadeBuffer:
     """One buffer: the rate a = mantissa / 2^shift and the share g = part / 2^12."""
 
     mantissa: int
@@ -74,7 +74,7 @@ class Section:
 class Cascade:
     """Sections from the slowest to the fastest."""
 
-    sections: tuple[Section, ...]
+    sections: tuple[CascadeBuffer, ...]
 
     def __post_init__(self) -> None:
         order = [Fraction(0)]
@@ -94,7 +94,7 @@ class Cascade:
         """The cascade that ``numbers`` described."""
         found = [int(number) for number in numbers]
         places = range(0, len(found), NUMBERS)
-        return cls(tuple(Section(*found[i : i + NUMBERS]) for i in places))
+        return cls(tuple(CascadeBuffer(*found[i : i + NUMBERS]) for i in places))
 
     @property
     def numbers(self) -> list[int]:
@@ -168,7 +168,7 @@ class Cascade:
 
 @lru_cache(maxsize=256)
 def _near(horizon: int, buffers: int) -> Cascade:
-    sections: list[Section] = []
+    sections: list[CascadeBuffer] = []
     for x, a in zip(*buffered_optimum.best_rates(horizon, buffers), strict=True):
         shift = min(PRECISION - 1 + int(1 / a).bit_length(), WIDEST_SHIFT)
         mantissa = max(1, round(a * (1 << shift)))
@@ -177,7 +177,7 @@ def _near(horizon: int, buffers: int) -> Cascade:
         # the pole must stay above the rate before it
         before = sections[-1].rate if sections else Fraction(0)
         highest = ceil((1 - before / rate) * (1 << PRECISION)) - 1
-        sections.append(Section(mantissa, shift, max(1, min(part, highest))))
+        sections.append(CascadeBuffer(mantissa, shift, max(1, min(part, highest))))
     return Cascade(tuple(sections))
 
 

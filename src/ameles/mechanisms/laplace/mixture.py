@@ -50,7 +50,7 @@ class LaplacePart:
     count: float
 
 
-class Shape(Enum):
+class TailMethod(Enum):
     """How the tail of a law is found; see the module's text."""
 
     NOTHING = "nothing"
@@ -97,24 +97,24 @@ class LaplaceMixture:
                 found[place] = found.get(place, 0) + part.count
         return {place: count for place, count in found.items() if count}
 
-    def shape(self, terms: Terms) -> Shape:
+    def shape(self, terms: Terms) -> TailMethod:
         """How the tail of these terms, the law's, is found."""
         if not terms:
-            return Shape.NOTHING
+            return TailMethod.NOTHING
         if self.bounding:
-            return Shape.BOUNDING
+            return TailMethod.BOUNDING
         if all(weight == 1 for _, weight in terms):
-            return Shape.EQUAL if len(terms) == 1 else Shape.WHOLE
+            return TailMethod.EQUAL if len(terms) == 1 else TailMethod.WHOLE
         smooth = all(scale >= SMOOTH for scale, _ in terms)
-        return Shape.WEIGHTED if smooth else Shape.CHERNOFF
+        return TailMethod.WEIGHTED if smooth else TailMethod.CHERNOFF
 
     def tail(self, x: int) -> float:
         """A bound on P(|Y| > x), exact for weights of 1 and sharp where scales are not small."""
         terms = self.terms
         shape = self.shape(terms)
-        if shape is Shape.NOTHING:
+        if shape is TailMethod.NOTHING:
             return 0.0
-        if shape is Shape.EQUAL:
+        if shape is TailMethod.EQUAL:
             return laplace_sum.tail(int(sum(terms.values())), self._scale, x)
         return _Table([terms]).tail(shape, x)
 
@@ -135,14 +135,14 @@ def quantiles(laws: Iterable[LaplaceMixture], beta: float) -> IntArray:
     """
     laplace_sum.probability(beta)
     equal: dict[Fraction, list[tuple[int, int]]] = {}
-    others: dict[Shape, list[tuple[int, Terms]]] = {}
+    others: dict[TailMethod, list[tuple[int, Terms]]] = {}
     place = -1
     for place, law in enumerate(laws):
         terms = law.terms
         shape = law.shape(terms)
-        if shape is Shape.EQUAL:
+        if shape is TailMethod.EQUAL:
             equal.setdefault(law._scale, []).append((place, int(sum(terms.values()))))
-        elif shape is not Shape.NOTHING:
+        elif shape is not TailMethod.NOTHING:
             others.setdefault(shape, []).append((place, terms))
     found = np.zeros(place + 1, dtype=np.int64)
     for scale, counted in equal.items():
@@ -181,11 +181,11 @@ class _Table:
         """The laws of continuous variables in place of the discrete ones."""
         return Sums(self._scales * self._weights, self._counts, lattice=False)
 
-    def quantiles(self, shape: Shape, beta: float) -> IntArray:
+    def quantiles(self, shape: TailMethod, beta: float) -> IntArray:
         """For each of the laws, in their first order."""
-        if shape is Shape.WHOLE:
+        if shape is TailMethod.WHOLE:
             found = np.ceil(self.whole.quantiles(beta) - 0.5)
-        elif shape is Shape.WEIGHTED:
+        elif shape is TailMethod.WEIGHTED:
             found = np.ceil(self.continuous.quantiles(beta)) + 1
         else:
             # a bound on P(|Y| >= x) is beta at the x of this h, and at the smallest for the best
@@ -194,11 +194,11 @@ class _Table:
             found = np.ceil(least - _spare(shape))
         return found[self._places.reshape(-1)].astype(np.int64)
 
-    def tail(self, shape: Shape, x: int) -> float:
+    def tail(self, shape: TailMethod, x: int) -> float:
         """A bound on P(|Y| > x) for the only law."""
-        if shape is Shape.WHOLE:
+        if shape is TailMethod.WHOLE:
             return float(self.whole.tails(np.array([x + 0.5]))[0])
-        if shape is Shape.WEIGHTED:
+        if shape is TailMethod.WEIGHTED:
             return float(self.continuous.tails(np.array([x - 1.0]))[0]) if x > 1 else 1.0
         least = self._least(lambda h: self._logarithm(h) - h * (x + _spare(shape)))
         return min(1.0, 2 * math.exp(least[0]))
@@ -220,6 +220,6 @@ class _Table:
         return function((low + high) / 2)
 
 
-def _spare(shape: Shape) -> float:
+def _spare(shape: TailMethod) -> float:
     """How far above x a sum is, whose rounding is above x: one less what roundings have added."""
-    return 0.5 if shape is Shape.BOUNDING else 0.0
+    return 0.5 if shape is TailMethod.BOUNDING else 0.0

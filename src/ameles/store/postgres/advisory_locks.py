@@ -37,7 +37,7 @@ def key(schema: str, stream: str | None = None) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-class Holds:
+class StreamLocks:
     """The streams that a store object has locked, and the one connection that holds the locks."""
 
     def __init__(self, schema: str, where: str, pool: Pool[Wire], patience: float) -> None:

@@ -13,7 +13,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.store.pool import Pool
 from ameles.store.postgres import migration
 from ameles.store.postgres.address import address_of
-from ameles.store.postgres.advisory_locks import HELD, Holds
+from ameles.store.postgres.advisory_locks import HELD, StreamLocks
 from ameles.store.postgres.connection import Wire, connect
 from ameles.store.postgres.driver import driver
 from ameles.store.postgres.problems import refusal
@@ -41,7 +41,7 @@ class PostgresStore(Store):
         self._pool: Pool[Wire] = Pool(
             self._where, connect=lambda: connect(address, patience), discard=Wire.close
         )
-        self._holds = Holds(address.schema, self._where, self._pool, patience)
+        self._holds = StreamLocks(address.schema, self._where, self._pool, patience)
         wire, _ = self._pool.take()
         try:
             migration.migrate(wire, address.schema, self._where, create=create)

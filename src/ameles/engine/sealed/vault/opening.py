@@ -19,7 +19,7 @@ NAMES = ("state.0", "state.1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenedVault:
     """A vault's files, locked by this process, and what its slot says."""
 
     folder: Path
@@ -47,7 +47,7 @@ class Opened:
         return found if whole and hashlib.sha256(found).digest() == now.digest else None
 
 
-def create(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Opened:
+def create(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> OpenedVault:
     """Makes an empty vault; it counts as made when its header is written."""
     blank = Record(holds=Holds.NOTHING, identity=asked.identity, epoch=asked.epoch)
     with ExitStack() as resources, told(folder, "created"):
@@ -60,7 +60,7 @@ def create(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> 
         sector = record.write(blank)
         key_slot = make_slot(slot, asked.identity, kept, sector)
         resources.callback(key_slot.close)
-        made = Opened(
+        made = OpenedVault(
             folder=folder,
             header=asked,
             slot=key_slot,
@@ -79,7 +79,7 @@ def create(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> 
         return _kept_open(made, blank)
 
 
-def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Opened:
+def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> OpenedVault:
     """Opens the vault as its last save left it."""
     with ExitStack() as resources, told(folder, "opened"):
         there = None
@@ -105,7 +105,7 @@ def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Op
         resources.callback(key_slot.close)
         files = _files(resources, handle)
         disk.sync_names(handle)
-        found = Opened(
+        found = OpenedVault(
             folder=folder,
             header=there,
             slot=key_slot,
@@ -133,7 +133,7 @@ def is_begun(folder: Path, epoch: int) -> bool:
     return there is not None and there.epoch >= epoch
 
 
-def _recover(found: Opened) -> Record:
+def _recover(found: OpenedVault) -> Record:
     folder, header = found.folder, found.header
     sector = found.slot.read()
     try:
@@ -164,7 +164,7 @@ def _recover(found: Opened) -> Record:
     return now
 
 
-def _refuse_living(made: Opened, there: Header | None) -> None:
+def _refuse_living(made: OpenedVault, there: Header | None) -> None:
     """Refuses a new epoch unless the one before it has ended."""
     sector = made.slot.read()
     try:
@@ -197,7 +197,7 @@ def _used(folder: Path, asked: Header) -> StoreRefused:
     )
 
 
-def _foreign(found: Opened) -> StoreRefused:
+def _foreign(found: OpenedVault) -> StoreRefused:
     return StoreRefused(
         f"The key slot '{found.slot.path}' belongs to another vault, or is something else.",
         tip="another path for the slot; or remove the file, if nothing needs it",
@@ -219,6 +219,6 @@ def _files(resources: ExitStack, folder: int) -> tuple[int, ...]:
     return tuple(handles)
 
 
-def _kept_open(opened: Opened, now: Record) -> Opened:
+def _kept_open(opened: OpenedVault, now: Record) -> OpenedVault:
     """The same vault, whose files stay open after the block that opened them."""
     return replace(opened, now=now, resources=opened.resources.pop_all())

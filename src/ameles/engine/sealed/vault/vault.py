@@ -32,7 +32,7 @@ from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.parameters import whole
 from ameles.engine.sealed.vault import cipher, opening, record
 from ameles.engine.sealed.vault.header import Header
-from ameles.engine.sealed.vault.opening import Opened
+from ameles.engine.sealed.vault.opening import OpenedVault
 from ameles.engine.sealed.vault.problems import ended, told
 from ameles.engine.sealed.vault.record import Holds, Record
 from ameles.engine.sealed.vault.slot import Slot
@@ -60,7 +60,7 @@ class Vault:
     One process at a time holds a vault, and threads must not share it.
     """
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenedVault) -> None:
         self._opened = opened
         self._now = opened.now
         self._process = os.getpid()
