@@ -120,11 +120,11 @@ import pickle, sys
 from contextlib import closing
 from ameles.connectors.duck import connect
 from ameles.engine.gathering.bounding import Bounding
-from ameles.engine.gathering.bounds import Bounds
+from ameles.engine.gathering.bounds import ContributionBounds
 from ameles.engine.gathering.event_sql import EventSql
 plan, piece, moment, salt = pickle.loads(sys.stdin.buffer.read())
 with closing(connect(zone="UTC", memory=256 << 20, readable=piece.paths)) as duck:
-    bounding = Bounding(duck, Bounds.of(plan), moment, salt, None)
+    bounding = Bounding(duck, ContributionBounds.of(plan), moment, salt, None)
     found = []
     for relation in piece.scans(duck):
         events = EventSql(plan).select(relation, moment, salt)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ameles.engine.owner_check.facts import Facts
-from tests.engine.test_owner_check import checked
+from tests.engine.owner_check.looks import checked
 from tests.engine.worlds import HEADER, World, row
 
 if TYPE_CHECKING or sys.version_info < (3, 14):
