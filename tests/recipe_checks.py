@@ -85,6 +85,8 @@ def others_like_it(recipe: Any) -> Iterator[Any]:
     """The same recipe with one parameter changed, for each that can be changed alone."""
     for field in fields(recipe):
         value = getattr(recipe, field.name)
+        if isinstance(value, tuple) and value and isinstance(value[0], int | Fraction):
+            yield replace(recipe, **{field.name: (value[0] + 1, *value[1:])})
         if isinstance(value, bool) or not isinstance(value, int | Fraction):
             continue
         for other in (value + 1, value * 2, value - 1, value / 2):

@@ -16,6 +16,7 @@ from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.dynamic import DynamicDensity
@@ -82,8 +83,22 @@ ONE_SHOT: tuple[Sample, ...] = (
     ),
 )
 
+SERIES = Sample(
+    recipe=LaplaceSeries(
+        epsilons=(1, "1/2", "1/3", 1, 1),
+        sensitivities=(1, 7, 2, 1, 1),
+        widths=(1, 1, 1, 1, 1),
+        neighbours="add-remove",
+    ),
+    inputs=([3], [-8], [0], [4], [9]),
+    canary=8_675_309,
+    told=[8_675_309],
+    bad=(None, [3, 4]),
+)
+
 OTHERS: tuple[Sample, ...] = (
     *ONE_SHOT,
+    SERIES,
     table(Density(**TABLE)),
     table(Density(intrusions=3, **MOVED)),
     table(SampledDensity(sample=99, **TABLE)),

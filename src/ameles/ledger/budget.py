@@ -108,11 +108,12 @@ class Budget(Unique, ABC):
         factor = whole(factor, "factor", low=1, high=1 << 40)
         return Child(self, f"{self.name} x {factor}", factor=factor, cap=None)
 
-    def partition(self, parts: Iterable[str], *, of: Unit) -> dict[str, Budget]:
-        """A budget for each part of the data, where no unit is in two parts.
+    def partition(self, parts: Iterable[str], *, of: Unit, touching: int = 1) -> dict[str, Budget]:
+        """A budget for each part of the data, where no unit is in more than ``touching`` parts.
 
         The parts must be public and divide the protected units: parts of events are no
-        parts of users.  The population pays for the most expensive part only.
+        parts of users.  The population pays for the most expensive part only, or for the
+        ``touching`` most expensive ones.
 
         >>> from ameles import EVENT, Ledger, Pure, SimpleTwoCounter
         >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
@@ -137,7 +138,7 @@ class Budget(Unique, ABC):
                 why=f"the data of {unit} may then be in several parts, and their losses add up",
                 tip="child(...) for each part",
             )
-        partition = Partition(self)
+        partition = Partition(self, whole(touching, "touching", low=1, high=1 << 40))
         return {name: partition.part(name) for name in names}
 
     def quote(self, asked: Loss, *, on: str) -> list[Quote]:
@@ -204,14 +205,14 @@ class Child(Budget):
 
 
 class Partition:
-    """Parts of the units: the parent pays for the costliest, or for the two costliest if
-    neighbours may replace a unit by another."""
+    """Parts of the units: the parent pays for the costliest parts, as many as one unit is in, and
+    for twice as many if neighbours may replace a unit by another."""
 
-    def __init__(self, parent: Budget) -> None:
+    def __init__(self, parent: Budget, touching: int) -> None:
         self.parent = parent
         self._parts: list[PartBudget] = []
         replaced = (Neighbours.REPLACE, Neighbours.USER_SUBSTITUTION)
-        self._touched = 2 if parent.ledger.neighbours in replaced else 1
+        self._touched = touching * (2 if parent.ledger.neighbours in replaced else 1)
 
     def part(self, name: str) -> PartBudget:
         """A new part, of which nothing is spent."""

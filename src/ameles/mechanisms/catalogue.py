@@ -34,6 +34,7 @@ from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
@@ -84,6 +85,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     ExactDistinct,
     NoisyDistinct,
     GeometricMechanism,
+    LaplaceSeries,
 )
 
 MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)

@@ -1,0 +1,8 @@
+"""Questions about tables, under differential privacy, for people who are no experts in it."""
+
+from ameles.query.answer import Answer
+from ameles.query.partition import Partition
+from ameles.query.query import Query
+from ameles.query.table import Table
+
+__all__ = ["Answer", "Partition", "Query", "Table"]

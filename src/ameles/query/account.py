@@ -1,0 +1,138 @@
+"""Accounts: who pays for questions, and where answers are kept.
+
+The order makes it safe.  First the debit is written, with the question.  Then the answer is
+computed, while nothing is locked but this one question.  Then the answer is stored under the debit,
+once: the first stored answer wins.  Then it is shown.  If the process dies in between, the debit
+stands, and the same question is computed again without another debit.
+
+A question is answered from the store at no cost if the owner gave the data a public ``version`` and
+asks about the same version again.  Nothing is derived from the data to find that out: it would tell
+whether a row has changed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ameles.core.guarantee import Neighbours, Unit
+from ameles.core.loss import Loss
+from ameles.ledger import Budget, Entry
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.mechanisms.run import Run
+from ameles.query.answer import Answer
+from ameles.query.ending import Row
+
+Compute = Callable[[Run[Any, Any]], tuple[Row, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purchase:
+    """A question, and the mechanism that must be bought to answer it."""
+
+    question: str  # canonical JSON of what is asked: public
+    version: str | None  # the owner's label of the data
+    recipe: AnyMechanism
+    asked: str  # the method that was called
+    key_names: tuple[str, ...]
+    value_name: str
+    on: str  # the table
+    why: str
+
+    def answer(
+        self, rows: tuple[Row, ...], entry: Entry, population: str, *, repeated: bool = False
+    ) -> Answer:
+        """The answer that is stored and shown."""
+        return Answer(
+            asked=self.asked,
+            key_names=self.key_names,
+            value_name=self.value_name,
+            rows=rows,
+            population=population,
+            entry=entry.number,
+            paid=str(entry.paid),
+            repeated=repeated,
+        )
+
+
+class Account(ABC):
+    """Pays for questions about one population."""
+
+    @property
+    @abstractmethod
+    def population(self) -> str:
+        """Whose budget it is."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> Unit:
+        """Whose loss is counted."""
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> Neighbours:
+        """Which inputs are neighbours."""
+
+    @property
+    @abstractmethod
+    def left(self) -> Loss | None:
+        """What may still be spent; None if only budgets above it limit that."""
+
+    @abstractmethod
+    def price(self, recipe: AnyMechanism) -> Loss:
+        """What a recipe would cost here.  Nothing is bought."""
+
+    @abstractmethod
+    def ask(self, purchase: Purchase, compute: Compute) -> Answer:
+        """The answer: bought and computed now, or stored before."""
+
+    @abstractmethod
+    def parts(self, names: list[str], *, touching: int) -> dict[str, Account]:
+        """An account for each part of the data, of which one unit is in at most ``touching``."""
+
+
+class LedgerAccount(Account):
+    """A budget in memory: its answers are kept as long as it is."""
+
+    def __init__(
+        self, budget: Budget, answers: dict[tuple[str, str], Answer] | None = None
+    ) -> None:
+        self._budget = budget
+        self._answers: dict[tuple[str, str], Answer] = {} if answers is None else answers
+
+    @property
+    def population(self) -> str:
+        return self._budget.ledger.name
+
+    @property
+    def unit(self) -> Unit:
+        return self._budget.ledger.unit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self._budget.ledger.neighbours
+
+    @property
+    def left(self) -> Loss | None:
+        return self._budget.left
+
+    def price(self, recipe: AnyMechanism) -> Loss:
+        return self._budget.ledger.prices({"question": recipe})["question"]
+
+    def ask(self, purchase: Purchase, compute: Compute) -> Answer:
+        if purchase.version is not None:
+            stored = self._answers.get((purchase.question, purchase.version))
+            if stored is not None:
+                return replace(stored, repeated=True)
+        run = self._budget.start(purchase.recipe, on=purchase.on, why=purchase.why)
+        entry = next(one for one in self._budget.ledger.entries[::-1] if one.run == run.id)
+        answer = purchase.answer(compute(run), entry, self.population)
+        if purchase.version is not None:
+            answer = self._answers.setdefault((purchase.question, purchase.version), answer)
+        return answer
+
+    def parts(self, names: list[str], *, touching: int) -> dict[str, Account]:
+        budgets = self._budget.partition(names, of=self.unit, touching=touching)
+        return {name: LedgerAccount(budget, {}) for name, budget in budgets.items()}

@@ -1,0 +1,158 @@
+"""Answers: published values with their intervals, what they cost, and how they are shown.
+
+>>> from ameles.query.ending import Row
+>>> answer = Answer(
+...     asked="noisy_count", key_names=("region",), value_name="count", population="visitors",
+...     rows=(Row(key=("north",), value=812, low=807, high=817),), entry=3, paid="epsilon 0.5",
+...     repeated=False)
+>>> print(answer)
+region   count   95% interval
+north      812   807 to 817
+<BLANKLINE>
+noisy_count of visitors: epsilon 0.5, entry 3 of the ledger
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ameles.core.exceptions import BadInput, MissingExtra
+from ameles.core.words import brief
+from ameles.query.ending import Row, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a question was answered: everyone may see it.
+
+    ``entry`` is the number of the ledger entry that paid for it.  ``repeated`` says that it was
+    stored before and cost nothing this time.
+    """
+
+    asked: str
+    key_names: tuple[str, ...]
+    value_name: str
+    rows: tuple[Row, ...]
+    population: str
+    entry: int
+    paid: str
+    repeated: bool
+
+    @property
+    def value(self) -> Value:
+        """The value, if there is only one."""
+        return self._only.value
+
+    @property
+    def interval(self) -> tuple[Any, Any]:
+        """The interval of the value, if there is only one."""
+        return self._only.low, self._only.high
+
+    @property
+    def _only(self) -> Row:
+        if len(self.rows) != 1:
+            raise BadInput(
+                f"This answer has {len(self.rows)} rows.", tip="answer.rows, or answer.to_dict()"
+            )
+        return self.rows[0]
+
+    def __getitem__(self, key: str | tuple[str, ...]) -> Row:
+        """The row of a key."""
+        wanted = key if isinstance(key, tuple) else (key,)
+        for row in self.rows:
+            if row.key == wanted:
+                return row
+        raise KeyError(key)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The answer as columns: those of the key, then value, low and high."""
+        found: dict[str, list[Any]] = {
+            name: [row.key[i] for row in self.rows] for i, name in enumerate(self.key_names)
+        }
+        return {
+            **found,
+            self.value_name: [row.value for row in self.rows],
+            "low": [row.low for row in self.rows],
+            "high": [row.high for row in self.rows],
+        }
+
+    def to_pandas(self) -> Any:
+        """A data frame of pandas."""
+        return _library("pandas").DataFrame(self.columns())
+
+    def to_polars(self) -> Any:
+        """A data frame of Polars."""
+        return _library("polars").DataFrame(self.columns())
+
+    def to_arrow(self) -> Any:
+        """An Arrow table."""
+        return _library("pyarrow").table(self.columns())
+
+    def to_json(self) -> str:
+        """The whole answer as JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str, *, repeated: bool) -> Answer:
+        """The answer that ``to_json`` wrote."""
+        found = json.loads(text)
+        rows = tuple(Row(**{**row, "key": tuple(row["key"])}) for row in found["rows"])
+        names = tuple(found["key_names"])
+        return cls(**{**found, "rows": rows, "key_names": names, "repeated": repeated})
+
+    def _table(self) -> list[list[str]]:
+        head = [*self.key_names, self.value_name, "95% interval"]
+        return [head, *([*row.key, _shown(row.value), _interval(row)] for row in self.rows)]
+
+    @property
+    def _footer(self) -> str:
+        cost = "stored before, at no cost" if self.repeated else self.paid
+        return f"{self.asked} of {self.population}: {cost}, entry {self.entry} of the ledger"
+
+    def __str__(self) -> str:
+        table = self._table()
+        widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+        number = len(self.key_names)
+        lines = [
+            "   ".join(
+                text.rjust(width) if place == number else text.ljust(width)
+                for place, (text, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in table
+        ]
+        return "\n".join([*lines, "", self._footer])
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        head, *body = self._table()
+        cells = "".join(f"<th>{html.escape(text)}</th>" for text in head)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in line) + "</tr>"
+            for line in body
+        )
+        caption = f"<caption>{html.escape(self._footer)}</caption>"
+        return f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _shown(value: Value) -> str:
+    return value if isinstance(value, str) else brief(value)
+
+
+def _interval(row: Row) -> str:
+    return "" if row.low is None or row.high is None else f"{brief(row.low)} to {brief(row.high)}"
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise MissingExtra(
+            f"This needs {name}, which is not installed.", tip=f"pip install {name}"
+        ) from None

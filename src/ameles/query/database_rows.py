@@ -1,0 +1,161 @@
+"""Tables in databases: those of a DuckDB connection, and of Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from ameles.connectors.duck import quiet
+from ameles.connectors.typed_columns import Typed, typed
+from ameles.core.exceptions import BadInput, SourceUnreadable
+from ameles.engine.gathering.temporary_tables import TemporaryTables
+from ameles.measures.fields import identifier
+from ameles.query.row_source import RowSource, declared_or_found, described, typed_relation
+from ameles.store.postgres.driver import driver
+
+ROWS_AT_ONCE = 1 << 17
+
+
+def qualified(table: str) -> str:
+    """SQL: the name of a table, or of a table in a schema.
+
+    >>> qualified("clinic.visits")
+    '"clinic"."visits"'
+    """
+    return ".".join(identifier(part) for part in table.split("."))
+
+
+class DuckRows(RowSource):
+    """A table or view of an open DuckDB connection; queries run there."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        table: str,
+        columns: Mapping[str, str] | None,
+        user: str | None,
+    ) -> None:
+        self._connection, self._table = connection, qualified(table)
+        self._called = f"The table '{table}'"
+        with quiet("looking at a table"), closing(connection.cursor()) as cursor:
+            self._types = described(cursor, self._table)
+        super().__init__(declared_or_found(columns, self._types), user)
+        typed_relation(self, self._table, self._types, self._called)
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        cursor = self._connection.cursor()
+        cursor.execute("SET TimeZone = 'UTC'")
+        return cursor
+
+    @contextmanager
+    def attached(self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        relation = typed_relation(self, self._table, self._types, self._called)
+        if self._reaches(duck):
+            yield relation
+            return
+        # asked together with rows of another connection
+        table = self.empty_table(tables)
+        with closing(self.connect()) as cursor:
+            cursor.execute(f"SELECT {self.names} FROM {relation}")
+            while batch := cursor.fetchmany(ROWS_AT_ONCE):
+                duck.executemany(
+                    f"INSERT INTO {table} VALUES ({', '.join('?' for _ in self.columns)})", batch
+                )
+        yield table
+
+    def _reaches(self, duck: duckdb.DuckDBPyConnection) -> bool:
+        try:
+            return described(duck, self._table) == self._types
+        except duckdb.Error:
+            return False
+
+
+class PostgresRows(RowSource):
+    """A table of a Postgres database, read in one read-only transaction."""
+
+    def __init__(
+        self, url: str, table: str, columns: Mapping[str, str] | None, user: str | None
+    ) -> None:
+        self._url, self._table = url, qualified(table)
+        self._called = f"The table '{table}'"
+        with self._connected() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {self._table} LIMIT 0")
+            types = {one.name: _POSTGRES.get(one.type_display, "") for one in cursor.description}
+        super().__init__(declared_or_found(columns, types), user)
+        missing = [name for name in self.columns if name not in types]
+        if missing:
+            raise BadInput(
+                f"{self._called} has no column '{missing[0]}'.",
+                tip=f"one of {', '.join(types)[:200]}",
+            )
+
+    @contextmanager
+    def attached(self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        # every value as text, cast by the same rules as the values of a file
+        names = list(self.columns)
+        texts = ", ".join(f"CAST({identifier(name)} AS text)" for name in names)
+        table = self.empty_table(tables)
+        kinds = self.read_kinds
+        cast = typed([Typed(name, kinds[name], identifier(name)) for name in names], "{}")
+        insert = f"INSERT INTO {table} SELECT {self.names} FROM {cast}"
+        with self._connected() as connection, connection.cursor("rows") as cursor:
+            cursor.itersize = ROWS_AT_ONCE
+            cursor.execute(f"SELECT {texts} FROM {self._table}")
+            while batch := cursor.fetchmany(ROWS_AT_ONCE):
+                _insert(duck, insert, names, batch)
+        yield table
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        psycopg = driver()
+        try:
+            with psycopg.connect(self._url) as connection:
+                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                connection.read_only = True
+                yield connection
+        except psycopg.Error as error:
+            kind = type(error).__name__
+        else:
+            return
+        raise SourceUnreadable(
+            f"Postgres cannot read {self._called[0].lower()}{self._called[1:]}.",
+            why=f"it reports a {kind}; its own message is hidden, because it may quote rows",
+            tip="the address of the database, the name of the table, and the right to read it",
+        )
+
+
+# Postgres's own names of types, as DuckDB's.
+_POSTGRES = {
+    "text": "VARCHAR",
+    "varchar": "VARCHAR",
+    "bpchar": "VARCHAR",
+    "uuid": "UUID",
+    "bool": "BOOLEAN",
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "float4": "FLOAT",
+    "float8": "DOUBLE",
+    "numeric": "DECIMAL(38,10)",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
+}
+
+
+def _insert(
+    duck: duckdb.DuckDBPyConnection, insert: str, names: Sequence[str], batch: Sequence[Any]
+) -> None:
+    columns = {
+        name: np.array(one, dtype=object)
+        for name, one in zip(names, zip(*batch, strict=True), strict=True)
+    }
+    duck.register("batch", columns)
+    try:
+        duck.execute(insert.replace("{}", "batch"))
+    finally:
+        duck.unregister("batch")

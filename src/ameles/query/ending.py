@@ -1,0 +1,76 @@
+"""Endings: what is asked of a relation, which mechanism answers it, and what is published.
+
+An ending is checked against the columns of its relation before anything is paid.  It names one
+mechanism, which the account buys.  Then ``answer`` looks at the data, gives exact numbers to the
+run, and turns what it releases into rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from ameles.core.guarantee import Unit
+from ameles.core.loss import Loss
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.mechanisms.run import Run
+from ameles.query.look import Look
+from ameles.query.relation import Relation
+
+AnyRun = Run[Any, Any]
+Value = int | float | str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One published value: from ``low`` to ``high`` is what the noise allows, with 95%."""
+
+    key: tuple[str, ...] = ()
+    value: Value
+    low: int | float | None = None
+    high: int | float | None = None
+
+
+class Ending(ABC):
+    """The end of a query."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The method that a person called."""
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the columns of a row's key."""
+        return ()
+
+    @property
+    def value_name(self) -> str:
+        """What the value is, in a table of answers."""
+        return "value"
+
+    @abstractmethod
+    def check(self, relation: Relation, unit: Unit) -> None:
+        """Refuses what cannot be asked of this relation."""
+
+    @abstractmethod
+    def recipe(self, relation: Relation, unit: Unit, loss: Loss) -> AnyMechanism:
+        """The mechanism that answers, and loses no more than ``loss``."""
+
+    @abstractmethod
+    def answer(self, look: Look, recipe: AnyMechanism, run: AnyRun) -> tuple[Row, ...]:
+        """What is published."""
+
+    @abstractmethod
+    def half_width(self, relation: Relation, recipe: AnyMechanism) -> float:
+        """The half-width of an interval before there is data, of what ``about`` names."""
+
+    @property
+    def about(self) -> str:
+        """The quantity that ``half_width`` is about."""
+        return "the value"
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """What was asked, as plain public data."""

@@ -1,0 +1,256 @@
+"""The ends of a query: each asks one question, and pays for it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ameles.core.exceptions import BadInput
+from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.parameters import Exact, exact
+from ameles.query.answer import Answer
+from ameles.query.ending import Ending
+from ameles.query.k_means import k_means_ending
+from ameles.query.measure_ending import measure_ending
+from ameles.query.thresholds import threshold_ending
+from ameles.query.variance import variance_ending
+
+Maker = Callable[..., Ending]
+
+
+class Ends(ABC):
+    """What can be asked of a query, or of all parts of a partition at once.
+
+    ``epsilon`` is what the question costs; ``delta`` above 0 allows Gaussian noise; ``why`` stays
+    in the ledger.
+    """
+
+    @property
+    def _by(self) -> Mapping[str, Sequence[str]]:
+        """The declared keys of the parts, if there are parts."""
+        return {}
+
+    @abstractmethod
+    def _ask(self, ending: Ending, loss: Loss, why: str | None) -> Answer:
+        """Asks and pays."""
+
+    def noisy_count(self, *, epsilon: Exact, delta: Exact = 0, why: str | None = None) -> Answer:
+        """How many rows there are."""
+        return self._asked("noisy_count", epsilon, delta, why)
+
+    def noisy_sum(
+        self,
+        column: str,
+        *,
+        lower: Exact,
+        upper: Exact,
+        granularity: Exact = 1,
+        epsilon: Exact,
+        delta: Exact = 0,
+        why: str | None = None,
+    ) -> Answer:
+        """The sum of a column; each value is clamped to the bounds and rounded to the grid."""
+        return self._asked(
+            "noisy_sum",
+            epsilon,
+            delta,
+            why,
+            column=column,
+            lower=lower,
+            upper=upper,
+            granularity=granularity,
+        )
+
+    def noisy_average(
+        self,
+        column: str,
+        *,
+        lower: Exact,
+        upper: Exact,
+        granularity: Exact = 1,
+        epsilon: Exact,
+        delta: Exact = 0,
+        why: str | None = None,
+    ) -> Answer:
+        """The mean of a column, from a noisy sum and a noisy count."""
+        return self._asked(
+            "noisy_average",
+            epsilon,
+            delta,
+            why,
+            column=column,
+            lower=lower,
+            upper=upper,
+            granularity=granularity,
+        )
+
+    def noisy_variance(
+        self,
+        column: str,
+        *,
+        lower: Exact,
+        upper: Exact,
+        granularity: Exact = 1,
+        epsilon: Exact,
+        why: str | None = None,
+    ) -> Answer:
+        """The variance of a column, from a noisy count, sum and sum of squares."""
+        return self._asked(
+            "noisy_variance",
+            epsilon,
+            0,
+            why,
+            column=column,
+            lower=lower,
+            upper=upper,
+            granularity=granularity,
+        )
+
+    def histogram(
+        self,
+        column: str,
+        *,
+        edges: Sequence[Exact] | None = None,
+        categories: Sequence[str] | None = None,
+        other: bool = False,
+        epsilon: Exact,
+        delta: Exact = 0,
+        why: str | None = None,
+    ) -> Answer:
+        """How many rows have which value: in bins between public edges, or public categories."""
+        return self._asked(
+            "histogram",
+            epsilon,
+            delta,
+            why,
+            column=column,
+            edges=edges,
+            categories=categories,
+            other=other,
+        )
+
+    def quantile(
+        self,
+        column: str,
+        q: Exact,
+        *,
+        edges: Sequence[Exact],
+        epsilon: Exact,
+        delta: Exact = 0,
+        why: str | None = None,
+    ) -> Answer:
+        """The value that a share ``q`` of the rows is below, from counts between public edges."""
+        return self._asked("quantile", epsilon, delta, why, column=column, q=q, edges=edges)
+
+    def distinct_users(self, *, epsilon: Exact, delta: Exact = 0, why: str | None = None) -> Answer:
+        """How many users have a row.  A user counts once, in one part."""
+        return self._asked("distinct_users", epsilon, delta, why)
+
+    def top_k(
+        self,
+        k: int,
+        *,
+        by: Mapping[str, Sequence[str]] | None = None,
+        epsilon: Exact,
+        delta: Exact = 0,
+        why: str | None = None,
+    ) -> Answer:
+        """The ``k`` public keys with the most rows, with their counts."""
+        return self._asked("top_k", epsilon, delta, why, k=k, by=by)
+
+    def _asked(
+        self, end: str, epsilon: Exact, delta: Exact, why: str | None, **arguments: Any
+    ) -> Answer:
+        given = {"epsilon": epsilon, "delta": delta, **arguments}
+        ending, loss = self._ending(end, given)
+        return self._ask(ending, loss, why)
+
+    def _ending(self, end: str, arguments: Mapping[str, Any]) -> tuple[Ending, Loss]:
+        """The ending of this name, and the loss that was asked for."""
+        if end not in ENDS:
+            raise BadInput(f"There is no end '{end}'.", tip=f"one of {', '.join(ENDS)}")
+        rest = {name: value for name, value in arguments.items() if value is not None}
+        rest.pop("why", None)
+        loss = _loss(rest.pop("epsilon", None), rest.pop("delta", 0))
+        if self._by:
+            if rest.get("by"):
+                raise BadInput("The parts of a partition are its keys; it has no other 'by'.")
+            rest["by"] = {column: list(keys) for column, keys in self._by.items()}
+        try:
+            ending = ENDS[end](**rest)
+        except TypeError as wrong:
+            raise BadInput(f"{end}: {wrong}".replace("<lambda>()", "it")) from None
+        return ending, loss
+
+
+class WholeEnds(Ends):
+    """What can be asked of one query only, and not of several parts at once."""
+
+    def above_threshold(
+        self,
+        conditions: Sequence[str],
+        *,
+        threshold: int,
+        aboves: int = 1,
+        epsilon: Exact,
+        why: str | None = None,
+    ) -> Answer:
+        """For each condition whether its rows are more than ``threshold``, until ``aboves`` were.
+
+        However many are below, only the aboves are paid for.
+        """
+        return self._asked(
+            "above_threshold",
+            epsilon,
+            0,
+            why,
+            conditions=conditions,
+            threshold=threshold,
+            aboves=aboves,
+        )
+
+    def k_means(
+        self,
+        bounds: Mapping[str, Sequence[Exact]],
+        *,
+        clusters: int,
+        rounds: int = 5,
+        epsilon: Exact,
+        why: str | None = None,
+    ) -> Answer:
+        """The centres of clusters of rows; ``bounds`` has the two ends of each column."""
+        return self._asked(
+            "k_means", epsilon, 0, why, bounds=bounds, clusters=clusters, rounds=rounds
+        )
+
+
+def _loss(epsilon: Exact | None, delta: Exact) -> Loss:
+    if epsilon is None:
+        raise BadInput("A question needs an epsilon.", tip="epsilon=0.1")
+    allowed = exact(delta, "delta")
+    return Approx(epsilon, allowed) if allowed else Pure(epsilon)
+
+
+def _measured(called: str, kind: str) -> Maker:
+    def made(**fields: Any) -> Ending:
+        return measure_ending(called, kind, **fields)
+
+    def bounded(*, granularity: Exact = 1, **fields: Any) -> Ending:
+        return measure_ending(called, kind, granularity=granularity, **fields)
+
+    return bounded if kind in ("sum", "mean") else made
+
+
+ENDS: dict[str, Maker] = {
+    "noisy_count": _measured("noisy_count", "count"),
+    "noisy_sum": _measured("noisy_sum", "sum"),
+    "noisy_average": _measured("noisy_average", "mean"),
+    "histogram": _measured("histogram", "histogram"),
+    "quantile": _measured("quantile", "quantile"),
+    "distinct_users": _measured("distinct_users", "distinct"),
+    "top_k": _measured("top_k", "top"),
+    "noisy_variance": variance_ending,
+    "above_threshold": threshold_ending,
+    "k_means": k_means_ending,
+}

@@ -1,0 +1,71 @@
+"""Tables in files: CSV, JSON lines and Parquet, read exactly as plans read theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ameles.connectors.format import DEFAULT, Format
+from ameles.connectors.reading import Reading
+from ameles.connectors.source import SeekableSource
+from ameles.connectors.sources import open_source
+from ameles.core.exceptions import BadInput, SourceUnreadable
+from ameles.engine.gathering.temporary_tables import TemporaryTables
+from ameles.query.row_source import RowSource
+
+
+class FileRows(RowSource):
+    """The rows of a file, or of all files that match a pattern."""
+
+    def __init__(
+        self, path: str | Path, columns: Mapping[str, str], user: str | None, form: Format = DEFAULT
+    ) -> None:
+        super().__init__(columns, user)
+        self._path, self._form = str(path), form
+        self._base = Path.cwd()
+        # looked at now, so that a missing file or column is refused before anything is paid
+        source = self._source()
+        missing = [name for name in self.columns if name not in source.names()]
+        if missing:
+            raise SourceUnreadable(
+                f"'{self._path}' has no column '{missing[0]}'.",
+                tip=f"one of {', '.join(source.names())[:200]}",
+            )
+
+    def paths(self) -> tuple[str, ...]:
+        return self._reading().paths
+
+    @contextmanager
+    def attached(self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        reading = self._reading()
+        scans = reading.scans(duck)
+        if reading.single:
+            yield next(scans)
+        else:
+            table = self.empty_table(tables)
+            for scan in scans:
+                tables.insert(table, f"SELECT {self.names} FROM {scan}")
+            yield table
+        for _ in scans:  # fails if the file changed while it was read
+            pass
+
+    def _reading(self) -> Reading:
+        reading = self._source().reading(None)
+        if reading.problems:
+            raise reading.problems[0]
+        return reading
+
+    def _source(self) -> SeekableSource[Any]:
+        source = open_source(
+            self._path, self.read_kinds, self._base, form=self._form, take_last=True
+        )
+        if not isinstance(source, SeekableSource):
+            raise BadInput(
+                "A table must be in a file, which can be read again.",
+                tip="a path that ends in .csv, .jsonl or .parquet",
+            )
+        return source

@@ -1,0 +1,88 @@
+"""A look at the data: exact vectors for mechanisms, and for nothing else.
+
+What a look gives is secret.  It goes from DuckDB straight into a run that was paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+
+from ameles.connectors.duck import connect, quiet
+from ameles.engine.gathering.event_sql import ONE, sum_of
+from ameles.engine.gathering.temporary_tables import TemporaryTables
+from ameles.measures.fields import identifier
+from ameles.noise.arrays import IntArray
+from ameles.query.relation import Attached, Relation
+from ameles.query.row_source import MEMORY, ZONE
+
+
+@dataclass(frozen=True, repr=False)
+class Look:
+    """The rows of a relation, on an open connection."""
+
+    relation: Relation
+    rows: str  # SQL: a SELECT
+    tables: TemporaryTables
+
+    def __repr__(self) -> str:
+        return "<Look>"
+
+    def totals(
+        self, cell: str, amounts: Sequence[str], cells: int, *, where: str = "true"
+    ) -> IntArray:
+        """The sum of each amount in each cell: first all cells of the first amount."""
+        texts = {f"amount_{i}": text for i, text in enumerate(amounts)}
+        plain = {name: ONE if text == "1" else name for name, text in texts.items()}
+        chosen = [f"CAST({cell} AS BIGINT) AS cell"]
+        chosen += [f"CAST({text} AS BIGINT) AS {name}" for name, text in texts.items()]
+        sums = ", ".join(f"{sum_of(plain[name], None)} AS {name}" for name in texts)
+        found = self.tables.fetched(
+            f"SELECT cell, {sums} FROM (SELECT {', '.join(chosen)} FROM ({self.rows}) "
+            f"WHERE {where}) WHERE cell IS NOT NULL GROUP BY cell"
+        )
+        vector = np.zeros((len(amounts), cells), dtype=np.int64)
+        place = np.ma.getdata(found["cell"]).astype(np.int64)
+        for row, name in zip(vector, texts, strict=True):
+            row[place] = np.ma.getdata(found[name]).astype(np.int64)
+        return vector.reshape(-1)
+
+    def users(self, cell: str, cells: int) -> IntArray:
+        """How many users each cell has; a user is in one cell, which a keyed hash decides."""
+        who = identifier(self.relation.user or "")
+        salt = self.relation.sources[0].salt
+        placed = f"SELECT {who} AS who, CAST({cell} AS BIGINT) AS cell FROM ({self.rows})"
+        one = f"arg_min(cell, hash('{salt}', who, cell))"
+        found = self.tables.fetched(
+            f"SELECT cell, count(*) AS users FROM (SELECT {one} AS cell FROM ({placed}) "
+            "WHERE cell IS NOT NULL AND who IS NOT NULL GROUP BY who) GROUP BY cell"
+        )
+        vector = np.zeros(cells, dtype=np.int64)
+        place = np.ma.getdata(found["cell"]).astype(np.int64)
+        vector[place] = np.ma.getdata(found["users"]).astype(np.int64)
+        return vector
+
+
+@contextmanager
+def looking(relation: Relation) -> Iterator[Look]:
+    """Attaches the sources of a relation to one connection."""
+    sources = list({id(one.source): one.source for one in relation.sources}.values())
+    with ExitStack() as stack:
+        stack.enter_context(quiet("reading a table"))
+        duck = stack.enter_context(closing(_connection(relation)))
+        tables = stack.enter_context(TemporaryTables(duck))
+        relations = {id(one): stack.enter_context(one.attached(tables, duck)) for one in sources}
+        attached = Attached(tables, relations)
+        yield Look(relation, relation.sql(attached), tables)
+
+
+def _connection(relation: Relation) -> duckdb.DuckDBPyConnection:
+    sources = list({id(one.source): one.source for one in relation.sources}.values())
+    if len(sources) == 1:
+        return sources[0].connect()
+    paths = tuple(path for one in sources for path in one.paths())
+    return connect(zone=ZONE, memory=MEMORY, readable=paths)

@@ -1,0 +1,109 @@
+"""Partitions: a query divided by public keys, asked as a whole or part by part.
+
+Asked as a whole, one question answers for all parts, and is charged once: a row is in one part.
+Asked part by part, the population pays for the most expensive part where one unit is in one part
+only.  Where it may be in several, it pays for that many of the most expensive parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING
+
+from ameles.core.loss import Loss
+from ameles.measures.fields import identifier, literal
+from ameles.query import relation as rel
+from ameles.query.account import Account
+from ameles.query.answer import Answer
+from ameles.query.ending import Ending
+from ameles.query.ends import Ends
+
+if TYPE_CHECKING:
+    from ameles.query.query import Query
+
+
+@dataclass(frozen=True, eq=False)
+class Partition(Ends, Mapping[str, "Query"]):
+    """The parts of a query: a mapping from keys to queries, and something to ask as a whole.
+
+    >>> import duckdb
+    >>> import ameles
+    >>> from ameles.query import Table
+    >>> people = ameles.Ledger("people", cap=ameles.Pure(1), unit=ameles.EVENT,
+    ...                        neighbours=ameles.Neighbours.ADD_REMOVE)
+    >>> clinic = duckdb.connect()
+    >>> _ = clinic.execute("CREATE TABLE visits AS SELECT range % 90 AS age, "
+    ...                    "['north', 'south'][1 + range % 2] AS region FROM range(1000)")
+    >>> visits = Table.from_duckdb(clinic, "visits", account=people, unit="row")
+    >>> parts = visits.partition(region=["north", "south"])
+    >>> isinstance(parts, Partition), list(parts), len(parts.noisy_count(epsilon="0.5"))
+    (True, ['north', 'south'], 2)
+    >>> answers = [part.noisy_count(epsilon="0.3") for part in parts.values()]
+    >>> print(people.left)  # a row is in one part, so both together cost what one costs
+    epsilon 0.2
+    """
+
+    whole: Query
+    keys_of: Mapping[str, tuple[str, ...]]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} parts of {self.whole!r}, by {', '.join(self.keys_of)}>"
+
+    @property
+    def _by(self) -> Mapping[str, Sequence[str]]:
+        return self.keys_of
+
+    def _ask(self, ending: Ending, loss: Loss, why: str | None) -> Answer:
+        return self.whole._ask(ending, loss, why)
+
+    def explain(self, end: str, **arguments: object) -> str:
+        """What a question to all parts would cost; nothing is read or paid."""
+        by = {column: list(keys) for column, keys in self.keys_of.items()}
+        return self.whole.explain(end, by=by, **arguments)
+
+    def __getitem__(self, key: str) -> Query:
+        if key not in self._names:
+            raise KeyError(key)
+        whole = self._bounded
+        condition = " AND ".join(
+            f"CAST({identifier(column)} AS VARCHAR) = {literal(value)}"
+            for column, value in zip(self.keys_of, self._names[key], strict=True)
+        )
+        return self.whole.on(whole, self._accounts[key]).where(condition)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @cached_property
+    def _names(self) -> dict[str, tuple[str, ...]]:
+        return {"/".join(cell): cell for cell in product(*self.keys_of.values())}
+
+    @property
+    def touching(self) -> int:
+        """How many parts one unit may be in."""
+        relation = self._bounded
+        most = relation.stability
+        if relation.user is not None:
+            most = min(most, relation.sources[0].unit.max_groups)
+        return min(most, len(self))
+
+    @cached_property
+    def _bounded(self) -> rel.Relation:
+        """The rows, of which each user keeps only as many keys as the user may have."""
+        relation = self.whole.relation
+        if relation.user is None:
+            return relation
+        groups = relation.sources[0].unit.max_groups
+        if groups >= min(relation.stability, len(self)):
+            return relation
+        return rel.FewGroups(relation, tuple(self.keys_of), groups)
+
+    @cached_property
+    def _accounts(self) -> dict[str, Account]:
+        return self.whole.account.parts(list(self._names), touching=self.touching)

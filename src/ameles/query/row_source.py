@@ -1,0 +1,129 @@
+"""Where a table's rows come from: a relation of DuckDB with declared columns in their kinds.
+
+A new kind of table is one class in a file of its own: it says its columns, and attaches its rows to
+a connection.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import duckdb
+
+from ameles.connectors.duck import connect
+from ameles.connectors.format import DEFAULT
+from ameles.connectors.parquet_types import check_type
+from ameles.connectors.typed_columns import IDS, Typed, check_kinds, typed
+from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
+from ameles.core.exceptions import BadInput
+from ameles.engine.gathering.temporary_tables import TemporaryTables
+from ameles.measures.fields import identifier
+from ameles.plan.condition_sql import TYPES
+
+MEMORY = 4 << 30
+ZONE = "UTC"
+
+
+class RowSource(ABC):
+    """Rows with public names and kinds of columns."""
+
+    def __init__(self, columns: Mapping[str, str], user: str | None) -> None:
+        check_kinds(columns)
+        if user is not None and columns.get(user) not in IDS:
+            raise BadInput(
+                f"The user column '{user}' must be a column of texts or integers.",
+                why="it tells which rows belong to one person",
+                tip=f"one of {', '.join(columns)[:200]}",
+            )
+        self.columns = dict(columns)
+        self.user = user
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A connection on which its rows, and those of other sources, can be attached."""
+        return connect(zone=ZONE, memory=MEMORY, readable=self.paths())
+
+    def paths(self) -> tuple[str, ...]:
+        """The files that DuckDB itself opens."""
+        return ()
+
+    @abstractmethod
+    def attached(
+        self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection
+    ) -> AbstractContextManager[str]:
+        """SQL: a relation with the columns in their kinds, valid within the ``with`` block."""
+
+    @property
+    def read_kinds(self) -> dict[str, str]:
+        """The kinds in which columns are read: ids of users have one canonical form."""
+        return {n: IDS[k] if n == self.user else k for n, k in self.columns.items()}
+
+    @property
+    def names(self) -> str:
+        """SQL: the columns, separated by commas."""
+        return ", ".join(identifier(name) for name in self.columns)
+
+    def empty_table(self, tables: TemporaryTables) -> str:
+        """A table for its rows."""
+        kinds = self.columns.items()
+        return tables.create_empty(
+            "rows", ", ".join(f"{identifier(n)} {TYPES[k]}" for n, k in kinds)
+        )
+
+
+def described(duck: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+    """The columns of a relation, with DuckDB's types."""
+    rows = duck.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+    return {name: type_name for name, type_name, *_ in rows}
+
+
+def kinds_of(types: Mapping[str, str]) -> dict[str, str]:
+    """The kind that each column has by its type; a column without one is left out.
+
+    >>> kinds_of({"id": "UINTEGER", "age": "DECIMAL(3,1)", "at": "TIMESTAMP_NS", "a": "INTEGER[]"})
+    {'id': 'integer', 'age': 'number', 'at': 'timestamp'}
+    """
+    found = {name: _kind_of(type_name) for name, type_name in types.items()}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def _kind_of(type_name: str) -> str | None:
+    if type_name.endswith("]"):
+        return None
+    if type_name in WHOLE_TYPES:
+        return "integer"
+    if type_name in ("VARCHAR", "UUID") or type_name.startswith("ENUM"):
+        return "text"
+    if type_name.startswith(("FLOAT", "DOUBLE", "DECIMAL")):
+        return "number"
+    if type_name.startswith(("TIMESTAMP", "DATE")):
+        return "timestamp"
+    return "boolean" if type_name == "BOOLEAN" else None
+
+
+def typed_relation(source: RowSource, relation: str, types: Mapping[str, str], called: str) -> str:
+    """SQL: a relation of DuckDB with the declared columns in their kinds."""
+    columns = []
+    for name, kind in source.read_kinds.items():
+        if name not in types:
+            raise BadInput(
+                f"{called} has no column '{name}'.", tip=f"one of {', '.join(types)[:200]}"
+            )
+        given, held = identifier(name), types[name]
+        check_type(name, kind, held, DEFAULT, called)
+        if kind in IDS.values() and not (kind == IDS["integer"] and held in WHOLE_TYPES):
+            given, held = parquet_id(given, held, called, name), "VARCHAR"
+        columns.append(Typed(name, kind, given, held, identifier(name)))
+    return typed(columns, relation)
+
+
+def declared_or_found(
+    declared: Mapping[str, str] | None, types: Mapping[str, str]
+) -> dict[str, str]:
+    """The kinds that a person declared; otherwise those that the types tell."""
+    return kinds_of(types) if declared is None else dict(declared)
+
+
+Frame = Any  # what has columns in memory: pandas, Polars, Arrow

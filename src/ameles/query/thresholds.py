@@ -1,0 +1,99 @@
+"""Which of many counts are above a threshold: a question about each, paid for the aboves alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import EVENT, Neighbours, Unit
+from ameles.core.loss import Loss
+from ameles.measures.measure import BETA
+from ameles.mechanisms.continual.replies import Reply
+from ameles.mechanisms.continual.sparse_vector import above_threshold
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.plan.condition import check_condition
+from ameles.query.ending import AnyRun, Ending, Row
+from ameles.query.look import Look
+from ameles.query.relation import Relation
+from ameles.query.variance import only_pure
+
+MOST = 10_000
+
+
+@dataclass(frozen=True)
+class ThresholdEnding(Ending):
+    """For each condition, whether the number of its rows is above the threshold."""
+
+    conditions: tuple[str, ...]
+    threshold: int
+    aboves: int
+
+    @property
+    def name(self) -> str:
+        return "above_threshold"
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return ("condition",)
+
+    @property
+    def value_name(self) -> str:
+        return "answer"
+
+    @property
+    def about(self) -> str:
+        return "the distance from the threshold within which an answer may be wrong"
+
+    def check(self, relation: Relation, unit: Unit) -> None:
+        for condition in self.conditions:
+            check_condition(condition, relation.columns)
+
+    def recipe(self, relation: Relation, unit: Unit, loss: Loss) -> AnyMechanism:
+        relation_of = Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
+        return above_threshold(
+            epsilon=only_pure(self.name, loss).epsilon,
+            aboves=self.aboves,
+            threshold=self.threshold,
+            sensitivity=relation.stability,
+            monotone=relation.monotone,
+            neighbours=relation_of,
+            unit=unit,
+            horizon=len(self.conditions),
+        )
+
+    def answer(self, look: Look, recipe: AnyMechanism, run: AnyRun) -> tuple[Row, ...]:
+        columns = look.relation.columns
+        amounts = [
+            f"CASE WHEN TRY({check_condition(text, columns)}) IS TRUE THEN 1 ELSE 0 END"
+            for text in self.conditions
+        ]
+        exact = look.totals("0", amounts, 1)
+        replies: Iterable[Reply] = run.feed(exact.tolist())
+        return tuple(
+            Row(key=(text,), value=str(reply))
+            for text, reply in zip(self.conditions, replies, strict=True)
+        )
+
+    def half_width(self, relation: Relation, recipe: AnyMechanism) -> float:
+        return recipe.error.bound_all(len(self.conditions), BETA)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "end": self.name,
+            "conditions": list(self.conditions),
+            "threshold": self.threshold,
+            "aboves": self.aboves,
+        }
+
+
+def threshold_ending(
+    *, conditions: Sequence[str], threshold: int, aboves: int = 1
+) -> ThresholdEnding:
+    """The conditions to ask about, in their order."""
+    if isinstance(conditions, str) or not 1 <= len(conditions) <= MOST:
+        raise BadInput(
+            f"above_threshold needs a list of 1 to {MOST} conditions.", tip='["age > 80", "fever"]'
+        )
+    return ThresholdEnding(tuple(conditions), threshold, aboves)
