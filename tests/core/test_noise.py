@@ -44,6 +44,12 @@ class Still:
     def choose(self, gammas: Sequence[Fraction]) -> int:
         return 0
 
+    def pick(self, penalties: IntArray, rate: Fraction, weights: IntArray | None = None) -> int:
+        return 0
+
+    def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
+        return np.ones(penalties.shape, dtype=np.bool_)
+
 
 def test_a_toy_is_noise_for_mypy_and_at_run_time() -> None:
     noise: Noise = Still()
@@ -60,6 +66,8 @@ def test_the_protocol_asks_for_what_the_design_lists() -> None:
         "bernoulli_exp",
         "uniform",
         "choose",
+        "pick",
+        "accept",
     ]
 
 

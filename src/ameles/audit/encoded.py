@@ -95,6 +95,12 @@ class _Script:
     def choose(self, gammas: Sequence[Fraction]) -> int:
         raise NotLinear("an encoded counter draws from another law")
 
+    def pick(self, penalties: IntArray, rate: Fraction, weights: IntArray | None = None) -> int:
+        raise NotLinear("an encoded counter draws from another law")
+
+    def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
+        raise NotLinear("an encoded counter draws from another law")
+
 
 def _filtered(recipe: EncodedCounter, draws: Sequence[int], steps: int) -> list[int]:
     """F of these draws, however large they are."""

@@ -58,3 +58,14 @@ class Noise(Protocol):
     def choose(self, gammas: Sequence[Fraction]) -> int:
         """An index i with probability proportional to exp(-gammas[i])."""
         ...
+
+    def pick(self, penalties: IntArray, rate: Fraction, weights: IntArray | None = None) -> int:
+        """An index i with probability proportional to weights[i] * exp(-rate * penalties[i]).
+
+        For many candidates: the penalties are one array, and so are the weights, if given.
+        """
+        ...
+
+    def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
+        """For each penalty a coin that is true with probability exp(-rate * penalty)."""
+        ...

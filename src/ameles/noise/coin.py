@@ -95,7 +95,7 @@ def choose(entropy: Entropy, gammas: Sequence[Fraction]) -> int:
     powers = [min(int((gamma - best) * LOG2_E), FAINTEST) for gamma in gammas]
     ends = list(accumulate(1 << (FAINTEST - k) for k in powers))
     while True:
-        index = bisect_right(ends, _integer_below(entropy, ends[-1]))
+        index = bisect_right(ends, integer_below(entropy, ends[-1]))
         if below(entropy, _scaled_exp(gammas[index] - best, powers[index])):
             return index
 
@@ -105,7 +105,7 @@ def _scaled_exp(x: Fraction, k: int) -> Enclosure:
     return lambda known: exp_minus(x, known + k)
 
 
-def _integer_below(entropy: Entropy, n: int) -> int:
+def integer_below(entropy: Entropy, n: int) -> int:
     """A uniform integer from 0 to n - 1, for n of any size."""
     length = n.bit_length()
     while True:

@@ -26,7 +26,7 @@ from ameles.core.noise import Noise, Shape
 from ameles.core.parameters import whole
 from ameles.noise.arrays import BoolArray, IntArray
 from ameles.noise.coin import count_of
-from ameles.noise.system import candidates, penalty, positive, probability
+from ameles.noise.system import candidates, fined, penalty, positive, probability, weighed
 
 Result = TypeVar("Result")
 Outcome = TypeVar("Outcome", bound=Hashable)
@@ -118,6 +118,23 @@ class _Branching:
         weights = [Fraction(1, 2 ** _power(gamma - best, "gamma")) for gamma in gammas]
         total = sum(weights)
         return int(self._draw([(i, w / total) for i, w in enumerate(weights)], 1)[0])
+
+    def pick(self, penalties: IntArray, rate: Fraction, weights: IntArray | None = None) -> int:
+        given, measure = weighed(penalties, weights)
+        gammas = [positive(rate, "rate") * k for k in given.tolist()]
+        best = min(gammas)
+        counts = [1] * len(gammas) if measure is None else measure.tolist()
+        shares = [
+            Fraction(count, 2 ** _power(gamma - best, "rate * penalty"))
+            for gamma, count in zip(gammas, counts, strict=True)
+        ]
+        total = sum(shares)
+        return int(self._draw([(i, share / total) for i, share in enumerate(shares)], 1)[0])
+
+    def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
+        gammas = [positive(rate, "rate") * k for k in fined(penalties).tolist()]
+        drawn = [self.bernoulli_exp(gamma, 1)[0] for gamma in gammas]
+        return np.array(drawn, dtype=np.bool_)
 
     def _draw(self, weighted: Weighted, size: Shape) -> IntArray:
         possible = [(value, chance) for value, chance in weighted if chance]

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeGuard
 
+import numpy as np
+
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Shape
 from ameles.core.parameters import refuse, whole
-from ameles.noise import coin, kernels
+from ameles.noise import coin, kernels, selection
 from ameles.noise.arrays import BoolArray, IntArray
 from ameles.noise.blocks import blocks_for
 from ameles.noise.enclosure import exp_minus, rational
@@ -83,6 +85,15 @@ class System:
         """An index i with probability proportional to exp(-gammas[i])."""
         return coin.choose(self._entropy, candidates(gammas))
 
+    def pick(self, penalties: IntArray, rate: Fraction, weights: IntArray | None = None) -> int:
+        """An index i with probability proportional to weights[i] * exp(-rate * penalties[i])."""
+        given, measure = weighed(penalties, weights)
+        return selection.pick(self._entropy, given, positive(rate, "rate"), measure)
+
+    def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
+        """Coins that are true with probability exp(-rate * penalty), penalties >= 0."""
+        return selection.accept(self._entropy, fined(penalties), positive(rate, "rate"))
+
     def _draw(self, law: Law, size: Shape) -> IntArray:
         count = coin.count_of(size)
         looks: Looks = NumpyLooks()
@@ -126,3 +137,37 @@ def candidates(gammas: Sequence[Fraction]) -> Sequence[Fraction]:
     if not all(is_exact(gamma) for gamma in gammas):
         raise BadInput("The 'gammas' to choose by must be exact numbers: ints or Fractions.")
     return gammas
+
+
+# Weights are 64-bit integers; their sum as well, if there are fewer than 2**31 of them.
+LARGEST_WEIGHT = 1 << 62
+
+
+def weighed(penalties: IntArray, weights: IntArray | None) -> tuple[IntArray, IntArray | None]:
+    """The penalties and the weights to pick by: at least one, and as many of each."""
+    given = integers(penalties, "penalties")
+    if not given.size:
+        raise BadInput("There must be at least one candidate to pick from. Got none.")
+    if weights is None:
+        return given, None
+    measure = integers(weights, "weights")
+    if measure.shape != given.shape or not (measure.min() >= 1 and measure.max() < LARGEST_WEIGHT):
+        raise BadInput(
+            "There must be one weight for each candidate, a whole number from 1 to below 2**62."
+        )
+    return given, measure
+
+
+def fined(penalties: IntArray) -> IntArray:
+    """The penalties that coins are thrown by: none below zero."""
+    given = integers(penalties, "penalties")
+    if given.size and given.min() < 0:
+        raise BadInput("The 'penalties' of coins must be zero or more.")
+    return given
+
+
+def integers(numbers: object, name: str) -> IntArray:
+    """A list of 64-bit integers, as an array."""
+    if not isinstance(numbers, np.ndarray) or numbers.dtype != np.int64 or numbers.ndim != 1:
+        raise BadInput(f"The '{name}' must be a one-dimensional array of 64-bit integers.")
+    return numbers

@@ -25,11 +25,13 @@ from ameles.core.parameters import whole
 from ameles.noise.arrays import BoolArray, IntArray
 from ameles.noise.coin import count_of
 from ameles.noise.enclosure import exp_minus
-from ameles.noise.system import candidates, penalty, positive, probability
+from ameles.noise.system import candidates, fined, penalty, positive, probability, weighed
 
 
 class Zero:
     """No noise: every draw is the likeliest value of its law, so mechanisms tell the truth.
+
+    Of many candidates it picks a best one and accepts the best only.
 
     >>> Zero().laplace(Fraction(2), 3)
     array([0, 0, 0])
@@ -58,6 +60,15 @@ class Zero:
 
     def choose(self, gammas: Sequence[Fraction]) -> int:
         return min(range(len(candidates(gammas))), key=lambda i: gammas[i])
+
+    def pick(self, penalties: IntArray, rate: Fraction, weights: IntArray | None = None) -> int:
+        positive(rate, "rate")
+        return int(weighed(penalties, weights)[0].argmin())  # whatever the weights are
+
+    def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
+        positive(rate, "rate")
+        accepted: BoolArray = fined(penalties) == 0
+        return accepted
 
 
 def _zeros(size: Shape) -> IntArray:
@@ -147,6 +158,14 @@ class Tape:
     def choose(self, gammas: Sequence[Fraction]) -> int:
         beyond = np.array([self._beyond.choose(gammas)])
         return int(self._record("choose", tuple(gammas), beyond)[0])
+
+    def pick(self, penalties: IntArray, rate: Fraction, weights: IntArray | None = None) -> int:
+        beyond = np.array([self._beyond.pick(penalties, rate, weights)])
+        return int(self._record("pick", rate, beyond)[0])
+
+    def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
+        beyond = self._beyond.accept(penalties, rate).astype(np.int64)
+        return self._record("accept", rate, beyond).astype(np.bool_)
 
     def _record(self, law: str, scale: Scale, values: IntArray) -> IntArray:
         """Writes what is scripted over ``values`` and all of it onto the tape."""

@@ -69,6 +69,12 @@ class Branching:
         weights = [math.exp(-gamma) for gamma in gammas]
         return int(self._draw([(i, w / sum(weights)) for i, w in enumerate(weights)], 1)[0])
 
+    def pick(self, penalties: IntArray, rate: Fraction, weights: IntArray | None = None) -> int:
+        raise NotImplementedError
+
+    def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
+        raise NotImplementedError
+
     def _draw(self, weighted: list[tuple[int, float]], size: Shape) -> IntArray:
         drawn = []
         for _ in range(count_of(size)):

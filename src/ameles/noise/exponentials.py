@@ -1,0 +1,75 @@
+"""Many weights exp(-rate * k) at once, each enclosed in whole numbers.
+
+A weight is given by a mantissa m of about 31 bits and a power p:
+
+    m <= exp(-rate k) 2**(31 + p) <= m + SLACK
+
+The digits of k, eight bits each, have a table of such numbers each; a weight is the product of one
+entry of each table.  So a million different penalties need a few tables and no floats.
+
+Exactness    an entry is below its number by at most 3.  A product of two of them, below by a and 3,
+             is rounded down and below by at most a + 5, or twice that if it is shifted back to 31
+             bits; after all eight digits that is at most 1654
+Beyond       the power is at least ``FAINTEST`` where rate k is 400 or more; m + SLACK is then an
+             upper bound only
+
+>>> mantissas, powers = enclosed(np.array([0, 1, 5], dtype=np.uint64), Fraction(1, 2))
+>>> (mantissas / 2.0 ** (31 + powers)).round(6).tolist()
+[1.0, 0.606531, 0.082085]
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ameles.noise.arrays import IntArray, Words
+from ameles.noise.coin import LOG2_E
+from ameles.noise.enclosure import exp_minus
+
+BITS = 31  # two mantissas multiply within 64 bits
+SLACK = 2048
+DIGIT = 8
+FAINT = 400  # from rate * k on, and 400 log2(e) is 577
+FAINTEST = 512
+
+
+def enclosed(penalties: Words, rate: Fraction) -> tuple[Words, IntArray]:
+    """The mantissa and the power of exp(-rate * k) for each k of the penalties."""
+    cap = min(int(FAINT / rate) + 1, (1 << 63) - 1)
+    capped = np.minimum(penalties, np.uint64(cap)).astype(np.int64)
+    largest = int(capped.max())
+    mantissas, powers = _looked_up(capped, largest, 0, rate)
+    for place in range(DIGIT, largest.bit_length(), DIGIT):
+        more, further = _looked_up(capped, largest, place, rate)
+        mantissas *= more
+        mantissas >>= np.uint64(BITS)
+        powers += further
+        small = mantissas < np.uint64(1 << (BITS - 1))
+        mantissas <<= small.astype(np.uint64)
+        powers += small
+    return mantissas, powers
+
+
+def _looked_up(k: IntArray, largest: int, place: int, rate: Fraction) -> tuple[Words, IntArray]:
+    """What the digit at this place contributes."""
+    size = min(largest >> place, (1 << DIGIT) - 1) + 1
+    mantissas, powers = _table(rate * (1 << place), size)
+    digits = k >> place & (1 << DIGIT) - 1
+    return mantissas[digits], powers[digits]
+
+
+@lru_cache(maxsize=64)
+def _table(rate: Fraction, size: int) -> tuple[Words, IntArray]:
+    entries = [_entry(rate * k) for k in range(size)]
+    mantissas = np.array([mantissa for mantissa, _ in entries], dtype=np.uint64)
+    return mantissas, np.array([power for _, power in entries], dtype=np.int64)
+
+
+def _entry(x: Fraction) -> tuple[int, int]:
+    if x >= 2 * FAINT:
+        return 1 << BITS, FAINTEST  # above it, and that is all that is needed there
+    power = int(x * LOG2_E)
+    return exp_minus(x, BITS + power)[0], power
