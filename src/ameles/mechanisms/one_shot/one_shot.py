@@ -49,14 +49,18 @@ Released = TypeVar("Released")
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneShot(Mechanism["OneShotRun[Released]"], Generic[Released]):
-    """A mechanism whose run takes one step."""
+class Look(Mechanism["OneShotRun[Released]"], Generic[Released]):
+    """A mechanism whose run takes one step, and whose parameters say how far one unit reaches."""
 
-    norm: ClassVar[Norm]  # in which one unit changes the input by at most ``sensitivity``
+    norm: ClassVar[Norm]  # in which one unit changes the input by at most ``reach``
 
-    sensitivity: Whole = Whole(1, 2**40, 1)
     neighbours: Relation = Relation()
     unit: Protects = Protects(EVENT.tag)
+
+    @property
+    @abstractmethod
+    def reach(self) -> int:
+        """The most by which one unit changes the input."""
 
     @property
     @abstractmethod
@@ -78,7 +82,7 @@ class OneShot(Mechanism["OneShotRun[Released]"], Generic[Released]):
             loss=self.loss,
             unit=Unit.tagged(self.unit),
             neighbours=self.neighbours,
-            contribution=Contribution(steps=1, bound=self.sensitivity, norm=self.norm),
+            contribution=Contribution(steps=1, bound=self.reach, norm=self.norm),
             horizon=1,
             intrusions=Intrusions.NONE,
         )
@@ -87,10 +91,22 @@ class OneShot(Mechanism["OneShotRun[Released]"], Generic[Released]):
         return OneShotRun(self, state, noise)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OneShot(Look[Released]):
+    """A look at a statistic whose sensitivity is declared."""
+
+    sensitivity: Whole = Whole(1, 2**40, 1)
+
+    @property
+    def reach(self) -> int:
+        """The sensitivity."""
+        return self.sensitivity
+
+
 class OneShotRun(SteppedRun[object, Released]):
     """A run that has one release, and keeps nothing."""
 
-    def __init__(self, recipe: OneShot[Released], state: State, noise: Noise) -> None:
+    def __init__(self, recipe: Look[Released], state: State, noise: Noise) -> None:
         super().__init__(recipe, state)
         self._recipe = recipe
         self._noise = noise
