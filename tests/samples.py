@@ -26,6 +26,7 @@ from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensi
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
 from tests import checks
 from tests.recipe_checks import Sample
+from tests.table_samples import TABLES
 
 USERS = 911
 TABLE: dict[str, Any] = {
@@ -99,6 +100,7 @@ SERIES = Sample(
 OTHERS: tuple[Sample, ...] = (
     *ONE_SHOT,
     SERIES,
+    *TABLES,
     table(Density(**TABLE)),
     table(Density(intrusions=3, **MOVED)),
     table(SampledDensity(sample=99, **TABLE)),

@@ -11,7 +11,9 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("library.md", 9), ("proving.md", 5)])
+@pytest.mark.parametrize(
+    ("page", "blocks"), [("library.md", 9), ("proving.md", 5), ("synthetic.md", 1)]
+)
 def test_the_code_of_the_page_gives_what_it_says(page: str, blocks: int) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     found = re.findall(r"^```pycon\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

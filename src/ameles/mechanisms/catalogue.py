@@ -32,6 +32,7 @@ from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
+from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.one_shot.series import LaplaceSeries
@@ -79,6 +80,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     SparseVector,
     WindowMonitor,
     WindowMonitors,
+    MultiplicativeWeights,
     Continual,
     Afresh,
     Renewed,

@@ -1,0 +1,8 @@
+"""Interactive mechanisms: a run answers one query after another, paid for in advance."""
+
+from ameles.mechanisms.interactive.multiplicative_weights import (
+    MultiplicativeWeights,
+    multiplicative_weights,
+)
+
+__all__ = ["MultiplicativeWeights", "multiplicative_weights"]

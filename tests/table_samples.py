@@ -1,0 +1,26 @@
+"""A sample of every mechanism that looks at a whole table, for the checks that hold for all."""
+
+from __future__ import annotations
+
+from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
+from tests.recipe_checks import Sample
+
+TABLES: tuple[Sample, ...] = (
+    Sample(
+        recipe=MultiplicativeWeights(
+            universe=3,
+            rows=10**9,
+            threshold=10,
+            updates=2,
+            rate="1/2",
+            threshold_epsilon=1,
+            query_epsilon=2,
+            answer_epsilon="1/3",
+            horizon=9,
+        ),
+        inputs=(([1, 0, 1], 3), ([0, 1, 0], 10**8), ([True, False, False], 7), ([1, 1, 0], 10**9)),
+        canary=8_675_309,
+        told=([1, 0, 1], 8_675_309),
+        bad=(None, [3], (8_675_309, [1, 0, 1]), ([1, 0, 1], 8_675_309.0), ([1, 0, 2], 3)),
+    ),
+)
