@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ameles.core.guarantee import Unit
-from ameles.core.loss import Loss
+from ameles.core.loss import EpsilonLoss
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.run import Run
 from ameles.query.look import Look
@@ -55,7 +55,7 @@ class Ending(ABC):
         """Refuses what cannot be asked of this relation."""
 
     @abstractmethod
-    def recipe(self, relation: Relation, unit: Unit, loss: Loss) -> AnyMechanism:
+    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         """The mechanism that answers, and loses no more than ``loss``."""
 
     @abstractmethod

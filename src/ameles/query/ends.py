@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ameles.core.exceptions import BadInput
-from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.loss import Approx, EpsilonLoss, Pure
 from ameles.core.parameters import Exact, exact
 from ameles.query.answer import Answer
 from ameles.query.ending import Ending
@@ -32,7 +32,7 @@ class Ends(ABC):
         return {}
 
     @abstractmethod
-    def _ask(self, ending: Ending, loss: Loss, why: str | None) -> Answer:
+    def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:
         """Asks and pays."""
 
     def noisy_count(self, *, epsilon: Exact, delta: Exact = 0, why: str | None = None) -> Answer:
@@ -166,7 +166,7 @@ class Ends(ABC):
         ending, loss = self._ending(end, given)
         return self._ask(ending, loss, why)
 
-    def _ending(self, end: str, arguments: Mapping[str, Any]) -> tuple[Ending, Loss]:
+    def _ending(self, end: str, arguments: Mapping[str, Any]) -> tuple[Ending, EpsilonLoss]:
         """The ending of this name, and the loss that was asked for."""
         if end not in ENDS:
             raise BadInput(f"There is no end '{end}'.", tip=f"one of {', '.join(ENDS)}")
@@ -225,7 +225,7 @@ class WholeEnds(Ends):
         )
 
 
-def _loss(epsilon: Exact | None, delta: Exact) -> Loss:
+def _loss(epsilon: Exact | None, delta: Exact) -> EpsilonLoss:
     if epsilon is None:
         raise BadInput("A question needs an epsilon.", tip="epsilon=0.1")
     allowed = exact(delta, "delta")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Unit
-from ameles.core.loss import Loss
+from ameles.core.loss import EpsilonLoss
 from ameles.core.parameters import Exact, exact, whole
 from ameles.measures.bins import real, real_literal
 from ameles.measures.measure import BETA, NUMERIC
@@ -63,7 +63,7 @@ class KMeansEnding(Ending):
             if relation.columns[column] not in NUMERIC:
                 raise BadInput(f"The column '{column}' must be integer or number here.")
 
-    def recipe(self, relation: Relation, unit: Unit, loss: Loss) -> AnyMechanism:
+    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         each = only_pure(self.name, loss).epsilon / (2 * self.rounds)
         rows, size = relation.stability, len(self.bounds)
         return LaplaceSeries(

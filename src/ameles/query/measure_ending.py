@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Unit
-from ameles.core.loss import Loss
+from ameles.core.loss import EpsilonLoss
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.histogram import Histogram
 from ameles.measures.measure import Measure, Published, Terms
@@ -74,7 +74,7 @@ class MeasureEnding(Ending):
                 tip="keep the user column in select, and group by it" if unit != EVENT else "",
             )
 
-    def recipe(self, relation: Relation, unit: Unit, loss: Loss) -> AnyMechanism:
+    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         return self.measure.recipe(self.terms(relation, unit), loss)
 
     def answer(self, look: Look, recipe: AnyMechanism, run: AnyRun) -> tuple[Row, ...]:

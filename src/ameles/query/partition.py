@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ameles.core.loss import Loss
+from ameles.core.loss import EpsilonLoss
 from ameles.measures.fields import identifier, literal
 from ameles.query import relation as rel
 from ameles.query.account import Account
@@ -56,7 +56,7 @@ class Partition(Ends, Mapping[str, "Query"]):
     def _by(self) -> Mapping[str, Sequence[str]]:
         return self.keys_of
 
-    def _ask(self, ending: Ending, loss: Loss, why: str | None) -> Answer:
+    def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:
         return self.whole._ask(ending, loss, why)
 
     def explain(self, end: str, **arguments: object) -> str:

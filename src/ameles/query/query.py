@@ -13,7 +13,7 @@ from typing import Any
 
 from ameles.core.exceptions import BadInput, PlanError
 from ameles.core.guarantee import Neighbours
-from ameles.core.loss import Loss, Pure
+from ameles.core.loss import EpsilonLoss, Pure
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.core.words import brief
 from ameles.measures.fields import identifier
@@ -250,7 +250,7 @@ class Query(WholeEnds):
         recipe = ending.recipe(self.relation, self.account.unit, self._halved(loss))
         return ending.half_width(self.relation, recipe)
 
-    def _ask(self, ending: Ending, loss: Loss, why: str | None) -> Answer:
+    def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:
         relation, unit = self.relation, self.account.unit
         ending.check(relation, unit)
         recipe = ending.recipe(relation, unit, self._halved(loss))
@@ -272,7 +272,7 @@ class Query(WholeEnds):
 
         return self.account.ask(purchase, compute)
 
-    def _halved(self, loss: Loss) -> Loss:
+    def _halved(self, loss: EpsilonLoss) -> EpsilonLoss:
         """The loss of the mechanism, so that the loss that is asked for is the one charged.
 
         Where a row is replaced, one goes and one comes, and the ledger charges twice.

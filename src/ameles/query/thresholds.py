@@ -8,7 +8,7 @@ from typing import Any
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Neighbours, Unit
-from ameles.core.loss import Loss
+from ameles.core.loss import EpsilonLoss
 from ameles.measures.measure import BETA
 from ameles.mechanisms.continual.replies import Reply
 from ameles.mechanisms.continual.sparse_vector import above_threshold
@@ -50,7 +50,7 @@ class ThresholdEnding(Ending):
         for condition in self.conditions:
             check_condition(condition, relation.columns)
 
-    def recipe(self, relation: Relation, unit: Unit, loss: Loss) -> AnyMechanism:
+    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         relation_of = Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
         return above_threshold(
             epsilon=only_pure(self.name, loss).epsilon,

@@ -17,7 +17,7 @@ from typing import Any
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Unit
-from ameles.core.loss import Loss, Pure
+from ameles.core.loss import EpsilonLoss, Pure
 from ameles.core.parameters import Exact
 from ameles.measures.mean import Mean
 from ameles.measures.measure import BETA
@@ -80,7 +80,7 @@ class VarianceEnding(Ending):
                 tip="a larger granularity, or a narrower range",
             )
 
-    def recipe(self, relation: Relation, unit: Unit, loss: Loss) -> AnyMechanism:
+    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         pure = only_pure(self.name, loss)
         rows, cells = relation.stability, self.values.cells
         return LaplaceSeries(
@@ -140,7 +140,7 @@ def variance_ending(*, granularity: Exact = 1, **fields: Any) -> VarianceEnding:
     return VarianceEnding(values)
 
 
-def only_pure(name: str, loss: Loss) -> Pure:
+def only_pure(name: str, loss: EpsilonLoss) -> Pure:
     """The loss, if it is a pure epsilon."""
     if not isinstance(loss, Pure):
         raise BadInput(f"{name} has Laplace noise only, and no use for a delta.", tip="delta=0")
