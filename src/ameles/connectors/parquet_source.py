@@ -22,6 +22,13 @@ from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.named_files import NamedFile
+from ameles.connectors.parquet_scan import (
+    has_broken,
+    hides_places,
+    scan,
+    sound_scan,
+    without_marks,
+)
 from ameles.connectors.parquet_types import check_type
 from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.same_files import SameFiles
@@ -30,7 +37,7 @@ from ameles.connectors.typed_columns import IDS, Typed, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
 from ameles.core.exceptions import PlanError, SourceUnreadable
 from ameles.core.rules import LONG_TEXTS, SCHEMA
-from ameles.measures.fields import identifier, literal
+from ameles.measures.fields import identifier
 
 _MEMORY = 256 << 20  # to look into a footer
 _MAGIC = b"PAR1"  # the last bytes of every whole file
@@ -99,7 +106,7 @@ class ParquetSource(FileSource):
             taken[-1 if known is not None else len(taken) :] = [mark]
         taken += matched.gone
         pieces = (
-            ParquetPiece(self._relation([file for file, _ in some], dict(types)), tuple(some))
+            self._piece([file for file, _ in some], dict(types), tuple(some))
             for types, some in alike.items()
         )
         return Reading(tuple(pieces), self._same.position(taken), tuple(problems))
@@ -124,25 +131,53 @@ class ParquetSource(FileSource):
             if self._form.rules >= SCHEMA:
                 check_type(name, kind, types[name], self._form, file)
 
-    def _relation(self, files: list[NamedFile], types: Mapping[str, str]) -> str:
+    def _piece(
+        self,
+        files: list[NamedFile],
+        types: Mapping[str, str],
+        some: tuple[tuple[NamedFile, Mark], ...],
+    ) -> ParquetPiece:
+        relation = self._relation(files, types)
+        ids = self._text_ids(types)
+        if ids is None or hides_places(types):
+            return ParquetPiece(relation, some)
+        column = identifier(ids)
+        sound = self._relation(files, types, sound_scan([*map(_path_of, files)], column))
+        return ParquetPiece(relation, some, (column, sound))
+
+    def _text_ids(self, types: Mapping[str, str]) -> str | None:
+        """The column of ids that are texts in the file; None if there is none."""
+        found = (name for name, kind in self._columns.items() if kind == IDS["text"])
+        return next((name for name in found if types[name] == "VARCHAR"), None)
+
+    def _relation(
+        self, files: list[NamedFile], types: Mapping[str, str], scanned: str | None = None
+    ) -> str:
         columns = []
         for name, kind in self._columns.items():
             given, held, written = identifier(name), types[name], identifier(name)
             if held == "VARCHAR" and self._form.rules >= LONG_TEXTS:
                 # the same limit as for a line of text; longer values could use up all memory
                 given = f"CASE WHEN strlen({given}) <= {LONGEST} THEN {given} END"
+            if name == self._text_ids(types) and hides_places(types):
+                given = without_marks(given)
             if kind in IDS.values() and not (kind == IDS["integer"] and held in WHOLE_TYPES):
                 given, held = parquet_id(given, held, files[0].name, name), "VARCHAR"
             columns.append(Typed(name, kind, given, held, written))
-        return typed(columns, _scan(files), self._form, raw=self._raw)
+        return typed(columns, scanned or _scan(files), self._form, raw=self._raw)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ParquetPiece(Piece):
-    """New files with the same columns, as one scan."""
+    """New files with the same columns, as one scan.
+
+    If ids of users are texts, ``sound`` is their column, and the relation that leaves out broken
+    ids; it is slower.
+    """
 
     relation: str
     files: tuple[tuple[NamedFile, Mark], ...]
+    sound: tuple[str, str] | None = None
 
     def __repr__(self) -> str:
         return "<ParquetPiece>"
@@ -160,11 +195,18 @@ class ParquetPiece(Piece):
         return tuple(_path_of(file) for file, _ in self.files)
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        yield self.relation
+        yield self._sound(duck)
         for file, mark in self.files:
             with readable(file), file.path.open("rb", buffering=0) as raw:
                 if not mark.fits_parquet(raw.fileno()):
                     raise changed(file.name)
+
+    def _sound(self, duck: duckdb.DuckDBPyConnection) -> str:
+        if self.sound is not None:
+            column, relation = self.sound
+            if has_broken(duck, self.paths, column):
+                return relation
+        return self.relation
 
 
 def _finished(handle: int, end: int | None) -> bool:
@@ -186,10 +228,7 @@ def _path_of(file: NamedFile) -> str:
 
 
 def _scan(files: list[NamedFile]) -> str:
-    # Broken UTF-8 would fail the query for all rows, so it is replaced in its own value.
-    options = "hive_partitioning = false, utf8_validation = 'replace'"
-    paths = ", ".join(literal(_path_of(file)) for file in files)
-    return f"read_parquet([{paths}], {options})"
+    return scan([*map(_path_of, files)])
 
 
 def _types(file: NamedFile) -> dict[str, str]:

@@ -1,0 +1,73 @@
+"""SQL that scans Parquet files, and finds the ids of users whose characters are broken.
+
+Broken UTF-8 would fail the query for all rows, so DuckDB replaces it in its own value: a question
+mark stands for each broken byte.  Different ids would then look alike, and also like an id that has
+question marks of its own.  Two users would be one, and each could change which events of the other
+count.  So a broken id is no id.
+
+DuckDB can also leave the broken bytes out.  A value is broken if the two ways give different texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import duckdb
+
+from ameles.connectors.duck import quiet
+from ameles.measures.fields import literal
+
+_PLACE = ("file_index", "file_row_number")  # DuckDB's own columns: where a row is
+_MARK = "'?'"
+
+
+def scan(paths: Sequence[str], broken: str = "replace") -> str:
+    """SQL: all rows of files; ``broken`` says what happens to broken bytes."""
+    options = f"hive_partitioning = false, utf8_validation = {literal(broken)}"
+    return f"read_parquet([{', '.join(map(literal, paths))}], {options})"
+
+
+def has_broken(duck: duckdb.DuckDBPyConnection, paths: Sequence[str], column: str) -> bool:
+    """Whether a value of a text column, given as SQL, is broken in one of the files."""
+    lengths = (
+        f"(SELECT sum(strlen({column})) FROM {scan(paths, broken)})"
+        for broken in ("replace", "ignore")
+    )
+    with quiet("reading a Parquet file"):
+        [(found,)] = duck.execute(f"SELECT {' IS DISTINCT FROM '.join(lengths)}").fetchall()
+    return bool(found)
+
+
+def sound_scan(paths: Sequence[str], column: str) -> str:
+    """SQL: all rows of files, with NULL for broken values of a text column.
+
+    Only the rows with a question mark are looked up a second time, by their place.
+    """
+    index, number = _PLACE
+    second = (
+        f"SELECT {index} AS of_file, {number} AS of_row, {column} AS kept "
+        f"FROM {scan(paths, 'ignore')} WHERE contains({column}, {_MARK})"
+    )
+    sound = (
+        f"CASE WHEN NOT contains(given.{column}, {_MARK}) OR given.{column} = second.kept "
+        f"THEN given.{column} END"
+    )
+    return (
+        f"(SELECT given.* REPLACE ({sound} AS {column}) FROM {scan(paths)} AS given "
+        f"LEFT JOIN ({second}) AS second "
+        f"ON given.{index} = second.of_file AND given.{number} = second.of_row)"
+    )
+
+
+def hides_places(names: Collection[str]) -> bool:
+    """Whether columns of a file have the names by which DuckDB says where a row is.
+
+    >>> hides_places(["at", "File_Index"]), hides_places(["at", "who"])
+    (True, False)
+    """
+    return any(name.lower() in _PLACE for name in names)
+
+
+def without_marks(given: str) -> str:
+    """SQL: a text if it has no question mark, for files in which ``sound_scan`` cannot look."""
+    return f"CASE WHEN NOT contains({given}, {_MARK}) THEN {given} END"
