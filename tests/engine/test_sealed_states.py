@@ -14,7 +14,7 @@ from ameles.engine.sealed import restarting, sealed_state, stream_vault
 from ameles.engine.sealed.folded_run import folded
 from ameles.engine.sealed.vault import Vault
 from ameles.ledger import Ledger
-from tests.engine.test_restarting import feed, lose_key, reserving
+from tests.engine.lost_states import feed, lose_key, reserving
 from tests.engine.test_sealed import Sealed
 from tests.engine.test_sealed_wiped import AMOUNT, PAID, line, watched
 from tests.engine.worlds import COUNT, row
