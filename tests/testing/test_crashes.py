@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -100,6 +100,16 @@ def test_a_step_beyond_the_horizon_does_not_come() -> None:
         with pytest.raises(AssertionError, match=f"without the crash '{where}' in step 7"):
             test.crash(where, step=7)
         assert test.run().new == 0  # no crash is left over
+
+
+def test_a_place_that_does_not_exist_is_refused() -> None:
+    """Otherwise a misspelt place would be taken for another one, and the test would pass."""
+    misspelt: Any = "before comit"
+    test = PlanTest(plan())
+    with pytest.raises(BadInput, match="no crash 'before comit'") as refused:
+        test.crash(misspelt, step=1)
+    assert "'before commit'" in str(refused.value.tip)
+    assert test.releases() == []
 
 
 def test_a_crash_to_which_no_run_can_come_is_refused() -> None:

@@ -8,7 +8,7 @@ import weakref
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from ameles.connectors.reading import Reading
 from ameles.connectors.sources import source_kind
@@ -201,6 +201,11 @@ class PlanTest:
 
     def _check_crash(self, where: Place, step: int) -> None:
         """Refuse a crash to which no run can come."""
+        places = get_args(Place)
+        if where not in places:
+            raise BadInput(
+                f"There is no crash {where!r}.", tip=f"one of {', '.join(map(repr, places))}"
+            )
         if where == "publish" and self.sink is None:
             raise BadInput("A crash amid publishing needs a sink.", tip="sink=ListSink()")
         if step == 0 and where in ("read", "publish"):
