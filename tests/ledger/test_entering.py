@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -112,6 +113,14 @@ def test_a_pure_loss_is_grouped_before_it_is_converted() -> None:
 def test_a_cap_has_a_relation_of_its_unit(unit: Unit, relation: Neighbours) -> None:
     with pytest.raises(BadInput, match="does not go with"):
         CapTerms(unit=unit, neighbours=relation, contributions=None)
+
+
+@pytest.mark.parametrize("events", [0, -1, 2**40 + 1, True, 2.0])
+def test_a_user_has_a_whole_number_of_events(events: Any) -> None:
+    with pytest.raises(BadInput, match="contributions"):
+        CapTerms(unit=USER, neighbours=PRESENT, contributions=events)
+    assert CapTerms(unit=USER, neighbours=PRESENT, contributions=1).contributions == 1
+    assert CapTerms(unit=USER, neighbours=PRESENT, contributions=2**40).contributions == 2**40
 
 
 def test_events_alone_say_nothing_about_users_and_the_error_says_what_to_do() -> None:

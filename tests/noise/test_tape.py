@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.noise import Draw, System, Tape, Zero
 
@@ -42,6 +43,9 @@ def test_zero_is_the_likeliest_value_of_every_law() -> None:
     assert Zero().bernoulli_exp(Fraction(69, 100), 1).tolist() == [True]
     assert Zero().bernoulli_exp(Fraction(0), 1).tolist() == [True]
     assert Zero().choose([Fraction(2), Fraction(-1), Fraction(-1)]) == 1
+    assert Zero().uniform(1, 2).tolist() == [0, 0]
+    with pytest.raises(BadInput):
+        Zero().uniform(0, 1)
 
 
 def test_what_tests_decide_is_not_genuine() -> None:

@@ -119,6 +119,13 @@ def test_what_cannot_be_is_refused() -> None:
             monitor(**parameters)
 
 
+def test_counts_are_refused_from_where_they_would_not_fit() -> None:
+    # 2**40 events of this size, and noise of a few millions, are just below 2**62
+    assert monitor(epsilon=1, bound=2**22 - 1).bound == 2**22 - 1
+    with pytest.raises(BadInput, match="64 bits"):
+        monitor(epsilon=1, bound=2**22)
+
+
 def test_recipes_survive_json() -> None:
     recipe = monitor(answering="1/3", monotone=True, unit="user-window:30")
     again = recipe_from_json(recipe.to_json(), {"WindowMonitor": WindowMonitor})

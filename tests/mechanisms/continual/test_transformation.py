@@ -55,6 +55,13 @@ def test_the_draws_are_those_of_the_figure() -> None:
     assert recipe.guarantee.loss == Pure(5)
 
 
+def test_there_is_a_level_for_each_length_of_which_a_second_interval_begins() -> None:
+    horizons = (2, 3, 4, 5, 8, 9, 16, 17)
+    assert [scripted((0,), horizon=horizon).levels for horizon in horizons] == [
+        sum(2**level < horizon for level in range(8)) for horizon in horizons
+    ]
+
+
 def test_after_a_halt_only_the_algorithms_state_is_left() -> None:
     recipe = scripted((100, 200, 300, 400), changes=1)
     run = recipe.start(Tape([9] * 99))
