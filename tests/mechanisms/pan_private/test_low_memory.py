@@ -95,6 +95,13 @@ def test_the_hash_hits_as_many_buckets_as_a_random_function() -> None:
     assert abs(hit - (1 - math.exp(-1))) < 4.9 / (2 * math.sqrt(50_000))
 
 
+def test_a_user_stays_in_the_same_bucket() -> None:
+    # a stream that was launched before goes on with the table that it has
+    users, key = np.array([0, 1, 2, 10**12]), np.array([3, -7])
+    assert buckets(users, key, 1000).tolist() == [897, 229, 33, 570]
+    assert users.tolist() == [0, 1, 2, 10**12]
+
+
 def test_buckets_are_inverted() -> None:
     recipe = BucketDensity(users=1000, buckets=100, neighbours=UP, **SHARED)
     for d in (0, 1, 50, 400):

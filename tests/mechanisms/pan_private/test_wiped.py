@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.noise import Shape
 from ameles.mechanisms.catalogue import COUNTERS
@@ -23,7 +24,7 @@ from ameles.mechanisms.pan_private import (
     counter,
     entries,
     residue_table,
-    tree_counter,
+    tree_run,
     user_table,
 )
 from ameles.mechanisms.pan_private.biased_bits import biased_bits, fair_bits
@@ -136,7 +137,7 @@ def test_announcements_leave_nothing(recipe: CounterRecipe) -> None:
     assert left_by(recipe, Handed(), announcing=True) == set()
 
 
-@pytest.mark.parametrize("module", [counter, tree_counter], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [counter, tree_run], ids=lambda module: module.__name__)
 def test_draws_that_are_not_wiped_are_found(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "wipe", lambda *arrays: None)
     kind = PanPrivateCounter if module is counter else PanPrivateTreeCounter
@@ -148,6 +149,7 @@ def test_draws_that_are_not_wiped_are_found(module: Any, monkeypatch: pytest.Mon
 # What is drawn once and is in the state for ever: a sample, a key, a prime.
 KEPT = {"SampledDensity", "BucketDensity", "DynamicDensity"}
 DRAWING = ("distinct:", "_others:")  # the users of a sample
+PUBLISHED = {"DensityRun._close: bins", "_HistogramRun._close: bins"}  # with their noise
 
 
 def used(sample: Sample, noise: Handed) -> tuple[Any, Leftovers]:
@@ -178,6 +180,13 @@ def test_tables_leave_nothing(sample: Sample) -> None:
     assert {where for where in found if not where.startswith(DRAWING)} == set()
     if type(sample.recipe).__name__ not in KEPT:
         assert not any(drawn.any() for drawn in noise.arrays)
+    states = {id(array) for array in state_arrays(run)}
+    assert {
+        where
+        for held, where in left.arrays()
+        if held.any() and id(held) not in states
+        if not where.startswith(DRAWING) and where not in PUBLISHED
+    } == set()
 
 
 @pytest.mark.parametrize("relation", [Neighbours.USER_PRESENCE, Neighbours.USER_SUBSTITUTION])
@@ -189,6 +198,43 @@ def test_drawn_bits_are_where_they_belong_and_nowhere_else(relation: Neighbours)
         assert {
             where for held, where in left.arrays() if held.any() and id(held) not in bits
         } == set()
+
+
+@pytest.mark.parametrize("kind", ["i4", "u8"])  # they are widened to 64 bits, with a sign
+def test_users_and_amounts_that_are_not_as_wide_are_wiped(kind: str) -> None:
+    given = np.array([3, 5], dtype=kind)
+    for taken in (lambda: entries.indices(given, 9), lambda: entries.amounts(given, 2)):
+        with Leftovers() as left:
+            found = taken()
+        assert found.tolist() == [3, 5]
+        assert left.numbers({3, 5}, but=[given, found]) == set()
+    assert given.tolist() == [3, 5], "what the caller has is the caller's"
+
+
+def test_users_and_amounts_that_are_refused_are_wiped() -> None:
+    beyond = np.array([7, 2**64 - 1], dtype=np.uint64)
+    for taken in (lambda: entries.indices([7, 8], 8), lambda: entries.amounts(beyond, 2)):
+        with Leftovers() as left, pytest.raises(BadInput):
+            taken()
+        assert left.numbers({7, 8, -1}, but=[beyond]) == set()
+
+
+def test_offsets_that_are_rejected_are_wiped() -> None:
+    class Rejecting(Handed):
+        """Every other proposal is rejected."""
+
+        def bernoulli_exp(self, gamma: Fraction, size: Shape) -> BoolArray:
+            kept = super().bernoulli_exp(gamma, size)
+            kept[::2] = False
+            return kept
+
+    noise = Rejecting()
+    with Leftovers() as left:
+        drawn = residue_table.offsets(noise, 65_521, Fraction(1), 50)
+    assert len(noise.arrays) > 4, "they were drawn again"
+    mine = drawn if drawn.base is None else drawn.base
+    assert [where for held, where in left.arrays() if held.any() and held is not mine] == []
+    assert not any(array.any() for array in noise.arrays if array is not drawn)
 
 
 def test_a_table_whose_users_are_not_wiped_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,9 +34,16 @@ from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.density import Density, DensityRun
+from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray, Words
+
+# The shifts and factors of a round of splitmix64.
+_ROUND = tuple(
+    (np.uint64(shift), np.uint64(factor))
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,12 +218,17 @@ def _others(noise: Noise, users: int, found: IntArray, count: int) -> IntArray:
 def buckets(users: IntArray, key: IntArray, count: int) -> IntArray:
     """The bucket of each user: two rounds of a 64-bit mixer (splitmix64), each with its key."""
     mixed: Words = users.view(np.uint64) ^ key.view(np.uint64)[0]
+    shifted = np.empty_like(mixed)
     for word in (key.view(np.uint64)[1], key.view(np.uint64)[0]):
-        mixed ^= mixed >> np.uint64(30)
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(27)
-        mixed *= np.uint64(0x94D049BB133111EB)
-        mixed ^= mixed >> np.uint64(31)
+        for shift, factor in _ROUND:
+            np.right_shift(mixed, shift, out=shifted)
+            mixed ^= shifted
+            mixed *= factor
         mixed += word
     # The highest 32 bits times the count: buckets differ in weight by at most count / 2^32.
-    return ((mixed >> np.uint64(32)) * np.uint64(count) >> np.uint64(32)).astype(np.int64)
+    np.right_shift(mixed, np.uint64(32), out=shifted)
+    shifted *= np.uint64(count)
+    shifted >>= np.uint64(32)
+    found = shifted.astype(np.int64)
+    wipe(mixed, shifted)  # the key is in the state, and would give the users back
+    return found
