@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ameles.engine.releasing.noise_tally import NoiseTally
 
 
@@ -27,3 +29,10 @@ def test_a_new_run_goes_on_from_the_totals() -> None:
     assert tally.count(run=2, step=2, window=None) == 9
     again = NoiseTally.read(tally.to_bytes(), 0)
     assert again.count(run=5, step=3, window=None) == 12
+
+
+def test_counts_of_another_window_are_refused() -> None:
+    stored = NoiseTally.blank(3).to_bytes()
+    for steps in (0, 1, 2, 4):
+        with pytest.raises(ValueError, match="3"):
+            NoiseTally.read(stored, steps)

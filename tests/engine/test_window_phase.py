@@ -114,12 +114,21 @@ def test_days_of_a_zone(tmp_path: Path) -> None:
     for changes in ({"zone": "Europe/Berlin"}, {"zone": "Europe/Rome", "start": "2026-06-07"}, {}):
         with pytest.raises(PlanError, match="do not line up") as refused:
             stream(tmp_path, "other", **changes).earnest(2)
+        elsewhere = changes.get("zone") != "Europe/Rome"
+        assert (', with zone = "Europe/Rome"' in refused.value.tip) == elsewhere
         starts = re.findall(r'start = "([^"]*)"', refused.value.tip)
         assert (
             stream(tmp_path, f"s{len(changes)}", zone="Europe/Rome", start=starts[-1])
             .earnest(2)
             .launched
         )
+
+
+def test_hours_under_a_population_with_days_of_a_zone(tmp_path: Path) -> None:
+    stream(tmp_path, "first", zone="Europe/Rome").write([row(1)]).earnest(2)
+    with pytest.raises(PlanError, match="do not line up") as refused:
+        stream(tmp_path, "other", every="1h").earnest(2)
+    assert ', with steps of days and zone = "Europe/Rome"' in refused.value.tip
 
 
 class TestOpenedBefore:
@@ -174,6 +183,15 @@ class TestOpenedBefore:
             )
         world = stream(opened, "other", start="2026-01-03", population="empty")
         assert world.earnest(4).launched
+
+    def test_what_is_stored_decides_whatever_the_streams_say(self, opened: Path) -> None:
+        other = Phase.read(self.phase(opened) or "")
+        moved = replace(other, edge=other.edge + timedelta(days=1))
+        with open_store(str(opened / "s.db")) as store, store.writing() as transaction:
+            transaction._session.write("UPDATE population SET phase = NULL")
+            transaction.set_phase("people", str(moved))
+        with pytest.raises(PlanError, match="do not line up"):
+            stream(opened, "other").earnest(2)
 
 
 def clocks() -> Iterator[tuple[Clock, Duration]]:

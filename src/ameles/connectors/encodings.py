@@ -61,8 +61,6 @@ UTF_8 = Script("utf-8", mark=_MARKS["utf-8"])
 
 def script_of(encoding: str, head: bytes = b"") -> Script:
     """The script of a file whose first bytes are ``head``; for UTF-16 they say the byte order."""
-    if encoding == "utf-8":
-        return UTF_8
     if encoding == "utf-16":
         # Without a mark it is little-endian, as Windows writes it.  A refusal because of the first
         # bytes would reveal that the file has some.
