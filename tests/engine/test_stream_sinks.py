@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from unittest import mock
+from uuid import uuid4
 
 import pytest
 
 from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.source import SeekableSource
-from ameles.core.exceptions import AmelesError, StoreRefused
+from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.engine.engine import Engine
 from ameles.engine.following.follow import Publishing
-from ameles.engine.running.stream_sinks import SinkState
+from ameles.engine.running.stream_sinks import SinkState, StreamSinks
 from ameles.store import open_store
+from ameles.testing import ListSink
 from tests.engine.sink_worlds import ALL, KINDS, remove, run, states, world_in
 from tests.engine.worlds import World
 
@@ -222,3 +224,38 @@ def test_a_store_that_fails_is_no_failing_sink(tmp_path: Path) -> None:
     ):
         run(world, 2)
     assert "other sinks" not in caught.value.why
+
+
+def test_other_noise_and_a_sink_are_refused_before_anything_is_launched(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    with closing(open_store(str(tmp_path / "s.db"))) as store:
+        with pytest.raises(StoreRefused, match="not the operating system's"):
+            StreamSinks(world.plan, uuid4(), genuine=False).check_launch(store)
+        StreamSinks(world.plan, uuid4()).check_launch(store)
+
+
+def test_a_new_stream_does_not_go_on_with_a_sink_that_has_steps(tmp_path: Path) -> None:
+    sink = ListSink()
+    sink.rows = [{"step": 3}]
+    with pytest.raises(StoreRefused, match="has step 3; the store has released 0"):
+        StreamSinks(world_in(tmp_path).plan, uuid4(), sinks=[sink]).check_new()
+
+
+def test_a_sink_that_the_plan_gets_later_is_not_another(tmp_path: Path) -> None:
+    world = world_in(tmp_path, "")
+    run(world, 1)
+    world.text += '[[sink]]\ncsv = "events.csv"\n'
+    before = world.file.read_bytes()
+    with pytest.raises(PlanError, match="are in one place"):
+        run(world, 2)
+    assert world.file.read_bytes() == before
+
+
+def test_a_sink_that_is_gone_with_its_note_is_shown(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    run(world, 1)
+    remove(world, "csv")
+    (tmp_path / "out.csv.ameles").unlink()
+    found = states(world)
+    assert "is gone together with its note" in (found["csv"].problem or "")
+    assert found["jsonl"].problem is None
