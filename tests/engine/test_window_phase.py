@@ -185,7 +185,7 @@ class TestOpenedBefore:
         assert world.earnest(4).launched
 
     def test_what_is_stored_decides_whatever_the_streams_say(self, opened: Path) -> None:
-        other = Phase.read(self.phase(opened) or "")
+        other = WindowPhase.read(self.phase(opened) or "")
         moved = replace(other, edge=other.edge + timedelta(days=1))
         with open_store(str(opened / "s.db")) as store, store.writing() as transaction:
             transaction._session.write("UPDATE population SET phase = NULL")
