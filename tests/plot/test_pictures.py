@@ -53,6 +53,11 @@ TABLES: dict[str, tuple[Callable[[Table, Path], None], Table, set[str]]] = {
         Table(("mechanism", "t", "draw", "weight"), [("A", 1, 1, 1.0), ("A", 2, 3, -0.5)]),
         {"A", "draw of noise", "release, step t", "weight"},
     ),
+    "answers": (
+        plot.answers,
+        Table(("key", "value", "low", "high"), [("north", 1, 0, 2), ("south", 9.5, 9, 10)]),
+        {"north", "south", "value, with what the noise allows (95%)"},
+    ),
     "side": (
         plot.side_by_side,
         Table(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ameles.core.exceptions import BadInput, BudgetExceeded
+from ameles.core.exceptions import BadInput, BudgetExceeded, MissingExtra
 from ameles.core.guarantee import USER, Neighbours
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.query import Answer, Table
@@ -195,6 +198,29 @@ def test_an_answer_is_shown_and_converted() -> None:
         _ = answer.value
     with pytest.raises(KeyError):
         _ = answer["west"]
+
+
+def test_an_answer_draws_itself(tmp_path: Path) -> None:
+    answer = table().partition(region=["north", "south"]).noisy_count(epsilon=1)
+    answer.plot(tmp_path / "picture.svg")
+    drawn = (tmp_path / "picture.svg").read_text()
+    assert "north" in drawn
+    assert "count, with what the noise allows" in drawn
+    replies = table().above_threshold(["age > 3"], threshold=3, epsilon=1)
+    with pytest.raises(BadInput, match="no numbers with intervals"):
+        replies.plot(tmp_path / "nothing.svg")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_an_answer_becomes_a_data_frame(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = table().partition(region=["north"]).noisy_count(epsilon=1)
+    convert = getattr(answer, f"to_{library.removeprefix('py')}")
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtra, match=f"needs {library}"):
+        convert()
+    given = SimpleNamespace(DataFrame=dict, table=dict)
+    monkeypatch.setitem(sys.modules, library, given)
+    assert convert() == {"region": ["north"], "count": [3], "low": [0], "high": [6]}
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,13 @@ import html
 import importlib
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from ameles.core.exceptions import BadInput, MissingExtra
 from ameles.core.words import brief
+from ameles.plot.answers import answers
+from ameles.plot.table import Cell, Table
 from ameles.query.ending import Row, Value
 
 
@@ -106,6 +109,16 @@ class Answer:
         rows = tuple(Row(**{**row, "key": tuple(row["key"])}) for row in found["rows"])
         names = tuple(found["key_names"])
         return cls(**{**found, "rows": rows, "key_names": names, "repeated": repeated})
+
+    def plot(self, file: str | Path) -> None:
+        """Draws the values with their intervals, into a .png or .svg file (the ``plot`` extra)."""
+        rows: list[tuple[Cell, ...]] = []
+        for row in self.rows:
+            if isinstance(row.value, str | None) or row.low is None or row.high is None:
+                raise BadInput("This answer has no numbers with intervals to draw.")
+            rows.append(("/".join(row.key) or self.value_name, row.value, row.low, row.high))
+        table = Table(("key", "value", "low", "high"), rows)
+        answers(table, Path(file), value=self.value_name)
 
     def _table(self) -> list[list[str]]:
         head = [*self.key_names, self.value_name, "95% interval"]
