@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
+from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from tests.recipe_checks import Sample
 
 TABLES: tuple[Sample, ...] = (
@@ -22,5 +23,14 @@ TABLES: tuple[Sample, ...] = (
         canary=8_675_309,
         told=([1, 0, 1], 8_675_309),
         bad=(None, [3], (8_675_309, [1, 0, 1]), ([1, 0, 1], 8_675_309.0), ([1, 0, 2], 3)),
+    ),
+    Sample(
+        recipe=SyntheticTable(
+            epsilon=1, universe=3, queries=2, rows=10**9, rounds=2, neighbours="replace"
+        ),
+        inputs=(([[1, 0, 1], [0, 1, 0]], [3, 10**8, 10**9]),),
+        canary=8_675_309,
+        told=([[1, 0, 1], [0, 1, 0]], [8_675_309, 0, 1]),
+        bad=(None, [3], ([[1, 0, 1]], [1, 2, 3]), ([[1, 0, 1], [0, 1, 0]], [8_675_309.0, 0, 1])),
     ),
 )

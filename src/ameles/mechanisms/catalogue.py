@@ -35,6 +35,7 @@ from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
@@ -81,6 +82,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     WindowMonitor,
     WindowMonitors,
     MultiplicativeWeights,
+    SyntheticTable,
     Continual,
     Afresh,
     Renewed,
