@@ -13,6 +13,7 @@ import pytest
 from ameles.core.exceptions import StoreRefused
 from ameles.core.loss import Pure
 from ameles.core.rules import FIRST
+from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.store import Store, open_store
 from ameles.store.migration import migrate, scripts, statements, version_of
 from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, visitors
@@ -39,6 +40,8 @@ def with_version(version: int, folder: Path) -> Path:
 def test_a_store_of_every_version_is_read(tmp_path: Path, version: int) -> None:
     with open_store(str(with_version(version, tmp_path))) as store:
         holds_what_was_written(store)
+        if version >= 4:
+            holds_what_was_asked(store)
 
 
 def holds_what_was_written(store: Store) -> None:
@@ -69,6 +72,24 @@ def holds_what_was_written(store: Store) -> None:
         assert transaction.seen(stream, 0, [bytes(16)]).steps.tolist() == [4]
         # and it goes on
         transaction.advance(stream, released=3)
+
+
+def holds_what_was_asked(store: Store) -> None:
+    """The fixtures of version 4 also have two budgets and two questions, one of them answered."""
+    recipe = SimpleOneCounter(epsilon="1/8", horizon=1)
+    with store.writing() as transaction:
+        ledger = transaction.ledger("guests")
+        assert ledger is not None
+        assert [(one.name, one.cap, one.spent) for one in ledger.children] == [
+            ("research", None, Pure("1/4")),
+            ("study-a", Pure("1/2"), Pure("1/4")),
+        ]
+        first, second = transaction.questions("guests")
+        assert (first.question, first.label, first.answer) == ("count", "2026-03", '{"value": 12}')
+        assert (first.asked, first.answered, first.snapshot) == (MARCH, MARCH, b"")
+        assert (second.question, second.label, second.answer) == ("sum", None, None)
+        assert ledger.resume(recipe, second.snapshot).t == 0
+        assert transaction.set_answer("guests", 2, "13") == "13"
 
 
 def test_every_version_has_its_fixture() -> None:
@@ -105,6 +126,17 @@ def test_a_newer_store_is_refused_and_left_alone(
     ):
         new_store(tmp_path)
     assert (tmp_path / "flu.db").read_bytes() == before
+
+
+def test_a_program_of_version_3_refuses_a_store_of_version_4(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_store(tmp_path).close()
+    older = scripts()[:3]
+    monkeypatch.setattr("ameles.store.migration.scripts", lambda *_: older)
+    with pytest.raises(StoreRefused, match="this program reads up to version 3") as caught:
+        new_store(tmp_path)
+    assert caught.value.tip == "update ameles"
 
 
 def test_a_migration_that_fails_leaves_the_old_version_whole(tmp_path: Path) -> None:

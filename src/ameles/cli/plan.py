@@ -19,7 +19,7 @@ from ameles.core.loss import Pure, loss_to_dict, shown
 from ameles.core.words import brief
 from ameles.engine.running.launching import check_price
 from ameles.engine.running.plan_checks import checked_at
-from ameles.ledger.budget import added
+from ameles.ledger.amounts import added
 from ameles.measures.measure import Measure
 from ameles.plan.forecast import Forecast, forecasts, in_words
 from ameles.plan.plan import Plan, read_plan

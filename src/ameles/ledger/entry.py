@@ -17,8 +17,8 @@ class Entry:
     at: datetime
     on: str
     why: str
-    by: str  # the ledger or child ledger that was asked
-    asked: Loss  # of it, in the currency, unit and relation of the population
+    by: str  # the population or its named budget that was asked
+    asked: Loss  # in the currency, unit and relation of the population
     paid: Loss  # by the population: more after a scaling, less in a partition
     recipe: str  # versioned JSON
     guarantee: Guarantee
@@ -40,3 +40,13 @@ class Renewal:
     at: datetime
     why: str
     added: Loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetRecord:
+    """A named budget below the cap of a population, such as that of a study."""
+
+    name: str
+    parent: str | None  # the budget that it is a part of; None: the population itself
+    cap: Loss | None  # of its own; None: only the budgets above limit it
+    opened: datetime

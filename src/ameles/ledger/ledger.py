@@ -6,8 +6,8 @@ and gives the run; the noise source never leaves it.  Nothing is refunded.  A re
 the cap, for all to see, and never forgets what was spent.
 
 A ledger in memory is gone with its process.  A store restores one from its past ``entries`` and
-``renewals``, and overrides ``_record`` and ``_record_renewal`` to keep what is new; the rules are
-the same.
+``renewals``, and overrides ``_record``, ``_record_renewal`` and ``_record_budget`` to keep what is
+new; the rules are the same.
 
 >>> from datetime import datetime
 >>> from ameles.core.guarantee import EVENT
@@ -34,11 +34,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
 
-from ameles.accounting.filter import admit, in_currency, left_of
-from ameles.core.exceptions import BadInput, BudgetExceeded, StoreRefused
+from ameles.accounting.filter import in_currency, left_of, nothing_of
+from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.noise import Noise
+from ameles.ledger.amounts import added, any_of, beyond
 from ameles.ledger.arguments import (
     check_loss,
     check_purpose,
@@ -47,11 +48,13 @@ from ameles.ledger.arguments import (
     check_snapshot,
     check_text,
 )
-from ameles.ledger.budget import Budget, Quote, added, any_of, as_plan_keys
+from ameles.ledger.budget import Budget
+from ameles.ledger.children import Children
 from ameles.ledger.entering import CapTerms
-from ameles.ledger.entry import Entry, Renewal
+from ameles.ledger.entry import BudgetRecord, Entry, Renewal
 from ameles.ledger.replay import replayed, told
 from ameles.ledger.run_progress import RunProgress, check_newest
+from ameles.ledger.spendable import Quote, Spendable
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism, RunT
 from ameles.mechanisms.run import live_runs
 from ameles.mechanisms.snapshot import run_id
@@ -73,7 +76,8 @@ class Ledger(Budget):
     ``contributions`` is the owner's promise of how many events one unit may have, for
     mechanisms that protect single events under a cap for users.  ``noise`` replaces the
     operating system's in tests; such a ledger is marked by ``genuine``.  ``cap`` is the one at the
-    opening; ``entries``, ``renewals`` and the step that each run has ``reached`` are the past.
+    opening; ``entries``, ``renewals``, the named ``budgets`` below the cap and the step that each
+    run has ``reached`` are the past.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class Ledger(Budget):
         clock: Callable[[], datetime] = _now,
         entries: Iterable[Entry] = (),
         renewals: Iterable[Renewal] = (),
+        budgets: Iterable[BudgetRecord] = (),
         reached: Mapping[str, int] | None = None,
     ) -> None:
         check_loss(cap, "cap")
@@ -100,12 +105,46 @@ class Ledger(Budget):
         self._clock = clock
         self._lock = threading.Lock()
         self._entries, self._renewals = past, more
+        self._children = Children(self)
+        self._children.restore(budgets, past)
         self._runs = RunProgress(reached or {})
 
     @property
     def ledger(self) -> Ledger:
         """The ledger itself: it is the root of its budgets."""
         return self
+
+    @property
+    def parent(self) -> None:
+        """None: no budget is above the population's."""
+        return None
+
+    @property
+    def children(self) -> tuple[Budget, ...]:
+        """The named budgets below the cap, in the order of their opening, each after its parent."""
+        return tuple(self._children)
+
+    def budget(self, name: str) -> Budget:
+        """The budget of this name: a child, at any depth, or the population's own.
+
+        >>> from ameles import EVENT, Ledger, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> study = people.child("study a", cap=Pure("0.5"))
+        >>> print(people.budget("study a").left)
+        epsilon 0.5
+        """
+        return self._children.find(name)
+
+    def open_child(self, parent: Budget, name: str, *, cap: Loss | None) -> Budget:
+        """Opens a named budget below ``parent``, which is this ledger or a budget of it."""
+        self.check_process()
+        with self._lock:
+            child = self._children.new(parent, name, cap, self._entries)
+            above = None if parent is self else parent.name
+            record = BudgetRecord(name=name, parent=above, cap=child.cap, opened=self._clock())
+            self._record_budget(record, parent)
+            self._children.add(child)
+        return child
 
     @property
     def cap(self) -> Loss:
@@ -164,10 +203,10 @@ class Ledger(Budget):
             name: self._terms.price(recipe.guarantee, self._cap) for name, recipe in recipes.items()
         }
 
-    def check_fits(self, recipes: Mapping[str, AnyMechanism]) -> None:
-        """Raises if ``launch`` would refuse these recipes for their price; nothing is bought."""
+    def check_plan(self, recipes: Mapping[str, AnyMechanism], *, budget: Budget) -> None:
+        """Raises if ``budget`` cannot pay for a plan with these recipes; nothing is bought."""
         with self._lock:
-            self._plan_total(self.prices(recipes))
+            budget.quote(reduce(added, self.prices(recipes).values()), on=None)
 
     def buy(self, recipe: Mechanism[RunT], *, budget: Budget, on: str, why: str) -> RunT:
         """Starts a run that ``budget``, this ledger or one below it, pays for."""
@@ -180,19 +219,15 @@ class Ledger(Budget):
             # A run that has not been handed out has revealed nothing: a recipe that
             # cannot start costs nothing, and no run leaves before it is paid.
             run = recipe.start(self._noise_for(recipe.guarantee))
-            self._keep([self._entry(quotes, recipe, run.id, on, why)])
-            for quote in quotes:
-                quote.budget.settle(quote.total)
+            paid = quotes[-1].paid
+            self._keep([self._entry(budget, asked, paid, recipe, run.id, on, why)], quotes)
             self._runs.watch(run)
         return run
 
-    def launch(
-        self, recipes: Mapping[str, Mechanism[RunT]], *, on: str, why: str
+    def buy_plan(
+        self, recipes: Mapping[str, Mechanism[RunT]], *, budget: Budget, on: str, why: str
     ) -> dict[str, RunT]:
-        """Buys all runs of a plan, or none: the total is checked before any of them starts.
-
-        Each has an entry of its own, on ``on/name``.
-        """
+        """Starts all runs of a plan, or none; ``budget``, this ledger or one below it, pays."""
         self.check_process()
         check_recipes(recipes)
         check_purpose(on, why)
@@ -200,21 +235,22 @@ class Ledger(Budget):
             raise BadInput("A plan must have something to release.")
         with self._lock:
             prices = self.prices(recipes)
-            total = self._plan_total(prices)
+            quotes = budget.quote(reduce(added, prices.values()), on=None)
             runs = {
                 name: recipe.start(self._noise_for(recipe.guarantee))
                 for name, recipe in recipes.items()
             }
+            paid = self._shares(prices, budget)
             entries = [
                 self._entry(
-                    [Quote(self, total, price)], recipes[name], runs[name].id, f"{on}/{name}", why
+                    budget, price, paid[name], recipes[name], runs[name].id, f"{on}/{name}", why
                 )
                 for name, price in prices.items()
             ]
             # One purchase: consecutive numbers, and one time.
             first, at = entries[0].number, entries[0].at
-            self._keep([replace(e, number=first + i, at=at) for i, e in enumerate(entries)])
-            self.settle(total)
+            numbered = [replace(e, number=first + i, at=at) for i, e in enumerate(entries)]
+            self._keep(numbered, quotes)
             for run in runs.values():
                 self._runs.watch(run)
         return runs
@@ -246,10 +282,10 @@ class Ledger(Budget):
                     one.spend()
         return resumed
 
-    def history(self, budget: Budget) -> str:
+    def history(self, budget: Spendable) -> str:
         """What a budget was spent on, in one line: the latest, and how many before."""
-        spent = [entry for entry in self._entries if budget is self or entry.by == budget.name]
-        return told(spent)
+        entries = self._entries
+        return told(entries if budget is self else self._children.under(budget, entries))
 
     def _check_newest(self, run: str, snapshot: bytes, step: int) -> None:
         """Refuses a snapshot from before the last released step; a store overrides this."""
@@ -261,40 +297,52 @@ class Ledger(Budget):
     def _record_renewal(self, renewal: Renewal) -> None:
         """Keeps a renewal for ever, before it counts; a store overrides this."""
 
-    def _keep(self, entries: list[Entry]) -> None:
+    def _record_budget(self, record: BudgetRecord, parent: Budget) -> None:
+        """Keeps a named budget for ever, before it is used; a store overrides this."""
+
+    def _keep(self, entries: list[Entry], quotes: list[Quote]) -> None:
         for entry in entries:
             self._record(entry)
         self._entries += entries
+        for quote in quotes:
+            quote.budget.settle(quote.total)
 
     def _entry(
-        self, quotes: list[Quote], recipe: AnyMechanism, run: str, on: str, why: str
+        self,
+        budget: Budget,
+        asked: Loss,
+        paid: Loss,
+        recipe: AnyMechanism,
+        run: str,
+        on: str,
+        why: str,
     ) -> Entry:
         return Entry(
             number=len(self._entries) + 1,
             at=self._clock(),
             on=on,
             why=why,
-            by=quotes[0].budget.name,
-            asked=quotes[0].paid,
-            paid=quotes[-1].paid,
+            by=budget.payer.name,
+            asked=asked,
+            paid=paid,
             recipe=recipe.to_json(),
             guarantee=recipe.guarantee,
             run=run,
         )
 
-    def _plan_total(self, prices: Mapping[str, Loss]) -> Loss:
-        """What will have been spent in all after this plan, or a refusal."""
-        asked = reduce(added, prices.values())
-        try:
-            return admit(asked, cap=self._cap, spent=self._spent)
-        except BudgetExceeded as refusal:
-            fits = as_plan_keys(refusal.left)
-            raise self._refusal(refusal, needs="this plan", fits=fits) from None
+    def _shares(self, prices: Mapping[str, Loss], budget: Budget) -> dict[str, Loss]:
+        """What the population pays for each part of a plan, one after the other."""
+        shares, before, asked = {}, self._spent, nothing_of(self._spent)
+        for name, price in prices.items():
+            asked = added(asked, price)
+            total = budget.quote(asked, on=None)[-1].total
+            shares[name], before = beyond(total, before), total
+        return shares
 
     def _noise_for(self, guarantee: Guarantee) -> Noise:
         if self._noise is not None:
             return self._noise
         return System() if guarantee.intrusions is Intrusions.NONE else System.direct()
 
-    def _quotes_above(self, asked: Loss, total: Loss, on: str) -> list[Quote]:
+    def _quotes_above(self, asked: Loss, total: Loss, on: str | None) -> list[Quote]:
         return []

@@ -27,7 +27,7 @@ from ameles.accounting.conversion import to_approx
 from ameles.core.guarantee import Guarantee, Intrusions, Unit
 from ameles.core.loss import Concentrated, Loss, currency, loss_to_dict
 from ameles.core.release import written
-from ameles.ledger.budget import added, any_of
+from ameles.ledger.amounts import added, any_of
 from ameles.ledger.entry import Entry, Renewal
 from ameles.ledger.ledger import Ledger
 from ameles.ledger.report import MONTH, BudgetReport, report

@@ -13,7 +13,7 @@ from functools import reduce
 
 from ameles.core.exceptions import StoreRefused
 from ameles.core.loss import Loss, currency
-from ameles.ledger.budget import added
+from ameles.ledger.amounts import added
 from ameles.ledger.entry import Entry, Renewal
 
 
@@ -30,13 +30,13 @@ def replayed(cap: Loss, entries: Sequence[Entry], renewals: Sequence[Renewal]) -
     losses = [*(entry.paid for entry in entries), *(renewal.added for renewal in renewals)]
     numbered = [entry.number for entry in entries] == list(range(1, len(entries) + 1))
     if not numbered or any(currency(loss) != currency(cap) for loss in losses):
-        raise _impossible("its entries have gaps, or are in another currency than its cap")
+        raise impossible("its entries have gaps, or are in another currency than its cap")
     raised = reduce(added, (renewal.added for renewal in renewals), cap)
     spent = type(cap)(
         **{name: sum(vars(entry.paid)[name] for entry in entries) for name in vars(cap)}
     )
     if any(vars(spent)[name] > limit for name, limit in vars(raised).items()):
-        raise _impossible("more was spent than its cap allows")
+        raise impossible("more was spent than its cap allows")
     return Standing(raised, spent)
 
 
@@ -55,7 +55,8 @@ def told(entries: Sequence[Entry]) -> str:
     return f"{last}{after}"
 
 
-def _impossible(why: str) -> StoreRefused:
+def impossible(why: str) -> StoreRefused:
+    """The refusal of a past that no ledger can have."""
     return StoreRefused(
         "This is not the past of a ledger of Ameles.",
         why=why,

@@ -30,7 +30,7 @@ from functools import reduce
 from ameles.accounting.filter import nothing_of
 from ameles.core.exceptions import BadInput
 from ameles.core.loss import Loss
-from ameles.ledger.budget import added
+from ameles.ledger.amounts import added
 from ameles.ledger.ledger import Ledger
 
 MONTH = timedelta(days=30)

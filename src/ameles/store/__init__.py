@@ -1,14 +1,23 @@
 """The store: everything that must survive a crash, in one place and one schema."""
 
 from ameles.store.epochs import EpochRecord
+from ameles.store.lock_names import question_lock
 from ameles.store.opening import exists, open_store, public_address
-from ameles.store.records import PopulationRecord, ReleaseState, Seen, Series, StreamRecord
+from ameles.store.records import (
+    PopulationRecord,
+    QuestionRecord,
+    ReleaseState,
+    Seen,
+    Series,
+    StreamRecord,
+)
 from ameles.store.store import Store
 from ameles.store.transaction import Transaction
 
 __all__ = [
     "EpochRecord",
     "PopulationRecord",
+    "QuestionRecord",
     "ReleaseState",
     "Seen",
     "Series",
@@ -18,4 +27,5 @@ __all__ = [
     "exists",
     "open_store",
     "public_address",
+    "question_lock",
 ]

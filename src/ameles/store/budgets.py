@@ -13,11 +13,11 @@ from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.noise import Noise
-from ameles.ledger import Ledger
+from ameles.ledger import BudgetRecord, Ledger
 from ameles.ledger.entering import CapTerms
 from ameles.store.records import PopulationRecord, StreamRecord, microseconds, moment
 from ameles.store.session import Row, TransactionPart
-from ameles.store.stored_ledger import StoredLedger, read_loss, written_loss
+from ameles.store.stored_ledger import StoredLedger, budget_records, read_loss, written_loss
 
 _POPULATION = 'number, name, cap, unit, neighbours, "window", contributions, opened, phase'
 
@@ -153,6 +153,26 @@ class Budgets(TransactionPart):
             clock=clock,
             sealed=sealed,
         )
+
+    def open_budget(
+        self, population: str, name: str, *, cap: Loss | None, parent: str | None = None
+    ) -> BudgetRecord:
+        """A new budget below a population's cap, or below another of its budgets, for ever."""
+        ledger = self.ledger(population)
+        if ledger is None:
+            raise StoreRefused(
+                f"The store has no population '{population}'.",
+                why="a budget below it is a part of its cap",
+                tip="ameles run, which opens the population of its plan",
+            )
+        above = ledger if parent is None else ledger.budget(parent)
+        above.child(name, cap=cap)
+        return self.budget_records(population)[-1]
+
+    def budget_records(self, population: str) -> tuple[BudgetRecord, ...]:
+        """The named budgets of a population, in the order of their opening."""
+        row = self._session.row("SELECT number FROM population WHERE name = ?", (population,))
+        return () if row is None else tuple(budget_records(self._session, row[0]))
 
 
 def _population(row: Row) -> PopulationRecord:

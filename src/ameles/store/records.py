@@ -57,6 +57,20 @@ class ReleaseState:
     history: bytes = field(repr=False)  # public outputs of earlier steps
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionRecord:
+    """A question that was paid for; its answer is None until it is stored."""
+
+    population: str
+    entry: int  # of the ledger, that paid for it
+    question: str
+    label: str | None  # the owner's public version of the data
+    snapshot: bytes = field(repr=False)  # secret: the bought run; empty once it is answered
+    answer: str | None = None
+    asked: datetime
+    answered: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class IntrusionRecord:
     """An announced intrusion."""

@@ -1,4 +1,4 @@
-"""The interface of a store on any database: transactions, one process per stream, and a mark.
+"""The interface of a store on any database: transactions, locks, and a mark.
 
 A store keeps everything that must survive: budgets, streams, secret state, releases.  Data that
 belongs together is written in one transaction, so a crash leaves all of it or nothing.
@@ -32,12 +32,16 @@ class Store(ABC):
         """A read-only transaction that sees one snapshot of the store."""
 
     @abstractmethod
-    def holding(self, stream: str) -> AbstractContextManager[None]:
-        """The lock of a stream, launched or not: only one process at a time may run it."""
+    def holding(self, name: str) -> AbstractContextManager[None]:
+        """The lock of a stream, launched or not, or of a question (``question_lock``): only one
+        process at a time may run the stream, or compute the answer.
+
+        It is not a transaction: others read and write meanwhile.
+        """
 
     @abstractmethod
-    def held(self, stream: str) -> bool:
-        """Whether any process holds the lock of a stream now; asking blocks nobody."""
+    def held(self, name: str) -> bool:
+        """Whether any process holds this lock now; asking blocks nobody."""
 
     @abstractmethod
     def check(self) -> None:

@@ -12,7 +12,7 @@ from ameles.core import codec
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee
 from ameles.core.loss import Loss, loss_from_dict, loss_to_dict
-from ameles.ledger import Entry, Ledger, Renewal
+from ameles.ledger import Budget, BudgetRecord, Entry, Ledger, Renewal
 from ameles.ledger.run_progress import check_newest
 from ameles.mechanisms.snapshot import MAGIC, run_id
 from ameles.store.records import StreamRecord, microseconds, moment
@@ -25,9 +25,9 @@ _ENTRY = 'number, at, "on", why, "by", asked, paid, recipe, guarantee, run'
 class StoredLedger(Ledger):
     """A ledger whose entries are rows; it sells only while its transaction is open.
 
-    It resumes only snapshots that a stream stores as its state.  ``sealed`` is a stream whose state
-    is in its vault: the caller who names it vouches for the snapshots, and the store knows the
-    earliest step that they may have.
+    It resumes only snapshots that a stream stores as its state, and those of questions that have no
+    answer yet.  ``sealed`` is a stream whose state is in its vault: the caller who names it vouches
+    for the snapshots, and the store knows the earliest step that they may have.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class StoredLedger(Ledger):
             name,
             entries=_entries(session, number),
             renewals=_renewals(session, number),
+            budgets=budget_records(session, number),
             reached=_reached(session, number),
             **terms,
         )
@@ -58,17 +59,19 @@ class StoredLedger(Ledger):
         known = self._is_stored(snapshot) if self._sealed is None else self._is_sealed(run, step)
         if not known:
             raise StoreRefused(
-                "This snapshot is not the state of a stream in this store.",
+                "This snapshot is not the state of a stream or of an open question in this store.",
                 why="only its stream may resume a run of a store's ledger, because only the stream "
-                "knows what was released",
+                "knows what was released; of an open question, nothing was",
                 tip="transaction.set_state(...) when the run is bought, and after every step",
             )
 
     def _is_stored(self, snapshot: bytes) -> bool:
+        """Whether it is the state of a stream, or of a question that has no answer yet."""
         found = self._session.row(
             "SELECT 1 FROM state JOIN stream ON stream.number = state.stream "
-            "WHERE stream.population = ? AND state.snapshot = ?",
-            (self._number, snapshot),
+            "WHERE stream.population = ? AND state.snapshot = ? UNION ALL "
+            "SELECT 1 FROM answer WHERE population = ? AND snapshot = ? AND answer IS NULL",
+            (self._number, snapshot, self._number, snapshot),
         )
         return found is not None
 
@@ -119,6 +122,47 @@ class StoredLedger(Ledger):
             double=f"The ledger of population '{self.name}' was renewed elsewhere in this "
             "transaction.",
         )
+
+    def _record_budget(self, record: BudgetRecord, parent: Budget) -> None:
+        # Then what an entry paid is what every named budget above it paid, and nothing else has to
+        # be kept to add them up again.
+        if parent.payer is not parent:
+            raise BadInput(
+                f"A store keeps no budget below '{parent.name}'.",
+                why="that one is scaled or a part of a partition, and is not kept itself",
+                tip="a child of the population, or of another child",
+            )
+        self._session.write(
+            "INSERT INTO budget (population, number, name, parent, cap, opened) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                self._number,
+                len(self.children) + 1,
+                record.name,
+                record.parent,
+                None if record.cap is None else written_loss(record.cap),
+                microseconds(record.opened),
+            ),
+            double=f"A budget of population '{self.name}' was opened elsewhere in this "
+            "transaction.",
+        )
+
+
+def budget_records(session: StoreSession, population: int) -> list[BudgetRecord]:
+    """The named budgets of a population, in the order of their opening."""
+    rows = session.rows(
+        "SELECT name, parent, cap, opened FROM budget WHERE population = ? ORDER BY number",
+        (population,),
+    )
+    return [
+        BudgetRecord(
+            name=name,
+            parent=parent,
+            cap=None if cap is None else read_loss(cap),
+            opened=moment(opened),
+        )
+        for name, parent, cap, opened in rows
+    ]
 
 
 def _entries(session: StoreSession, population: int) -> list[Entry]:

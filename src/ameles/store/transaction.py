@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ameles.store.answers import Answers
 from ameles.store.budgets import Budgets
 from ameles.store.checked import Checked
 from ameles.store.epochs import Epochs
@@ -13,7 +14,7 @@ from ameles.store.streams import Streams
 
 
 class Transaction(
-    Budgets, Streams, SeenUsersTable, Releases, States, IntrusionLog, Epochs, Checked
+    Budgets, Answers, Streams, SeenUsersTable, Releases, States, IntrusionLog, Epochs, Checked
 ):
     """What ``store.writing()`` and ``store.reading()`` give, until their end."""
 

@@ -16,7 +16,7 @@ from ameles.store.postgres.migration import SECRET, migrate, scripts, version_of
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import launch, new_store
-from tests.store.test_migration import FIXTURES, holds_what_was_written
+from tests.store.test_migration import FIXTURES, holds_what_was_asked, holds_what_was_written
 
 NEWER = "ALTER TABLE stream ADD COLUMN note TEXT NOT NULL DEFAULT 'none'; CREATE TABLE more (x INT)"
 CHECKED = "0e2333dd1339e8dbe9d2a035504fe0591b31d18cd2c590ab2c35066f9e1dbbf3"  # the plan of "clinic"
@@ -43,15 +43,17 @@ def test_a_store_of_every_version_is_read(postgres: Server, version: int) -> Non
             (FIXTURES / "postgres" / f"version_{version}.sql").read_text(encoding="utf-8").encode()
         )
     with open_store(postgres.url(database), create=False) as store:
-        if version == 3:
+        if version >= 3:
             holds_what_ran(store)
+        if version >= 4:
+            holds_what_was_asked(store)
         assert repr(store) == f"<PostgresStore 'postgresql://owner@{postgres.folder}/{database}'>"
         holds_what_was_written(store)
 
 
 def holds_what_ran(store: Store) -> None:
-    """The fixture of version 3 also has a stream that was checked, launched and run for two days,
-    beside the one that was migrated from version 2."""
+    """From version 3 on the fixtures also have a stream that was checked, launched and run for two
+    days, beside the one that was migrated from version 2."""
     with store.reading() as transaction:
         stream = transaction.stream("clinic")
         assert stream is not None
@@ -165,8 +167,9 @@ def test_secrets_that_others_may_read_are_refused(
     postgres: Server, schema: PostgresPlace, table: str, right: str
 ) -> None:
     new_store(schema).close()
+    columns = {"stream": "(number)", "answer": "(snapshot)"}
     granted = right.format(f"{schema.schema}.{table}").replace(
-        "(stream)", "(number)" if table == "stream" else "(stream)"
+        "(stream)", columns.get(table, "(stream)")
     )
     with postgres.admin(postgres.database) as connection:
         connection.execute(f"GRANT {granted} TO PUBLIC".encode())

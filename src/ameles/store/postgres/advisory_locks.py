@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store.lock_names import in_use
 from ameles.store.pool import Pool
 from ameles.store.postgres.connection import NAME, Wire
 from ameles.store.postgres.driver import driver
@@ -30,9 +31,9 @@ _HOLDER = f"SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (p
 HELD = f"SELECT 1 FROM pg_locks WHERE {_LOCK}?"
 
 
-def key(schema: str, stream: str | None = None) -> int:
+def key(schema: str, name: str | None = None) -> int:
     """The number of a lock in the database, for a stream or for the store itself."""
-    words = f"ameles\0{schema}" if stream is None else f"ameles\0{schema}\0{stream}"
+    words = f"ameles\0{schema}" if name is None else f"ameles\0{schema}\0{name}"
     digest = hashlib.sha256(words.encode(errors="surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
@@ -49,21 +50,21 @@ class StreamLocks:
         self._held: set[str] = set()
         self._keeper: Wire | None = None
 
-    def number(self, stream: str) -> int:
+    def number(self, name: str) -> int:
         """The number of a stream's lock."""
-        return key(self._schema, stream)
+        return key(self._schema, name)
 
     @contextmanager
-    def held(self, stream: str) -> Iterator[None]:
+    def held(self, name: str) -> Iterator[None]:
         """Locks a stream; refused while another process, or this one, holds the lock."""
         with self._in_turn():
-            self._take(stream)
+            self._take(name)
         try:
             yield
         finally:
             if not self._pool.forked:  # otherwise the lock belongs to the parent, and stays
                 with self._busy:
-                    self._give(stream)
+                    self._give(name)
 
     @contextmanager
     def writer(self) -> Iterator[Wire | None]:
@@ -86,19 +87,19 @@ class StreamLocks:
         finally:
             self._busy.release()
 
-    def _take(self, stream: str) -> None:
-        if stream in self._held:
-            raise _other(stream, "")
+    def _take(self, name: str) -> None:
+        if name in self._held:
+            raise in_use(name, "")
         if self._keeper is None:
             self._keeper = self._fresh()
-        keeper, number = self._keeper, key(self._schema, stream)
+        keeper, number = self._keeper, key(self._schema, name)
         if keeper.broken:
             raise self._lost()
         try:
             (taken,) = keeper.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone()
             if not taken:
-                raise _other(stream, _holder(keeper, number))
-            self._held.add(stream)
+                raise in_use(name, _holder(keeper, number))
+            self._held.add(name)
         except StoreRefused:
             raise
         except BaseException as problem:
@@ -109,11 +110,11 @@ class StreamLocks:
         finally:
             self._let_go()
 
-    def _give(self, stream: str) -> None:
-        self._held.discard(stream)
+    def _give(self, name: str) -> None:
+        self._held.discard(name)
         if self._keeper is not None and not self._keeper.broken:
             try:
-                self._keeper.execute("SELECT pg_advisory_unlock(%s)", (key(self._schema, stream),))
+                self._keeper.execute("SELECT pg_advisory_unlock(%s)", (key(self._schema, name),))
             except driver().Error:
                 self._keeper.close()  # then the server frees the lock
         self._let_go()
@@ -150,11 +151,3 @@ def _holder(wire: Wire, number: int) -> str:
     row = wire.execute(_HOLDER, (number,)).fetchone()
     found = re.fullmatch(rf"{NAME} (\d+)", (row and row[0]) or "")
     return f" ({found[1]})" if found else ""
-
-
-def _other(stream: str, holder: str) -> StoreRefused:
-    return StoreRefused(
-        f"The stream '{stream}' is run by another process{holder}.",
-        why="two at once would publish two values for one step",
-        tip="run again when it is done; a process that died holds no lock",
-    )

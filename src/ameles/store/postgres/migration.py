@@ -11,7 +11,7 @@ from ameles.store.postgres.connection import Wire
 from ameles.store.postgres.driver import driver
 from ameles.store.postgres.problems import refusal
 
-SECRET = ("stream", "position", "pending", "state", "seen")
+SECRET = ("stream", "position", "pending", "state", "seen", "answer")
 
 
 def scripts() -> tuple[str, ...]:

@@ -79,12 +79,12 @@ class PostgresStore(Store):
         with self._session(False) as session:
             yield Transaction(session)
 
-    def holding(self, stream: str) -> AbstractContextManager[None]:
-        return self._holds.held(stream)
+    def holding(self, name: str) -> AbstractContextManager[None]:
+        return self._holds.held(name)
 
-    def held(self, stream: str) -> bool:
+    def held(self, name: str) -> bool:
         with self._session(False) as session:
-            return bool(session.rows(HELD, (self._holds.number(stream),)))
+            return bool(session.rows(HELD, (self._holds.number(name),)))
 
     def check(self) -> None:
         with self._session(False) as session:

@@ -1,8 +1,8 @@
-"""One process per stream: a lock file that the kernel frees when its holder dies.
+"""One process per stream or question: a lock file that the kernel frees when its holder dies.
 
-The lock is ``flock`` on a file beside the store.  The file is never removed: otherwise two
-processes could lock two files of the same name.  A process that forks shares its lock with its
-children.
+The lock is ``flock`` on a file beside the store.  A question's file is removed by its holder.  Two
+processes could then lock two files of the same name, so who gets the lock checks that its file is
+still there.  A process that forks shares its lock with its children.
 
 ``flock`` can only be tested by taking it.  So if the system has record locks of open files, as
 Linux does, the holder also takes one of those, and ``is_held`` tests that lock: a process that
@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store.lock_names import in_use, is_question
 from ameles.store.sqlite.database_file import OWNER_ONLY
 
 # The fields of struct flock: type, whence, start, length, pid.
@@ -29,41 +30,65 @@ _ASK = getattr(fcntl, "F_OFD_GETLK", None)
 
 
 @contextmanager
-def held(store: Path, stream: str) -> Iterator[None]:
-    """Locks a stream of the store at this path; refused while another process holds the lock."""
-    path = _path(store, stream)
-    try:
-        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, OWNER_ONLY)
-    except OSError:
-        raise StoreRefused(
-            f"The lock file '{path}' cannot be opened.",
-            why="only one process at a time may run a stream, and the lock file ensures that",
-            tip="a folder in which this user may write",
-        ) from None
+def held(store: Path, name: str) -> Iterator[None]:
+    """Takes a lock of the store at this path; refused while another process holds it."""
+    path, process = _path(store, name), os.getpid()
+    handle = _locked(path, name)
     try:
         os.fchmod(handle, OWNER_ONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreRefused(
-                f"The stream '{stream}' is run by another process{_holder(handle)}.",
-                why="two at once would publish two values for one step",
-                tip="run again when it is done; a process that died holds no lock",
-            ) from None
         if _SET is not None:
             fcntl.fcntl(handle, _SET, _record(fcntl.F_WRLCK))
         with suppress(OSError):  # it only tells others who holds the lock
             os.ftruncate(handle, 0)
-            os.pwrite(handle, b"%d\n" % os.getpid(), 0)
+            os.pwrite(handle, b"%d\n" % process, 0)
         yield
     finally:
+        # Streams are few and questions are many.
+        if is_question(name) and os.getpid() == process:
+            with suppress(OSError):
+                os.unlink(path)
         os.close(handle)
 
 
-def is_held(store: Path, stream: str) -> bool:
-    """Whether any process, including this one, holds the lock of a stream."""
+def _locked(path: Path, name: str) -> int:
+    """The lock file at this path, open and locked."""
+    while True:
+        try:
+            handle = os.open(
+                path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, OWNER_ONLY
+            )
+        except OSError:
+            raise StoreRefused(
+                f"The lock file '{path}' cannot be opened.",
+                why="only one process at a time may do this work, and the lock file ensures that",
+                tip="a folder in which this user may write",
+            ) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(path, handle):
+                return handle
+        except BlockingIOError:
+            holder = _holder(handle)
+            os.close(handle)
+            raise in_use(name, holder) from None
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Whether the open file is still the one at the path: its last holder may have removed it."""
     try:
-        handle = os.open(_path(store, stream), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def is_held(store: Path, name: str) -> bool:
+    """Whether any process, including this one, holds this lock."""
+    try:
+        handle = os.open(_path(store, name), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False  # nobody ever did
     try:
@@ -82,9 +107,9 @@ def _record(kind: int) -> bytes:
     return _RECORD.pack(kind, os.SEEK_SET, 0, 0, 0)  # all of the file
 
 
-def _path(store: Path, stream: str) -> Path:
-    name = quote(stream, safe="", errors="surrogatepass")
-    return store.with_name(f"{store.name}-{name}.lock")
+def _path(store: Path, name: str) -> Path:
+    quoted = quote(name, safe="", errors="surrogatepass")
+    return store.with_name(f"{store.name}-{quoted}.lock")
 
 
 def _holder(handle: int) -> str:

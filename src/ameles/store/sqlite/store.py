@@ -80,11 +80,11 @@ class SqliteStore(Store):
     def reading(self) -> AbstractContextManager[Transaction]:
         return self._transaction("BEGIN", writable=False)
 
-    def holding(self, stream: str) -> AbstractContextManager[None]:
-        return held(self.path, stream)
+    def holding(self, name: str) -> AbstractContextManager[None]:
+        return held(self.path, name)
 
-    def held(self, stream: str) -> bool:
-        return is_held(self.path, stream)
+    def held(self, name: str) -> bool:
+        return is_held(self.path, name)
 
     def check(self) -> None:
         with self._session("BEGIN", writable=False) as session:
