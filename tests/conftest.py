@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from tests.postgres import MISSING, Server, programs, serving
 from tests.quick import pytest_addoption, pytest_collection_modifyitems, pytest_configure
 from tests.stand_in import PLACE, SERVER, StandIn, disconnect
+from tests.temporary import prefer_memory, tmp_path
 
 # A busy machine makes single examples slow, and drawing them, too: none is judged by the clock.
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,7 +30,9 @@ settings.load_profile("anywhere")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
+prefer_memory()
+
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "tmp_path"]
 
 TESTS = Path(__file__).parent
 ASKED = os.environ.get("AMELES_TEST_STORE", "")

@@ -24,6 +24,8 @@ from urllib.parse import quote
 
 import psycopg
 
+from tests.temporary import in_memory
+
 MISSING = "needs the programs of Postgres (Debian package postgresql)"
 ADMIN, OWNER = "admin", "owner"
 SIGN_IN = "pass/w%rd"  # with signs that an address must write otherwise
@@ -37,8 +39,6 @@ SETTINGS = {
     "autovacuum": "off",
     "log_statement": "none",
 }
-IN_MEMORY = Path("/dev", "shm")  # a file system of Linux
-ROOM = 2 << 30  # bytes, more than any test's server needs
 _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 _PATIENCE = 600.0  # seconds after which a server has died, on any machine
 
@@ -201,17 +201,11 @@ def serving() -> Iterator[Server]:
 @contextmanager
 def _home() -> Iterator[Path]:
     # A short path: sockets have short names.
-    home = Path(tempfile.mkdtemp(prefix="ameles-", dir=_in_memory()))
+    home = Path(tempfile.mkdtemp(prefix="ameles-", dir=in_memory()))
     try:
         yield home
     finally:
         shutil.rmtree(home, ignore_errors=True)
-
-
-def _in_memory() -> Path | None:
-    """A folder whose files are in memory, if this system has one with room."""
-    roomy = IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free >= ROOM
-    return IN_MEMORY if roomy and os.access(IN_MEMORY, os.W_OK) else None
 
 
 def _other_user() -> dict[str, Any]:

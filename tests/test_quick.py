@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -99,7 +100,18 @@ def test_a_run_that_fails_measures_nothing(project: pytest.Pytester) -> None:
     assert quick.read() == before
 
 
-def test_cases_of_a_function_are_added_up() -> None:
-    seconds = {"test_a.py::test_long": 0.6, "test_a.py::test_short": 0.1}
-    assert quick.written(seconds) == "    0.6 test_a.py::test_long\n"
-    assert quick.function_of("test_a.py::test_long[a::b[0]]") == "test_a.py::test_long"
+def test_a_function_takes_what_its_cases_take_on_average() -> None:
+    measuring = quick.Measuring()
+    parts: list[tuple[str, Literal["setup", "call"], float]] = [
+        ("a", "setup", 0.5),
+        ("a", "call", 0.3),
+        ("b", "call", 0.4),
+    ]
+    for case, when, seconds in parts:
+        name = f"test_a.py::test_long[{case}::b[0]]"
+        report = pytest.TestReport(name, ("", 0, ""), {}, "passed", None, when, duration=seconds)
+        measuring.pytest_runtest_logreport(report)
+    assert measuring.seconds == {"test_a.py::test_long": pytest.approx(0.6)}
+    measuring.total["test_a.py::test_short"] = 0.03
+    measuring.cases["test_a.py::test_short"] = {"test_a.py::test_short"}
+    assert quick.written(measuring.seconds) == "   0.60 test_a.py::test_long\n"

@@ -20,11 +20,11 @@ from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
-HORIZONS = [*range(1, 17), 31, 32, 33, 63, 64]
+HORIZONS = [*range(1, 17), 31, 32, 33]
 # What a counter without a horizon shows in fewer steps is part of what it shows in more, so the
 # longest stream certifies all of them; the shortest are kept, since an end is a special case.
 WITHOUT_A_HORIZON = (SimpleTwoCounter, HybridCounter, GaussianStepsCounter, SegmentedCounter)
-LONGEST_ALONE = [1, 2, 3, 64]
+LONGEST_ALONE = [1, 2, 3, 33]
 
 
 def expected(recipe: CounterRecipe) -> Verdict:

@@ -230,10 +230,10 @@ NET = np.array([0, 0, 1, -1, 3 << 50, -(1 << 62), 5**20, -6])
 
 @pytest.mark.parametrize("relation", [UP, US])
 @pytest.mark.parametrize(("low", "intrusions"), [(64, 1), (700, 1), (64, 2)])
-def test_estimates_of_200_000_users(relation: Neighbours, low: int, intrusions: int) -> None:
-    recipe = of(200_000, low, relation, epsilon_state=5, epsilon_output=1, intrusions=intrusions)
+def test_estimates_of_40_000_users(relation: Neighbours, low: int, intrusions: int) -> None:
+    recipe = of(40_000, low, relation, epsilon_state=5, epsilon_output=1, intrusions=intrusions)
     run = started(recipe, System.direct())
-    users = np.arange(200_000)
+    users = np.arange(40_000)
     net = NET[users % 8]
     half = users[::2]
     run.add(half)
