@@ -49,6 +49,12 @@ def test_a_broken_id_is_no_id_and_question_marks_are(times: int, tmp_path: Path)
     assert sum(row[1] is None for row in found) == 2 * times * len(BROKEN)
 
 
+@pytest.mark.parametrize("broken", BROKEN)
+def test_one_broken_id_is_found(broken: bytes, tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", b"ada", broken)
+    assert rows(open_files("a.parquet", COLUMNS, tmp_path), COLUMNS) == [(0, "ada"), (1, None)]
+
+
 @pytest.mark.parametrize("name", ["file_index", "FILE_ROW_NUMBER"])
 @pytest.mark.parametrize("broken", [b"zz\xe2\x82", b"zzzz"])
 def test_a_file_that_hides_the_places_of_its_rows_has_no_ids_with_question_marks(

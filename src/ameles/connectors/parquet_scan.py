@@ -5,7 +5,7 @@ mark stands for each broken byte.  Different ids would then look alike, and also
 question marks of its own.  Two users would be one, and each could change which events of the other
 count.  So a broken id is no id.
 
-DuckDB can also leave the broken bytes out.  A value is broken if the two ways give different texts.
+DuckDB can also ignore broken bytes.  A value is broken if the two ways give different texts.
 """
 
 from __future__ import annotations
@@ -27,14 +27,11 @@ def scan(paths: Sequence[str], broken: str = "replace") -> str:
     return f"read_parquet([{', '.join(map(literal, paths))}], {options})"
 
 
-def has_broken(duck: duckdb.DuckDBPyConnection, paths: Sequence[str], column: str) -> bool:
-    """Whether a value of a text column, given as SQL, is broken in one of the files."""
-    lengths = (
-        f"(SELECT sum(strlen({column})) FROM {scan(paths, broken)})"
-        for broken in ("replace", "ignore")
-    )
+def may_be_broken(duck: duckdb.DuckDBPyConnection, paths: Sequence[str], column: str) -> bool:
+    """Whether a value of a text column, given as SQL, has a question mark in one of the files."""
+    asked = f"SELECT bool_or(contains({column}, {_MARK})) FROM {scan(paths)}"
     with quiet("reading a Parquet file"):
-        [(found,)] = duck.execute(f"SELECT {' IS DISTINCT FROM '.join(lengths)}").fetchall()
+        [(found,)] = duck.execute(asked).fetchall()
     return bool(found)
 
 

@@ -23,8 +23,8 @@ from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.named_files import NamedFile
 from ameles.connectors.parquet_scan import (
-    has_broken,
     hides_places,
+    may_be_broken,
     scan,
     sound_scan,
     without_marks,
@@ -204,7 +204,7 @@ class ParquetPiece(Piece):
     def _sound(self, duck: duckdb.DuckDBPyConnection) -> str:
         if self.sound is not None:
             column, relation = self.sound
-            if has_broken(duck, self.paths, column):
+            if may_be_broken(duck, self.paths, column):
                 return relation
         return self.relation
 
