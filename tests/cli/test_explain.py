@@ -28,7 +28,7 @@ def test_the_story_of_a_number(ameles: Program) -> None:
     told = dict(line.split(maxsplit=1) for line in lines[4:] if not line.startswith(" "))
     assert told["mechanism"].startswith("SimpleTwoCounter, because it has the smallest mean error")
     # six days of epsilon 0.35; seven noises of deviation 24.2 add up
-    assert told["noise"].startswith("discrete Laplace of scale 17.1429; what adds up")
+    assert told["noise"].startswith("discrete Laplace of scale 17.1429; all draws in this number")
     assert told["noise"].endswith("64.1")
     assert "in up to 6 steps by at most 1 (L1), over 182 steps" in told["guarantee"]
     assert "seized" not in told["guarantee"], "the visits themselves lie in a file"
@@ -41,7 +41,7 @@ def test_an_alert_has_no_interval(ameles: Program) -> None:
     # 3,000 is 15 scales of its noise away: a false alarm in one of 10^6 runs
     assert "\n  below\n" in ended.out
     assert "interval   none" in ended.out
-    assert "within 706 of it, with 95%" in ended.out
+    assert "within 706 of it, with probability 95%" in ended.out
 
 
 @pytest.mark.usefixtures("site")

@@ -40,11 +40,14 @@ def test_the_plan_in_words(ameles: Program) -> None:
         "may be seized once",
         "about whether a user came",
         "counted in 20,000 cells",
-        "Up to about 60,000 users",
-        "came: Renewed, because asking its table afresh at each of 4 steps",
+        "count up to about 60,000 users",
+        "came: Renewed, because querying its table afresh at each of 4 steps",
     ):
         assert text in ended.out
-    assert "± of came is of a number of users that is small beside the table." in ended.err
+    assert (
+        "For came, ± is that of a number of users that is small compared with the table."
+        in ended.err
+    )
 
 
 def test_it_is_followed_from_standard_input(guests: Path, ameles: Program) -> None:

@@ -131,7 +131,7 @@ def test_a_plan_says_what_may_be_seized(
     change('intrusions = "announced"', f'intrusions = "{intrusions}"', str(file))
     said = ameles("plan", str(file)).out
     assert f"What it keeps may be seized {often}: " in said
-    assert "that one arrived, and when, it may tell.\n" in said
+    assert "It may reveal that an event arrived, and when.\n" in said
 
 
 @pytest.mark.usefixtures("site")

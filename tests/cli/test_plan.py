@@ -19,13 +19,13 @@ def test_it_promises_in_words_and_forecasts_without_reading(fresh: Path, ameles:
     assert ended.code == 0
     assert "publishes 7 numbers every day from 2025-10-01 00:00 UTC on, for 182 steps" in ended.out
     assert "if one user with all events is added or removed" in ended.out
-    assert "at most 1 event in a step and events in at most 6 steps count" in ended.out
+    assert "it counts at most 1 event in a step, in at most 6 steps, and drops" in ended.out
     assert "It spends epsilon 1 of population 'visitors', once" in ended.out
     assert "at most 73% sure (epsilon 1)" in ended.out
     line = next(line for line in ended.out.splitlines() if line.startswith("visits "))
     assert line.split() == ["visits", "count,", "7d", "4", "0.35", "51", "128", "128"]
-    assert "outbreak: WindowMonitors, because quiet steps then cost nothing" in ended.out
-    assert "± of outbreak is of the count, near the threshold." in ended.err
+    assert "outbreak: WindowMonitors, because quiet steps cost it nothing" in ended.out
+    assert "For outbreak, ± is that of the count near the threshold." in ended.err
     assert "is new: the first run opens it with this plan's epsilon 1 as its cap." in ended.err
     assert [file.name for file in fresh.iterdir()] == ["ameles.toml"]
 

@@ -358,7 +358,7 @@ def test_the_plan_says_what_it_does(tmp_path: Path) -> None:
     (forecast,) = forecasts(plan)
     assert (forecast.mechanism, inner_of(plan.recipes["people"]).horizon) == ("Afresh", 8)
     assert "afresh at each of 8 steps" in forecast.why
-    assert "beside the table" in forecast.of
+    assert "compared with the table" in forecast.of
     windows = People(tmp_path, DISTINCT, WINDOW, None).plan
     assert "begins anew with every window" in forecasts(windows)[0].why
     assert "within 3d" in " ".join(in_words(windows))

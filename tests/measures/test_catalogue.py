@@ -75,7 +75,7 @@ def test_every_measure_explains_itself(name: str) -> None:
     assert release.why(recipe, on)
     noise = release.noise_in_words(recipe, on, 2)
     assert noise.startswith("discrete Laplace")
-    told = "what adds up at this step has standard deviation"
+    told = "all draws in this number together have standard deviation"
     assert (told in noise) == (name not in ("mean", "quantile", "alert"))
     assert told not in release.noise_in_words(recipe, on, None)
     interval = release.interval_in_words(recipe, on)

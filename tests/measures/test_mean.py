@@ -110,7 +110,7 @@ def test_the_forecast_is_the_interval_of_many_events() -> None:
     totals = many * np.arange(1, STEPS + 1)
     # at the end of the range the interval has one side alone
     assert (10 - found.low[:, 0]) * totals == pytest.approx(half, rel=1e-3)
-    assert release.forecast == "the value, times the number of events"
+    assert release.forecast == "the value times the number of events"
 
 
 def test_the_question_has_two_amounts() -> None:

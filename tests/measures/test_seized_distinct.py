@@ -218,7 +218,7 @@ def test_shares_and_forecast() -> None:
         reach(recipe(30), 1),
         reach(recipe(30), 30),
     ]
-    assert "beside the table" in MEASURE.forecast_of(on)
+    assert "compared with the table" in MEASURE.forecast_of(on)
 
 
 def test_others_have_no_table() -> None:

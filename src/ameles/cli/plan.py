@@ -48,7 +48,7 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     typer.echo("± is the half-width that covers 95% of the privacy noise, for one key.", err=True)
     for forecast in found:
         if forecast.of != Measure.forecast:
-            typer.echo(f"± of {forecast.release} is of {forecast.of}.", err=True)
+            typer.echo(f"For {forecast.release}, ± is that of {forecast.of}.", err=True)
     for line in (source_note(checked), budget(checked), check_line(checked)):
         if line:
             typer.echo(line, err=True)

@@ -31,8 +31,8 @@ LABELS = {ABOVE: "above", BELOW: "below", HALTED: "halted"}
 class Alert(Measure):
     """Events, counted and compared."""
 
-    forecast: ClassVar[str] = "the count, near the threshold"
-    interval: ClassVar[str] = "none: what is said is wrong only if the count is near the threshold"
+    forecast: ClassVar[str] = "the count near the threshold"
+    interval: ClassVar[str] = "none: the label is wrong only if the count is near the threshold"
 
     measure: Literal["alert"]
     threshold: int = Field(ge=-LARGEST, le=LARGEST)
@@ -91,7 +91,9 @@ class Alert(Measure):
     def why(self, recipe: Recipe, terms: Terms) -> str:
         """The reason: a sparse vector pays for alarms only, not for quiet steps."""
         alarms = "1 alarm" if self.times == 1 else f"{self.times:,} alarms"
-        return f"quiet steps then cost nothing: its noise is for {alarms}, however many steps"
+        return (
+            f"quiet steps cost it nothing: its noise is for {alarms}, however many steps there are"
+        )
 
     def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
         """The noise of the threshold and the noise of each comparison."""
@@ -104,7 +106,7 @@ class Alert(Measure):
     def interval_in_words(self, recipe: Recipe, terms: Terms) -> str:
         """There is no interval; it says instead what "near the threshold" means."""
         near = expected(recipe, WindowMonitors).error.bound(1, BETA)
-        return f"{self.interval}: within {brief(near)} of it, with 95%"
+        return f"{self.interval}: within {brief(near)} of it, with probability 95%"
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
         return np.full(len(steps), expected(recipe, WindowMonitors).error.bound(1, BETA))

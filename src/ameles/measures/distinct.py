@@ -88,7 +88,7 @@ class Distinct(LinearMeasure):
         """If users share cells, a cell stands for more users the more there are."""
         if terms.intrusions is Intrusions.NONE:
             return super().forecast_of(terms)
-        return "a number of users that is small beside the table"
+        return "a number of users that is small compared with the table"
 
     def why(self, recipe: Recipe, terms: Terms) -> str:
         """By computed error, too."""

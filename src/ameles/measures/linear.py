@@ -109,10 +109,12 @@ class LinearMeasure(Measure):
         if step is None or not self.adds_up:
             return law
         if isinstance(counter, SimpleTwoCounter) and terms.intrusions is not Intrusions.NONE:
-            counted = "each batch of events adds one, and the interval is for as many as there were"
+            counted = (
+                "each batch of events adds one, and the interval is for all batches that there were"
+            )
             return f"{law}; {counted}"
         together = self.amount * law_of(counter, terms.window, step, ended=terms.ended).std
-        return f"{law}; what adds up at this step has standard deviation {brief(together)}"
+        return f"{law}; all draws in this number together have standard deviation {brief(together)}"
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
         return self.noise(recipe, terms, steps)

@@ -26,9 +26,9 @@ from ameles.noise.arrays import IntArray
 class Mean(BoundedMeasure):
     """Values between bounds, averaged."""
 
-    forecast: ClassVar[str] = "the value, times the number of events"
+    forecast: ClassVar[str] = "the value times the number of events"
     interval: ClassVar[str] = (
-        "from the least to the greatest quotient of a sum and a count within their noise"
+        "from the smallest to the largest quotient of sum and count that their noise allows"
     )
     adds_up: ClassVar[bool] = False
 

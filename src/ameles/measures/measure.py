@@ -98,7 +98,7 @@ class Measure(Section, ABC):
     # The quantity that the forecast's half-widths are about.
     forecast: ClassVar[str] = "the value"
     # How the ends of an interval are computed.
-    interval: ClassVar[str] = "the value, give or take what 95% of this noise stays within"
+    interval: ClassVar[str] = "the value plus or minus the half-width that covers 95% of this noise"
 
     name: Name
     measure: str

@@ -46,7 +46,7 @@ HALTS = 0.01
 
 FULL, HALTED, RESTARTED = "full", "halted", "restarted"
 SEIZED_INTERVAL = (
-    "the users that hit as many cells as this noise, and the chance of collisions, allow"
+    "the numbers of users that agree with the hits, given this noise and the chance of collisions"
 )
 
 
@@ -133,13 +133,13 @@ def seized_why(recipe: Recipe) -> str:
     inner = inner_of(recipe)
     if isinstance(inner, Afresh):
         steps = "1 step" if inner.horizon == 1 else f"{inner.horizon} steps"
-        how = f"asking its table afresh at each of {steps} has the smallest error"
+        how = f"querying its table afresh at each of {steps} has the smallest error"
     else:
         how = (
             f"over {inner.horizon} steps a number that changes at most {inner.changes} times has "
             "the smallest error"
         )
-    return f"{how}, and begins anew with every window" if inner is not recipe else how
+    return f"{how}; it begins anew with every window" if inner is not recipe else how
 
 
 def seized_noise(recipe: Recipe) -> str:

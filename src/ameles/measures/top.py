@@ -23,7 +23,7 @@ class Top(LinearMeasure):
     """The ``k`` largest of the declared keys."""
 
     interval: ClassVar[str] = (
-        "the value, give or take what the noise of all keys stays within, together with 95%"
+        "the value plus or minus a half-width that covers the noise of all keys at once, with 95%"
     )
 
     measure: Literal["top"]

@@ -73,8 +73,8 @@ def in_words(plan: Plan) -> list[str]:
         f"Stream '{stream.name}' publishes {_numbers(plan)} every {often(stream.every)} from "
         f"{_day(plan, 0)} on, {ends}.",
         _protected(plan),
-        f"It spends {plan.loss} of population '{privacy.population}', once, when it is launched; "
-        "steps cost nothing more, and running it again is free.",
+        f"It spends {plan.loss} of population '{privacy.population}', once, when it is launched. "
+        "Steps cost nothing more, and running it again is free.",
     ]
     sentences += _learned(plan)
     if privacy.intrusions != "none":
@@ -104,14 +104,14 @@ def _protected(plan: Plan) -> str:
         )
         return f"{whole} if one user's events{within} are added or removed, however many.{alone}"
     kept = (
-        f"of each, at most {_counted(privacy.max_per_step or 1, 'event')} in a step and events in "
-        f"at most {_counted(privacy.max_steps or 1, 'step')} count, and the others are dropped"
+        f"it counts at most {_counted(privacy.max_per_step or 1, 'event')} in a step, in at most "
+        f"{_counted(privacy.max_steps or 1, 'step')}, and drops all others"
     )
     if privacy.window is None:
-        return f"{whole} if one user with all events is added or removed; {kept}."
+        return f"{whole} if one user with all events is added or removed. Of each user, {kept}."
     return (
-        f"{whole} if one user's events within {privacy.window} are added or removed; within that "
-        f"time {kept}. The loss is per window: over several windows it adds up."
+        f"{whole} if one user's events within {privacy.window} are added or removed. Of each "
+        f"user, within that time, {kept}. The loss is per window: over several windows it adds up."
     )
 
 
@@ -124,10 +124,10 @@ def _seized(plan: Plan) -> str:
     }[plan.privacy.intrusions]
     events = plan.privacy.unit == "event"
     what = "what an event was" if events else "whether a user came"
-    arrived = "that one arrived" if events else "that events arrived"
+    arrived = "an event arrived" if events else "events arrived"
     return (
-        f"What it keeps may be seized {often}: together with everything published it tells no "
-        f"more than this about {what}; {arrived}, and when, it may tell."
+        f"What it keeps may be seized {often}: together with everything published, it reveals "
+        f"no more than this about {what}. It may reveal that {arrived}, and when."
     )
 
 
@@ -147,13 +147,15 @@ def _restarts(plan: Plan) -> str:
     often = "once" if privacy.restarts == 1 else f"{privacy.restarts} times"
     if privacy.unit == "event":
         price = (
-            "this costs nothing more, since an event is in one of the parts; totals go on, each "
+            "this costs nothing more, because an event is in only one of the parts. Totals go on, "
+            "and each restart adds one noise to them"
         )
-        price += "time with one noise more"
     else:
-        price = f"epsilon is divided among the {privacy.epochs_paid} parts, since a user may come "
-        price += "in each; users are then counted anew"
-    return f"If its state is lost it can begin anew {often}: {price}."
+        price = (
+            f"epsilon is divided among the {privacy.epochs_paid} parts, because a user may come "
+            "in each. Users are then counted anew"
+        )
+    return f"If its state is lost, it can begin anew {often}: {price}."
 
 
 def _learned(plan: Plan) -> list[str]:
@@ -162,7 +164,7 @@ def _learned(plan: Plan) -> list[str]:
     grown = float(np.exp(min(float(epsilon), 700.0)))
     posterior = grown / (1 + grown)
     who = {"event": "an event", "user": "a user"}.get(plan.privacy.unit, "a user's window")
-    thinks = f"Somebody who thinks it as likely as not that {who} is in the data can become"
+    thinks = f"Somebody who gives even odds that {who} is in the data can become"
     sure = f"{posterior:.0%}"
     if sure == "100%":
         hidden = f"Warning: at this epsilon the noise hides nobody. {thinks} as good as certain"

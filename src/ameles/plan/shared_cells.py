@@ -13,9 +13,9 @@ def shared_cells(plan: Plan) -> list[str]:
     intervals."""
     tables = {one.name: one.hashed_cells for one in plan.releases if one.hashed_cells}
     told = [
-        f"Users are counted in {size:,} cells, by a keyed hash; two may share one, which the "
-        "counts make up for on average, and the intervals include. Up to about "
-        f"{users_fit(size):,} users the table tells how many."
+        f"Users are counted in {size:,} cells, chosen by a keyed hash. Two users may share a cell: "
+        "the counts correct for that on average, and the intervals allow for it. The table can "
+        f"count up to about {users_fit(size):,} users."
         for size in sorted(set(tables.values()))
     ]
     last = np.array([plan.unit.window or plan.stream.horizon or 1])
