@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 from tests.engine.crowds import FIRST, NORTH, SECOND, line, with_line
-from tests.engine.neighbours import Line, Site, View, check
+from tests.engine.neighbours import Line, Site, View, check, violations
 
 TIME = re.compile(rb"(2026)-(\d\d)-(\d\d)T(\d\d:\d\d:\d\d)")
 
@@ -38,13 +39,13 @@ FORMS = {
     "utf-16": ('encoding = "utf-16-le"\n', in_utf_16),
     "bars": ('delimiter = "|"\nquote = "\'"\nstrip = true\n', with_bars),
 }
-MORE = {
-    "an event": Line(line(), NORTH, 4),
-    "an open quote": Line(b'"' + line()),
-    "NUL": Line(line(who="zo\0e")),
-    "bytes of no character": Line(b"\x81\xff\xfe\r\x00\xd8"),
-    "too long": Line(line(who="z" * (1 << 20))),
-    "another format": Line(line().replace(b",", b"\t").replace(b"T", b"?")),
+EVENT = Line(line(), NORTH, 4)
+NOWHERE = {
+    "an open quote": b'"' + line(),
+    "NUL": line(who="zo\0e"),
+    "bytes of no character": b"\x81\xff\xfe\r\x00\xd8",
+    "too long": line(who="z" * (1 << 20)),
+    "another format": line().replace(b",", b"\t").replace(b"T", b"?"),
 }
 
 
@@ -54,13 +55,18 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> View:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_one_line_more_in_another_format(form: str, plain: View, tmp_path: Path) -> None:
+def test_more_lines_in_another_format(form: str, plain: View, tmp_path: Path) -> None:
     keys, written = FORMS[form]
     site = Site(tmp_path, "user", keys=keys, written=written)
     base = site.view("base", FIRST, SECOND)
     assert base.rows == plain.rows  # the same crowd
-    for number, (name, more) in enumerate(MORE.items()):
-        part = 1 + number % 2
-        other = site.view(str(number), *with_line(more.text, part))
-        assert check(site, base, other, more, part) == [], name
-        assert (other.rows != base.rows) == (more.keys == NORTH), name
+    event = site.view("event", *with_line(EVENT.text, 1))
+    assert check(site, base, event, EVENT, 1) == []
+    assert event.rows != base.rows  # it counts
+    first, second = [*FIRST], [*SECOND]
+    for place, more in enumerate(NOWHERE.values()):
+        lines = first if place % 2 else second
+        lines.insert(crc32(more) % (len(lines) + 1), more)
+    nowhere = site.view("nowhere", first, second)
+    assert violations(site, base, nowhere, keys=frozenset(), step=None) == []
+    assert nowhere.rows == base.rows

@@ -8,6 +8,8 @@ event whose value is missing or not a number counts nowhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from pydantic import model_validator
@@ -57,7 +59,7 @@ class BoundedMeasure(LinearMeasure):
     @property
     def grid(self) -> Grid:
         """The range of values and the steps in which they are counted."""
-        return Grid(lower=self.lower, upper=self.upper, granularity=self.granularity)
+        return _grid(self.lower, self.upper, self.granularity)
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -116,3 +118,9 @@ class BoundedMeasure(LinearMeasure):
         """Values must be numbers."""
         yield from super().column_refusals(kinds)
         yield from wrong_kind("column", self.column, kinds, NUMERIC)
+
+
+@lru_cache(maxsize=1024)
+def _grid(lower: Fraction, upper: Fraction, granularity: Fraction) -> Grid:
+    """Made once: a plan asks for it for every question about an event."""
+    return Grid(lower=lower, upper=upper, granularity=granularity)

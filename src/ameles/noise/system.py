@@ -27,8 +27,7 @@ from ameles.noise.sampler import Looks, NumpyLooks, Sampler
 
 # Below this many numbers, loading and calling compiled code costs more than it saves.
 WORTH_COMPILING = 1 << 14
-LARGEST_SCALE = Fraction(1 << 100)
-SMALLEST_SCALE = 1 / LARGEST_SCALE
+SCALE_BITS = 100  # scales are from 2**-100 to 2**100
 
 
 class System:
@@ -111,9 +110,10 @@ def positive(number: object, name: str) -> Fraction:
     """A scale or a variance: exact, above zero, and not so large that all noise wraps."""
     if not is_exact(number):
         raise refuse(name, "an exact number: an int or a Fraction", number)
-    if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
+    top, bottom = number.numerator, number.denominator
+    if bottom > top << SCALE_BITS or top > bottom << SCALE_BITS:
         raise refuse(name, "above 0, from 2**-100 to 2**100", number)
-    return Fraction(number)
+    return number if isinstance(number, Fraction) else Fraction(number)
 
 
 def probability(p: object) -> Fraction:

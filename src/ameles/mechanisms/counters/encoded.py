@@ -40,6 +40,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol
 
 from ameles.accounting.calibration import VARIANCE_DIGITS
@@ -87,6 +88,7 @@ class Encoding:
     variance: Fraction
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of(cls, *, change: Fraction, rounding: Fraction, bits: int, rho: Fraction) -> Encoding:
         """For a filter that one unit changes by ``change`` counts, and by ``rounding`` units of
         the grid more, both in L2."""
@@ -107,6 +109,7 @@ def fine_bits(*, change: Fraction, rounding: Fraction, largest: float) -> int:
     return bits
 
 
+@lru_cache(maxsize=1024)
 def root_up(square: Interval | Fraction | int) -> Fraction:
     """A square root, rounded up."""
     return (square if isinstance(square, Interval) else Interval.of(square)).sqrt().up()

@@ -6,6 +6,8 @@ import operator
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsIndex
 
 import numpy as np
@@ -174,3 +176,9 @@ def _not_integers(x: object) -> BadInput:
         why="nothing private may meet a float: its rounding can leak",
         tip="integers, or real values on a grid of your choice",
     )
+
+
+@lru_cache(maxsize=1024)
+def laplace_scale(change: int, epsilon: Fraction) -> Fraction:
+    """The scale of Laplace noise that hides a change of so many counts; runs ask in every step."""
+    return change / epsilon

@@ -49,7 +49,7 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, OptionalHorizon
 from ameles.mechanisms.counters.folded import FoldedCounterRun
-from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.recipe import CounterRecipe, laplace_scale
 from ameles.mechanisms.counters.tape_order import Demands
 from ameles.mechanisms.pan_private.epoch_error import EpochError
 from ameles.mechanisms.pan_private.erase import wipe
@@ -94,7 +94,7 @@ class PanPrivateCounter(CounterRecipe):
 
     def scale_of(self, depth: int) -> Fraction:
         """The scale of all noises of an epoch with a tree of this depth."""
-        return self.contributions * self.bound * (1 + depth) / Fraction(self.epsilon)
+        return laplace_scale(self.contributions * self.bound * (1 + depth), self.epsilon)
 
     @property
     def scale(self) -> Fraction:

@@ -48,7 +48,7 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, OptionalHorizon, OptionalWhole
 from ameles.mechanisms.counters.arity import best_arity
-from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.recipe import CounterRecipe, laplace_scale
 from ameles.mechanisms.pan_private.intrusions import Survived
 from ameles.mechanisms.pan_private.tree_epochs import TreeEpochs, levels_of
 from ameles.mechanisms.pan_private.tree_error import PublishedError, published_cost
@@ -107,7 +107,7 @@ class PanPrivateTreeCounter(CounterRecipe):
 
     def scale_of(self, depth: int) -> Fraction:
         """The scale of all noises of a tree: what one unit changes in all blocks, over epsilon."""
-        return self.contributions * self.bound * depth / Fraction(self.epsilon)
+        return laplace_scale(self.contributions * self.bound * depth, self.epsilon)
 
     @property
     def scale(self) -> Fraction:
