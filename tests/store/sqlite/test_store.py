@@ -64,10 +64,29 @@ def test_all_files_are_the_owners_whatever_the_umask(tmp_path: Path) -> None:
 def test_a_narrow_umask_does_not_lock_the_owner_out(tmp_path: Path) -> None:
     before = os.umask(0o777)
     try:
-        new_store(tmp_path).close()
+        with new_store(tmp_path) as store, store.holding("flu"):
+            pass
     finally:
         os.umask(before)
-    assert (tmp_path / "flu.db").stat().st_mode & 0o777 == 0o600
+    for name in ("flu.db", "flu.db-flu.lock"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_name_of_a_new_store_is_durable_before_anything_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[str, int]] = []
+    true = os.fsync
+
+    def recorded(handle: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        synced.append((path.name, (tmp_path / "flu.db").stat().st_size))
+        true(handle)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    for _ in range(2):  # once it is there, it is only opened
+        new_store(tmp_path).close()
+    assert synced == [(tmp_path.name, 0)]
 
 
 def fill(store: Store, stream: StreamRecord) -> None:
