@@ -17,6 +17,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.noise import Shape
 from ameles.mechanisms.catalogue import COUNTERS
+from ameles.mechanisms.continual.distinct import ExactDistinct
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.counters.recipe import CounterRecipe
@@ -308,6 +309,14 @@ def test_amounts_by_which_counts_change_are_wiped(
         else:
             run.change([3, 5], [60_013, 60_017])
     assert left.numbers({60_013, 60_017}, but=state_arrays(run)) == set()
+
+
+def test_users_are_gone_when_they_are_marked_in_a_secret_table() -> None:
+    run = ExactDistinct(users=100_000).start(Zero())
+    with Leftovers() as left:
+        run.add([60_013, 60_017])
+    assert run.answer() == 2
+    assert left.numbers({60_013, 60_017}) == set()
 
 
 # Window monitors: their state is secret, and what a halted key was given is not needed any more

@@ -66,7 +66,6 @@ class AddingUp:
             found = self._duck.execute(query).fetchnumpy()
         every = np.ones(len(found["step"]), dtype=bool)
         self._parts[name].append(_totals(found, every, "cell", [found["n"]]))
-        _wipe(found)
 
     def totals(self) -> dict[str, Totals]:
         """The totals of each release, one row for each step and cell."""
