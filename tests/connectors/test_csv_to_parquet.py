@@ -27,4 +27,4 @@ def test_the_bytes_are_durable_before_they_get_their_name(
     monkeypatch.setattr(os, "fsync", recorded)
     Converting(source, DEFAULT, {"name": "text", "n": "integer"}).to(target)
     assert synced == [("whole.parquet", 0)], "the name is taken, and nothing is there yet"
-    assert duckdb.sql(f"SELECT * FROM '{target}'").fetchall() == [("x", 1)]
+    assert duckdb.execute(f"SELECT * FROM '{target}'").fetchall() == [("x", 1)]
