@@ -20,7 +20,8 @@ from fractions import Fraction
 
 from ameles.accounting.concentrated import zcdp_epsilon, zcdp_rho
 from ameles.audit import solver
-from ameles.audit.encoded import HOW, encoded_bounds, encodes
+from ameles.audit.encoded import HOW, encoded_bounds
+from ameles.audit.encoded_parts import Encoded, encodes
 from ameles.audit.finding import Amount, Finding, Pair
 from ameles.audit.hiding import Hiding
 from ameles.audit.instant import View, views_of
@@ -38,7 +39,6 @@ from ameles.audit.shift import ConcentratedPrice, Price, PurePrice
 from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.loss import Approx, Concentrated, Loss
 from ameles.core.parameters import whole
-from ameles.mechanisms.counters.encoded import EncodedCounter
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise import Zero
 
@@ -61,11 +61,11 @@ def exact_loss(
     the guarantee covers, see ``views_of``.  ``tick`` is called as the work goes on.
     """
     solver.require()
-    _refuse_vectors(recipe)
     promise = recipe.guarantee
     count, stepping, note = _length(recipe, steps)
     if encodes(recipe) and views is None and not note:
-        return _encoded_finding(recipe, count)
+        return _encoded_finding(recipe, count, tick)
+    _refuse_vectors(recipe)
     wanted = list(views) if views is not None else views_of(promise, recipe.start(Zero()), count)
     apart = -(-count * len(wanted) // MOST_PLAYED)
     try:
@@ -99,11 +99,11 @@ def exact_loss(
     )
 
 
-def _encoded_finding(recipe: EncodedCounter, count: int) -> Finding:
+def _encoded_finding(recipe: Encoded, count: int, tick: Callable[[], None]) -> Finding:
     """The loss of an encoded counter, whose roundings are not linear."""
     promise = recipe.guarantee
     try:
-        found = encoded_bounds(recipe, count)
+        found = encoded_bounds(recipe, count, tick)
     except NotLinear as seen:
         return _unknown(recipe, count, str(seen))
     lower, upper = _in_currency(promise.loss, found.lower, found.upper, concentrated=True)
@@ -113,7 +113,7 @@ def _encoded_finding(recipe: EncodedCounter, count: int) -> Finding:
         claimed=promise.loss,
         lower=lower,
         upper=upper,
-        worst=Pair(changes=((1, recipe.bound),)),
+        worst=Pair(changes=found.changes),
         how=HOW,
         intrusions=promise.intrusions,
         horizon=promise.horizon,
@@ -172,12 +172,14 @@ def _length(recipe: AnyMechanism, steps: int | None) -> tuple[int, bool, str]:
 def _runs(recipe: AnyMechanism, steps: int, *, stepping: bool) -> bool:
     """Whether a run goes on for so many steps."""
     run = recipe.start(Zero())
+    width = getattr(recipe, "width", None)
+    nothing = 0 if width is None else [0] * width
     try:
         if stepping:
             for _ in range(steps):
-                run.step(0)
+                run.step(nothing)
         else:
-            run.feed([0] * steps)
+            run.feed([nothing] * steps)
     except Exception:  # refused or broken: it ends here
         return False
     return True

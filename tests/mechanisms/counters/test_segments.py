@@ -11,7 +11,8 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.encoded import root_up
-from ameles.mechanisms.counters.segments import LONGEST, Cuts, SegmentedCounter
+from ameles.mechanisms.counters.segment_cuts import LONGEST, Cuts
+from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.noise import System, Tape
 
 

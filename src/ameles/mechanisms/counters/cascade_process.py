@@ -67,11 +67,16 @@ class CascadeProcess:
         self._variance = variance
         self._wide = math.log2(largest_walk(float(variance), horizon)) + PRECISION > WORD
 
+    @property
+    def bits(self) -> int:
+        """The s of the grid."""
+        return self._levels.bits
+
     def state(self) -> IntArray:
         return self._levels.numbers()
 
     def take(self, n: int) -> IntArray:
-        return rounded(self.encode(n), self._levels.bits)
+        return rounded(self.encode(n), self.bits)
 
     def encode(self, n: int) -> IntArray:
         """The noise of the next ``n`` encoded values, in units of the grid."""

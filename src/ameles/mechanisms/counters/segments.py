@@ -29,6 +29,7 @@ Segments end at first, first * growth, first * growth^2, ...; none is longer tha
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -43,7 +44,7 @@ from ameles.core.parameters import Number, OptionalHorizon, Whole
 from ameles.mechanisms.counters.buffered import Buffers, cascade_bits
 from ameles.mechanisms.counters.cascade import NUMBERS, Cascade
 from ameles.mechanisms.counters.cascade_process import CascadeProcess, Levels
-from ameles.mechanisms.counters.encoded import EncodedError, Encoding, root_up
+from ameles.mechanisms.counters.encoded import EncodedError, Encoding, root_up, rounded
 from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.gaussian_error import (
     GaussianError,
@@ -53,11 +54,9 @@ from ameles.mechanisms.counters.gaussian_error import (
     rounded_variance,
     sum_factor,
 )
+from ameles.mechanisms.counters.segment_cuts import Cuts
 from ameles.mechanisms.counters.summed import Process
 from ameles.noise.arrays import IntArray
-
-# Half a lifetime of seconds; a longer segment would need more than 64 bits for its noise.
-LONGEST = 1 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +115,11 @@ class SegmentedCounter(GaussianCounter):
         change = self.bound * root_up(cascade.squared_spread(inside, m))
         return change, cascade.rounding * root_up(m * inside * self.touched)
 
+    def allowance(self, segment: int) -> Fraction:
+        """By how much roundings inside a segment may change it, in L2 and in units of its grid."""
+        steps = self.cuts.inside(segment)
+        return self.filter(segment).rounding * root_up(steps * self.touched)
+
     @property
     def error(self) -> SegmentedError:
         """The totals' noise and that inside the open segment."""
@@ -128,36 +132,6 @@ class SegmentedCounter(GaussianCounter):
 
     def process(self, noise: Noise, state: IntArray | None) -> Process:
         return SegmentedProcess(self, noise, state)
-
-
-@dataclass(frozen=True, slots=True)
-class Cuts:
-    """Segments that end at first * growth^k, none longer than 2^30."""
-
-    first: int
-    growth: int
-
-    def before(self, segment: int) -> int:
-        """The steps before a segment, counted from 0."""
-        end, place = 0, 0
-        following = self.first
-        while place < segment and following - end <= LONGEST:
-            end, following, place = following, following * self.growth, place + 1
-        return end + (segment - place) * LONGEST
-
-    def inside(self, segment: int) -> int:
-        """The steps of a segment without its last."""
-        return self.before(segment + 1) - self.before(segment) - 1
-
-    def locate(self, t: int) -> tuple[int, int]:
-        """How many segments are finished after t steps, and the steps in the open one."""
-        segment = 0
-        while (end := self.before(segment + 1)) <= t:
-            if self.inside(segment) + 1 == LONGEST:
-                more, rest = divmod(t - end, LONGEST)
-                return segment + 1 + more, rest
-            segment += 1
-        return segment, t - self.before(segment)
 
 
 class SegmentedProcess:
@@ -183,6 +157,17 @@ class SegmentedProcess:
 
     def take(self, n: int) -> IntArray:
         parts = [np.empty((0, self._recipe.columns), dtype=np.int64)]
+        parts += [rounded(inner, bits) + totals for inner, bits, totals in self._pieces(n)]
+        return np.concatenate(parts)
+
+    def encode(self, n: int) -> IntArray:
+        """The noise of the next ``n`` encoded values: inside a segment in units of its grid, at the
+        end of one in whole counts.  Only the audit asks for it, so its integers have no end."""
+        pieces = self._pieces(n)
+        return np.concatenate([inner + (t.astype(object) << bits) for inner, bits, t in pieces])
+
+    def _pieces(self, n: int) -> Iterator[tuple[IntArray, int, IntArray]]:
+        """Noise of the next ``n`` steps from within a segment, its grid, and that of the totals."""
         while n:
             segment, place = self._recipe.cuts.locate(self._t)
             left = self._recipe.cuts.inside(segment) - place
@@ -190,20 +175,23 @@ class SegmentedProcess:
                 count = min(n, left)
                 if self._open is None:
                     self._open = self._inside(self._levels(segment))
-                parts.append(self._open.take(count) + self._totals)
+                piece = self._open.encode(count), self._open.bits, self._totals
             else:
                 count = 1
                 fresh = self._noise.gaussian(self._recipe.variance, (1, self._recipe.columns))
                 self._totals = self._totals + fresh[0]
                 self._open = None
-                parts.append(self._totals[None])
+                piece = np.zeros_like(fresh), 0, self._totals
             self._t += count
             n -= count
-        return np.concatenate(parts)
+            yield piece
 
     def _levels(self, segment: int) -> Levels:
         recipe = self._recipe
-        return Levels.start(recipe.filter(segment), recipe.encoding(segment).bits, recipe.columns)
+        levels = Levels.start(recipe.filter(segment), recipe.encoding(segment).bits, recipe.columns)
+        # The audit resumes with integers that have no end, in order to see the filter exactly.
+        levels.values = levels.values.astype(self._totals.dtype)
+        return levels
 
     def _inside(self, levels: Levels) -> CascadeProcess:
         segment, _ = self._recipe.cuts.locate(self._t)

@@ -1,0 +1,177 @@
+"""The roundings of encoded counters, probed on the real code with noises of several kinds.
+
+For a neighbour the noise is found, step by step, with which the code gives the same encoded values.
+How far it is from the shift without roundings must be within what the recipe allows for, part by
+part; noise of a part in which nothing changes must stay as it is; and the releases with this noise
+must be, number by number, those that they hide.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import is_dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from ameles.audit.encoded_parts import (
+    Encoded,
+    Part,
+    Rows,
+    Script,
+    encode,
+    shaped,
+    units_of,
+)
+from ameles.audit.hiding_shift import DIGITS, HidingShift
+from ameles.audit.observation import NotLinear
+from ameles.audit.patterns import PATTERNS
+from ameles.mechanisms.counters.summed import Process
+from ameles.noise import Tape
+
+# A change of the inputs: by how much, for each step and each key.
+Change: TypeAlias = dict[tuple[int, int], int]
+
+# Up to so many steps every noise is probed with every change, and beyond with one of them.
+_SHORT = 128
+# The pattern whose noise is far above the grid, so that releases show it.
+_LOUD = 1
+
+
+def probe(
+    recipe: Encoded,
+    parts: Sequence[Part],
+    shifts: Sequence[HidingShift],
+    variances: Sequence[tuple[Fraction, Fraction | None]],
+    tick: Callable[[], None],
+) -> None:
+    """Raises NotLinear where the code does something else than the bounds say."""
+    keys, units = recipe.columns, units_of(parts)
+    steps = len(units)
+    laws: list[tuple[str, Fraction]] = []
+    for part, (filtered, closing) in zip(parts, variances, strict=True):
+        laws += [("gaussian", filtered)] * (part.inside * keys)
+        laws += [("gaussian", closing)] * keys if closing else []
+    for number, pattern in enumerate(PATTERNS):
+        draws, inputs = pattern.draws(laws), pattern.inputs(steps * keys)
+        encoded = encode(recipe.process(Script(draws, words=True), None), steps)
+        shown = recipe.start(Tape(draws)).feed(shaped(recipe, inputs)).tolist()
+        rounded = _released(encoded, _rows(inputs, keys), units)
+        if np.array(shown).ravel().tolist() != rounded:
+            raise NotLinear("the releases are not those of the encoded values")
+        if number == _LOUD:
+            _check_steps(recipe, draws, inputs, rounded)
+        changes = _changes(recipe, parts, number)
+        for change in changes if steps <= _SHORT else changes[number % len(changes) :][:1]:
+            shifted = _hiding_noise(recipe, _rows(draws, keys), encoded, units, change)
+            moved = [
+                [new - old for new, old in zip(*both, strict=True)]
+                for both in zip(shifted, _rows(draws, keys), strict=True)
+            ]
+            for part, shift in zip(parts, shifts, strict=True):
+                _check_part(part, shift, moved, change)
+            neighbour = list(inputs)
+            for (step, key), by in change.items():
+                neighbour[step * keys + key] += by
+            flat = [value for row in shifted for value in row]
+            if recipe.start(Tape(flat)).feed(shaped(recipe, neighbour)).tolist() != shown:
+                raise NotLinear("shifted noise does not show what the neighbour shows")
+            tick()
+
+
+def _rows(numbers: Sequence[int], keys: int) -> Rows:
+    return [list(numbers[i : i + keys]) for i in range(0, len(numbers), keys)]
+
+
+def _released(encoded: Rows, inputs: Rows, units: Sequence[int]) -> list[int]:
+    """The running sums and the encoded noise, rounded to whole counts; one after the other."""
+    totals = np.cumsum(inputs, axis=0).tolist()
+    return [
+        total + (value + (unit >> 1)) // unit
+        for sums, row, unit in zip(totals, encoded, units, strict=True)
+        for total, value in zip(sums, row, strict=True)
+    ]
+
+
+def _check_steps(
+    recipe: Encoded, draws: Sequence[int], inputs: Sequence[int], rounded: list[int]
+) -> None:
+    """One step after the other shows what ``feed`` shows."""
+    run = recipe.start(Tape(draws))
+    shown = [run.step(x) for x in shaped(recipe, inputs).tolist()]
+    if np.array(shown).ravel().tolist() != rounded:
+        raise NotLinear("steps show something else than the same steps at once")
+
+
+def _changes(recipe: Encoded, parts: Sequence[Part], number: int) -> list[Change]:
+    """One step by one; the first steps by the bound; steps everywhere, up and down, in all keys."""
+    steps, keys = sum(part.steps for part in parts), recipe.columns
+    most = min(recipe.contributions, steps)
+    apart = [i * steps // most for i in range(most)]
+    first = parts[number % len(parts)].start
+    together = range(first, min(first + most, steps))
+    return [
+        {(number * steps // len(PATTERNS), number % keys): 1},
+        {(step, 0): recipe.bound for step in together},
+        {(step, i % keys): (-1) ** i * recipe.bound for i, step in enumerate(apart)},
+    ]
+
+
+def _hiding_noise(
+    recipe: Encoded, draws: Rows, encoded: Rows, units: Sequence[int], change: Change
+) -> Rows:
+    """The noise with which the changed inputs have the same encoded values."""
+    script = Script(words=True)
+    process = recipe.process(script, None)
+    found: Rows = []
+    totals = [0] * recipe.columns
+    for step, unit in enumerate(units):
+        for key in range(recipe.columns):
+            totals[key] += change.get((step, key), 0)
+        row = draws[step]
+        if any(key_step <= step for key_step, _ in change):
+            [without] = encode(_twin(process), 1)
+            row = [
+                value - unit * total - own
+                for value, total, own in zip(encoded[step], totals, without, strict=True)
+            ]
+        script.values += row
+        encode(process, 1)
+        found.append(row)
+    return found
+
+
+def _twin(process: Process) -> Process:
+    """A copy that takes its own way from here; recipes and rates, which are fixed, are shared."""
+    inner = [process, *(part for part in vars(process).values() if hasattr(part, "__dict__"))]
+    values = [value for part in inner for value in vars(part).values()]
+    values += [
+        value for part in values if hasattr(part, "__dict__") for value in vars(part).values()
+    ]
+    fixed = (value for value in values if is_dataclass(value) and isinstance(value, Hashable))
+    return copy.deepcopy(process, {id(value): value for value in fixed})
+
+
+def _check_part(part: Part, shift: HidingShift, moved: Rows, change: Change) -> None:
+    """Whether the noise of a part moved as the bounds say."""
+    own = {place: by for place, by in change.items() if 0 <= place[0] - part.start < part.steps}
+    rows = moved[part.start : part.start + part.steps]
+    if not own and any(any(row) for row in rows):
+        raise NotLinear("a change in one segment moves the noise of another")
+    off = 0
+    for t, row in enumerate(rows[: part.inside]):
+        for key, value in enumerate(row):
+            hidden = sum(
+                by * shift.values[part.start + t - step]
+                for (step, changed), by in own.items()
+                if changed == key and step <= part.start + t
+            )
+            off += ((value << DIGITS) + hidden) ** 2
+    if off > part.allowance**2 * (1 << 2 * DIGITS):
+        raise NotLinear("roundings move the encoded values by more than it allows for")
+    for row in rows[part.inside :]:
+        for key, value in enumerate(row):
+            if value != -sum(by for (_, changed), by in own.items() if changed == key):
+                raise NotLinear("a segment's total is not moved by the changes in the segment")
