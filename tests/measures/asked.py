@@ -26,6 +26,9 @@ COLUMNS = {
 }
 NAN, INF = float("nan"), float("inf")
 # step, region, adult, age, spent
+# Fields of measures of values, on a grid of tenths and on one of ones.
+CENTS = {"column": "spent", "lower": -2, "upper": 10, "granularity": "0.1"}
+BOUNDS = {"column": "spent", "lower": 0, "upper": 10, "granularity": 1}
 EVENTS: list[tuple[Any, ...]] = [
     (1, "north", True, 17, 0.25),
     (1, "north", False, 18, 99.0),
