@@ -15,7 +15,13 @@ from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
+from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+from ameles.mechanisms.one_shot.key_selection import KeySelection
+from ameles.mechanisms.one_shot.noisy_max import NoisyMax
+from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
+from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
+from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
 from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
@@ -68,7 +74,29 @@ def asked(recipe: Any) -> Sample:
     return Sample(recipe=recipe, inputs=(3, -12, 40, 0, 7), canary=8_675_309, bad=(None, [3]))
 
 
+def scored(recipe: Any) -> Sample:
+    told = [8_675_309, 0, 5]
+    bad = (None, 3, [3], [1, 2, 3, 4], {1, 2, 3}, np.array([[1, 2, 3]]), np.array([1.0, 2.0, 3.0]))
+    return Sample(recipe=recipe, inputs=([3, -8, 4],), canary=8_675_309, told=told, bad=bad)
+
+
+SCORED: dict[str, Any] = {"candidates": 3, "neighbours": "replace"}
+KEYS: dict[str, Any] = {"neighbours": "user-presence", "unit": "user"}
+
 ONE_SHOT: tuple[Sample, ...] = (
+    scored(ExponentialMechanism(epsilon="1/3", weights=(1, 2, "1/2"), **SCORED)),
+    scored(NoisyMax(epsilon="1/3", **SCORED)),
+    scored(PermuteAndFlip(epsilon="1/3", **SCORED)),
+    scored(NoisyTopK(epsilon="1/3", k=2, **SCORED)),
+    scored(PeeledTopK(epsilon="1/3", k=2, **SCORED)),
+    scored(PeeledTopK(rho="1/3", k=2, **SCORED)),
+    Sample(
+        recipe=KeySelection(epsilon=1, delta="1e-3", max_groups=2, **KEYS),
+        inputs=([3, 8, 0, 40],),
+        canary=8_675_309,
+        told=[8_675_309, 0],
+        bad=(None, 3, np.array([[1, 2]])),
+    ),
     Sample(
         recipe=GeometricMechanism(epsilon=1, neighbours="add-remove"),
         inputs=(3,),

@@ -34,8 +34,14 @@ from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
+from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+from ameles.mechanisms.one_shot.key_selection import KeySelection
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
+from ameles.mechanisms.one_shot.noisy_max import NoisyMax
+from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
+from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
+from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
 from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
@@ -89,6 +95,12 @@ OTHERS: tuple[type[Recipe], ...] = (
     ExactDistinct,
     NoisyDistinct,
     GeometricMechanism,
+    ExponentialMechanism,
+    KeySelection,
+    NoisyMax,
+    NoisyTopK,
+    PeeledTopK,
+    PermuteAndFlip,
     LaplaceSeries,
 )
 

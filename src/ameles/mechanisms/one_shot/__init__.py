@@ -1,7 +1,23 @@
 """One-shot mechanisms: one look at a data set, one release."""
 
+from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+from ameles.mechanisms.one_shot.key_selection import KeySelection
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
+from ameles.mechanisms.one_shot.noisy_max import NoisyMax
+from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
+from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
+from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
 from ameles.mechanisms.one_shot.series import LaplaceSeries
 
-__all__ = ["GeometricMechanism", "LaplaceSeries", "SyntheticTable"]
+__all__ = [
+    "ExponentialMechanism",
+    "GeometricMechanism",
+    "KeySelection",
+    "LaplaceSeries",
+    "NoisyMax",
+    "NoisyTopK",
+    "PeeledTopK",
+    "PermuteAndFlip",
+    "SyntheticTable",
+]

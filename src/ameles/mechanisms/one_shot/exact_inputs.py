@@ -9,6 +9,8 @@ from ameles.mechanisms.stepped import integer
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
+LARGEST_SCORE = 1 << 60
+
 
 def numbers(x: object, width: int | None) -> IntArray:
     """One number (``width`` None) or exactly ``width`` of them; the error tells no value.
@@ -25,6 +27,28 @@ def numbers(x: object, width: int | None) -> IntArray:
     if not isinstance(x, list | tuple) or len(x) != width:
         raise _not(width, f"a {type(x).__name__}")
     return np.array([wrapped(integer(one, "number")) for one in x], dtype=np.int64)
+
+
+def scores(x: object, width: int) -> IntArray:
+    """The scores of ``width`` candidates, each brought into -2**60 to 2**60.
+
+    Clamping moves no two neighbours' scores further apart, and moves all of them the same way, so
+    it costs nothing; a refusal would depend on the data, and wrapping would turn best into worst.
+
+    >>> scores([3, -8, 2**70], 3).tolist() == [3, -8, 2**60]
+    True
+    """
+    if isinstance(x, np.ndarray):
+        if x.dtype.kind not in "iu" or x.shape != (width,):
+            raise _not(width, f"an array of {x.dtype} with shape {x.shape}")
+        if x.dtype.kind == "u":
+            return np.minimum(x, np.uint64(LARGEST_SCORE)).astype(np.int64)
+        return np.clip(x.astype(np.int64), -LARGEST_SCORE, LARGEST_SCORE)
+    if not isinstance(x, list | tuple) or len(x) != width:
+        raise _not(width, f"a {type(x).__name__}")
+    whole = [integer(one, "score") for one in x]
+    kept = [max(-LARGEST_SCORE, min(one, LARGEST_SCORE)) for one in whole]
+    return np.array(kept, dtype=np.int64)
 
 
 def added_noise(x: IntArray, noise: IntArray, width: int | None) -> int | IntArray:
