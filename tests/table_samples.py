@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
+from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
 from tests.recipe_checks import Sample
 
 TABLES: tuple[Sample, ...] = (
@@ -32,5 +33,19 @@ TABLES: tuple[Sample, ...] = (
         canary=8_675_309,
         told=([[1, 0, 1], [0, 1, 0]], [8_675_309, 0, 1]),
         bad=(None, [3], ([[1, 0, 1]], [1, 2, 3]), ([[1, 0, 1], [0, 1, 0]], [8_675_309.0, 0, 1])),
+    ),
+    Sample(
+        recipe=SmoothMedian(epsilon=1, rows=5, largest=10**7, neighbours="replace"),
+        inputs=([3, 10**6, 5, 9, 10],),
+        canary=8_675_309,
+        told=[8_675_309, 1, 2, 3, 4],
+        bad=(None, [3], [1, 2, 3, 4, 5.0]),
+    ),
+    Sample(
+        recipe=SmoothMedian(epsilon=1, delta="1e-5", rows=3, largest=10**7, neighbours="replace"),
+        inputs=([3, 10**6, 5],),
+        canary=8_675_309,
+        told=[8_675_309, 1, 2],
+        bad=(None, [3], [1, 2, 3, 4]),
     ),
 )

@@ -9,6 +9,7 @@ from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
 from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
 from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
 from ameles.mechanisms.one_shot.series import LaplaceSeries
+from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
 
 __all__ = [
     "ExponentialMechanism",
@@ -19,5 +20,6 @@ __all__ = [
     "NoisyTopK",
     "PeeledTopK",
     "PermuteAndFlip",
+    "SmoothMedian",
     "SyntheticTable",
 ]
