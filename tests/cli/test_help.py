@@ -18,7 +18,7 @@ from tests.cli.conftest import Program
 EXAMPLE_PLANS = Path(__file__).parents[2] / "examples"
 COMMANDS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 # Those that are about files leave files behind; all others leave nothing.
-LEAVE_FILES = {"check", "convert", "demo", "init", "run"}
+LEAVE_FILES = {"check", "convert", "demo", "init", "query", "run"}
 
 
 def paths() -> list[tuple[str, ...]]:

@@ -134,6 +134,15 @@ _command(
     "ameles ledger --renew 0.5 --why 'a second season' --yes",
 )
 _command(
+    "query",
+    "Ask a question about a table, in SQL, and pay for the answer.",
+    'ameles query visits.csv "SELECT region, COUNT(*), AVG(age) FROM t WHERE fever '
+    'GROUP BY region" --unit row --bounds age=0:120 --keys region=north,south,east,west '
+    "--population people --store people.db --cap 1 --epsilon 0.2",
+    'ameles query visits.csv "SELECT COUNT(DISTINCT device) FROM t" --unit user --user device '
+    "--max-rows 3 --population visitors --store visitors.db --cap 1 --epsilon 0.1 --dry-run",
+)
+_command(
     "intrusion",
     "Announce that the state of a pan-private stream was seen, or list when it was.",
     "ameles intrusion list",

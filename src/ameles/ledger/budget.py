@@ -49,9 +49,12 @@ class Budget(Spendable):
         """
         return self.ledger.buy_plan(recipes, budget=self, on=on, why=why)
 
-    def check_fits(self, recipes: Mapping[str, AnyMechanism]) -> None:
-        """Raises if ``launch`` would refuse these recipes for their price; nothing is bought."""
-        self.ledger.check_plan(recipes, budget=self)
+    def check_fits(self, recipes: Mapping[str, AnyMechanism], *, on: str | None = None) -> None:
+        """Raises if these recipes together cost more than there is; nothing is bought.
+
+        ``on`` is what the refusal names; None: a whole plan.
+        """
+        self.ledger.check_plan(recipes, budget=self, on=on)
 
     def child(self, name: str, *, cap: Loss | None = None) -> Budget:
         """A part of this budget, with a cap of its own or without, such as that of a study.

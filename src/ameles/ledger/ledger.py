@@ -203,10 +203,12 @@ class Ledger(Budget):
             name: self._terms.price(recipe.guarantee, self._cap) for name, recipe in recipes.items()
         }
 
-    def check_plan(self, recipes: Mapping[str, AnyMechanism], *, budget: Budget) -> None:
-        """Raises if ``budget`` cannot pay for a plan with these recipes; nothing is bought."""
+    def check_plan(
+        self, recipes: Mapping[str, AnyMechanism], *, budget: Budget, on: str | None = None
+    ) -> None:
+        """Raises if ``budget`` cannot pay for all of these recipes; nothing is bought."""
         with self._lock:
-            budget.quote(reduce(added, self.prices(recipes).values()), on=None)
+            budget.quote(reduce(added, self.prices(recipes).values()), on=on)
 
     def buy(self, recipe: Mechanism[RunT], *, budget: Budget, on: str, why: str) -> RunT:
         """Starts a run that ``budget``, this ledger or one below it, pays for."""

@@ -13,7 +13,7 @@ whether a row has changed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,12 +85,21 @@ class Account(ABC):
         """What a recipe would cost here.  Nothing is bought."""
 
     @abstractmethod
+    def check_fits(self, recipes: Sequence[AnyMechanism], *, on: str) -> None:
+        """Raises if these recipes together do not fit.  Nothing is bought."""
+
+    @abstractmethod
     def ask(self, purchase: Purchase, compute: Compute) -> Answer:
         """The answer: bought and computed now, or stored before."""
 
     @abstractmethod
     def parts(self, names: list[str], *, touching: int) -> dict[str, Account]:
         """An account for each part of the data, of which one unit is in at most ``touching``."""
+
+
+def numbered(recipes: Sequence[AnyMechanism]) -> dict[str, AnyMechanism]:
+    """Recipes with names, as ledgers take them."""
+    return {f"question-{place}": recipe for place, recipe in enumerate(recipes, start=1)}
 
 
 class LedgerAccount(Account):
@@ -120,6 +129,9 @@ class LedgerAccount(Account):
 
     def price(self, recipe: AnyMechanism) -> Loss:
         return self._budget.ledger.prices({"question": recipe})["question"]
+
+    def check_fits(self, recipes: Sequence[AnyMechanism], *, on: str) -> None:
+        self._budget.check_fits(numbered(recipes), on=on)
 
     def ask(self, purchase: Purchase, compute: Compute) -> Answer:
         if purchase.version is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ameles.core.loss import EpsilonLoss
 from ameles.measures.fields import identifier, literal
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.query import relation as rel
 from ameles.query.account import Account
 from ameles.query.answer import Answer
@@ -59,10 +60,17 @@ class Partition(Ends, Mapping[str, "Query"]):
     def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:
         return self.whole._ask(ending, loss, why)
 
+    def recipe(self, end: str, **arguments: object) -> AnyMechanism:
+        """The mechanism that would answer a question to all parts; nothing is read or paid."""
+        return self.whole.recipe(end, by=self._lists, **arguments)
+
     def explain(self, end: str, **arguments: object) -> str:
         """What a question to all parts would cost; nothing is read or paid."""
-        by = {column: list(keys) for column, keys in self.keys_of.items()}
-        return self.whole.explain(end, by=by, **arguments)
+        return self.whole.explain(end, by=self._lists, **arguments)
+
+    @property
+    def _lists(self) -> dict[str, list[str]]:
+        return {column: list(keys) for column, keys in self.keys_of.items()}
 
     def __getitem__(self, key: str) -> Query:
         if key not in self._names:

@@ -18,6 +18,7 @@ from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.core.words import brief
 from ameles.measures.fields import identifier
 from ameles.measures.measure import KEYED
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.condition import check_condition, check_expression
 from ameles.plan.condition_sql import NULL
 from ameles.query import relation as rel
@@ -203,11 +204,16 @@ class Query(WholeEnds):
 
     # asking
 
-    def explain(self, end: str, **arguments: Any) -> str:
-        """What a question would cost and how exact it would be; nothing is read or paid."""
+    def recipe(self, end: str, **arguments: Any) -> AnyMechanism:
+        """The mechanism that would answer a question; nothing is read or paid."""
         ending, loss = self._ending(end, arguments)
         ending.check(self.relation, self.account.unit)
-        recipe = ending.recipe(self.relation, self.account.unit, self._halved(loss))
+        return ending.recipe(self.relation, self.account.unit, self._halved(loss))
+
+    def explain(self, end: str, **arguments: Any) -> str:
+        """What a question would cost and how exact it would be; nothing is read or paid."""
+        ending, _ = self._ending(end, arguments)
+        recipe = self.recipe(end, **arguments)
         price = self.account.price(recipe)
         half = ending.half_width(self.relation, recipe)
         left = self.account.left
@@ -245,10 +251,9 @@ class Query(WholeEnds):
         return high
 
     def _half_width(self, end: str, epsilon: Fraction, arguments: Mapping[str, Any]) -> float:
-        ending, loss = self._ending(end, {**arguments, "epsilon": epsilon})
-        ending.check(self.relation, self.account.unit)
-        recipe = ending.recipe(self.relation, self.account.unit, self._halved(loss))
-        return ending.half_width(self.relation, recipe)
+        given = {**arguments, "epsilon": epsilon}
+        ending, _ = self._ending(end, given)
+        return ending.half_width(self.relation, self.recipe(end, **given))
 
     def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:
         relation, unit = self.relation, self.account.unit

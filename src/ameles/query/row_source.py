@@ -31,6 +31,10 @@ class RowSource(ABC):
     """Rows with public names and kinds of columns."""
 
     def __init__(self, columns: Mapping[str, str], user: str | None) -> None:
+        if not columns:
+            raise BadInput(
+                "A table must have at least one column.", tip='columns={"age": "integer"}'
+            )
         check_kinds(columns)
         if user is not None and columns.get(user) not in IDS:
             raise BadInput(

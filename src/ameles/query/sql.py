@@ -59,6 +59,7 @@ class Parsed:
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     columns: tuple[str, ...]  # all that it reads
+    numbers: tuple[str, ...]  # those whose values it adds up or orders
 
 
 def parse(text: str) -> Parsed:
@@ -75,6 +76,7 @@ class _Reader:
     def __init__(self, duck: duckdb.DuckDBPyConnection) -> None:
         self._duck = duck
         self._columns: dict[str, None] = {}
+        self._numbers: dict[str, None] = {}
 
     def read(self, text: str) -> Parsed:
         node = self._node(text)
@@ -98,7 +100,8 @@ class _Reader:
         labels = [one.label for one in aggregates]
         if len(set(labels)) < len(labels):
             _refuse("Two of its aggregates have the same name.", tip="AS with another name")
-        return Parsed(table, joined, where, keys, tuple(aggregates), tuple(self._columns))
+        columns, numbers = tuple(self._columns), tuple(self._numbers)
+        return Parsed(table, joined, where, keys, tuple(aggregates), columns, numbers)
 
     def _node(self, text: str) -> dict[str, Any]:
         try:
@@ -167,14 +170,14 @@ class _Reader:
         if node["distinct"]:
             _refuse(f"Its {name.upper()} has DISTINCT.", tip="COUNT(DISTINCT user)")
         if name in _ENDS and len(given) == 1:
-            return Aggregate(_ENDS[name], label, self._text(given[0]))
+            return Aggregate(_ENDS[name], label, self._value(given[0]))
         if name == "median" and len(given) == 1:
-            return Aggregate("quantile", label, self._text(given[0]), "0.5")
+            return Aggregate("quantile", label, self._value(given[0]), "0.5")
         if name in _QUANTILES and len(given) == 2:
             share = given[1]
             if share["class"] != "CONSTANT" or share["literal"]["kind"] not in _NUMBERS:
                 _refuse("The share of a QUANTILE must be a number.", tip="QUANTILE(age, 0.9)")
-            return Aggregate("quantile", label, self._text(given[0]), share["literal"]["text"])
+            return Aggregate("quantile", label, self._value(given[0]), share["literal"]["text"])
         return _refuse(f"It uses {name.upper()} in a way that is not supported.", tip=_KNOWN)
 
     def _column(self, node: dict[str, Any], where: str) -> str:
@@ -184,9 +187,14 @@ class _Reader:
         self._columns[column] = None
         return column
 
+    def _value(self, node: dict[str, Any]) -> str:
+        """The SQL of an expression whose values are numbers."""
+        _note_columns(node, self._numbers)
+        return self._text(node)
+
     def _text(self, node: dict[str, Any]) -> str:
         """The SQL of an expression, written from its tree."""
-        self._note_columns(node)
+        _note_columns(node, self._columns)
         plain = {**node, "alias": ""}
         try:
             whole = self._tree(plain)
@@ -203,15 +211,16 @@ class _Reader:
         document["statements"][0]["node"]["select_list"] = [expression]
         return document
 
-    def _note_columns(self, node: object) -> None:
-        if isinstance(node, dict):
-            if node.get("class") == "COLUMN_REF":
-                self._columns.update(dict.fromkeys(node["column_names"][-1:]))
-            for value in node.values():
-                self._note_columns(value)
-        elif isinstance(node, list):
-            for value in node:
-                self._note_columns(value)
+
+def _note_columns(node: object, noted: dict[str, None]) -> None:
+    if isinstance(node, dict):
+        if node.get("class") == "COLUMN_REF":
+            noted.update(dict.fromkeys(node["column_names"][-1:]))
+        for value in node.values():
+            _note_columns(value, noted)
+    elif isinstance(node, list):
+        for value in node:
+            _note_columns(value, noted)
 
 
 _NUMBERS = ("INTEGER", "NUMERIC")

@@ -10,6 +10,7 @@ from typing import Any
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import Exact, exact
 from ameles.measures.bins import MOST_BINS
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.query.answer import Answer
 from ameles.query.partition import Partition
 from ameles.query.query import Query
@@ -50,6 +51,10 @@ class SqlQuestion:
             epsilon=epsilon, delta=delta, **self.arguments
         )
         return answer
+
+    def recipe(self, epsilon: Exact, delta: Exact = 0) -> AnyMechanism:
+        """The mechanism that would answer."""
+        return self.query.recipe(self.end, epsilon=epsilon, delta=delta, **self.arguments)
 
     def explain(self, epsilon: Exact, delta: Exact = 0) -> str:
         """What it would cost."""

@@ -1,0 +1,215 @@
+"""``ameles query``: a question in SQL about a file, answered under differential privacy."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ameles.cli.plans import AsJson, table
+from ameles.cli.query_options import bounds_of, keys_of, kinds_of, tables_of
+from ameles.connectors.sources import open_source
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import EVENT, USER, Neighbours
+from ameles.core.loss import Approx, Loss, Pure
+from ameles.core.parameters import exact
+from ameles.core.words import brief
+from ameles.ledger import Ledger
+from ameles.query.account import Account, LedgerAccount
+from ameles.query.answer import Answer
+from ameles.query.ending import Row
+from ameles.query.query import Query
+from ameles.query.sql import Parsed, parse
+from ameles.query.sql_kinds import kinds_for
+from ameles.query.sql_questions import SqlQuestion, questions, shares
+from ameles.query.store_account import open_account
+from ameles.query.table import Table
+from ameles.store import exists
+
+
+def query(
+    file: Annotated[str, typer.Argument(help="The table: a CSV, JSON lines or Parquet file.")],
+    sql: Annotated[str, typer.Argument(help="A SELECT with COUNT, SUM, AVG, MEDIAN or QUANTILE.")],
+    epsilon: Annotated[
+        str | None, typer.Option(help="What all answers together cost.", metavar="NUMBER")
+    ] = None,
+    delta: Annotated[
+        str, typer.Option(help="Above 0 it allows Gaussian noise.", metavar="NUMBER")
+    ] = "0",
+    unit: Annotated[
+        str | None, typer.Option(help="Who is protected: row or user.", metavar="UNIT")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="The column that names the user.", metavar="COLUMN")
+    ] = None,
+    max_rows: Annotated[
+        int | None, typer.Option(help="The most rows of one user that count.", metavar="N")
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(help="The range of a column, and its steps: age=0:120:1.", metavar="C=A:B"),
+    ] = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option(help="The public keys of a column: region=north,south.", metavar="C=A,B"),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(help="Kinds of columns: age=integer,fever=boolean.", metavar="C=KIND"),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="A second table for a JOIN on the user: u=stays.csv.", metavar="T=FILE"),
+    ] = None,
+    population: Annotated[
+        str | None, typer.Option(help="Whose budget pays.", metavar="NAME")
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(help="The store of that budget.", metavar="FILE")
+    ] = None,
+    cap: Annotated[
+        str | None,
+        typer.Option(help="The cap in epsilon, if the population is new.", metavar="NUMBER"),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="The budget below the cap that pays.", metavar="NAME")
+    ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            help="A public label of the data: a question asked again about it costs nothing.",
+            metavar="LABEL",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost; read and pay nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question about a table, in SQL, and pay for the answer.
+
+    Everything that one row could change without a bound must be declared: the bounds of values,
+    the keys of groups, and for users how many rows each may have.
+    """
+    parsed = parse(sql)
+    wanted = {"--epsilon": epsilon, "--unit": unit, "--population": population, "--store": store}
+    absent = [name for name, given in wanted.items() if given is None]
+    if absent or epsilon is None or unit is None or population is None or store is None:
+        raise BadInput(
+            f"It needs {' and '.join(absent)}.",
+            why="whose privacy is protected, and who pays, is never guessed",
+            tip="--unit row --population visitors --store flu.db --epsilon 0.2",
+        )
+    if unit not in ("row", "user"):
+        raise BadInput("The --unit must be row or user.", tip="--unit row")
+    ranges, declared_keys = bounds_of(bounds), keys_of(keys)
+    kinds = kinds_for(
+        parsed,
+        declared=kinds_of(columns),
+        bounded=ranges,
+        keyed=[*declared_keys, *parsed.keys],
+        user=user,
+    )
+    files = {parsed.table: file, **tables_of(also)}
+    loss = _loss(cap, delta)
+    with _account(store, population, unit, loss, budget, dry_run=dry_run) as account:
+        tables = {
+            name: _table(path, kinds, account, unit, user, max_rows, version)
+            for name, path in files.items()
+        }
+        asked = questions(parsed, tables, bounds=ranges, keys=declared_keys)
+        each = shares(epsilon, len(asked))
+        if dry_run:
+            for one in asked:
+                typer.echo(f"{one.label}: {one.explain(each, delta)}")
+            return
+        answers = _answers(asked, each, delta, account)
+        left = account.left
+    if as_json:
+        typer.echo(json.dumps([json.loads(answer.to_json()) for answer in answers], indent=2))
+        return
+    _show(parsed, asked, answers, left)
+
+
+def _account(
+    store: str,
+    population: str,
+    unit: str,
+    cap: Loss | None,
+    budget: str | None,
+    *,
+    dry_run: bool,
+) -> AbstractContextManager[Account]:
+    who = EVENT if unit == "row" else USER
+    if dry_run and cap is not None and not exists(store):  # which a dry run does not make
+        relation = Neighbours.ADD_REMOVE if who == EVENT else Neighbours.USER_PRESENCE
+        return nullcontext(
+            LedgerAccount(Ledger(population, cap=cap, unit=who, neighbours=relation))
+        )
+    return open_account(store, population, unit=who, cap=None if dry_run else cap, budget=budget)
+
+
+def _loss(cap: str | None, delta: str) -> Loss | None:
+    if cap is None:
+        return None
+    allowed = exact(delta, "delta")
+    return Approx(cap, allowed) if allowed else Pure(cap)
+
+
+def _table(
+    path: str,
+    kinds: dict[str, str],
+    account: Account,
+    unit: str,
+    user: str | None,
+    max_rows: int | None,
+    version: str | None,
+) -> Query:
+    there = open_source(path, {}, Path.cwd()).names()
+    mine = {name: kind for name, kind in kinds.items() if name in there} or kinds
+    return Table.from_file(
+        path,
+        columns=mine or {there[0]: "text"},  # COUNT(*) reads none, and rows have one at least
+        account=account,
+        unit=unit,
+        user=user,
+        max_rows=max_rows,
+        version=version,
+    )
+
+
+def _answers(asked: list[SqlQuestion], each: Any, delta: str, account: Account) -> list[Answer]:
+    """All answers; refused before the first if the budget does not suffice for all."""
+    account.check_fits([one.recipe(each, delta) for one in asked], on="the query")
+    return [one.ask(each, delta) for one in asked]
+
+
+def _show(
+    parsed: Parsed, asked: list[SqlQuestion], answers: list[Answer], left: Loss | None
+) -> None:
+    heads = [*parsed.keys]
+    for one in asked:
+        heads += [one.label, "95% interval"]
+    rows = []
+    for place, row in enumerate(answers[0].rows):
+        line = [*row.key]
+        for answer in answers:
+            line += [brief_value(answer.rows[place]), interval(answer.rows[place])]
+        rows.append(line)
+    table(heads, rows)
+    paid = ", ".join(f"{answer.paid} (entry {answer.entry})" for answer in answers)
+    rest = "" if left is None else f"; {left} left"
+    typer.echo(f"Paid by {answers[0].population}: {paid}{rest}.", err=True)
+
+
+def brief_value(row: Row) -> str:
+    """A value as people read it."""
+    return row.value if isinstance(row.value, str) else brief(row.value)
+
+
+def interval(row: Row) -> str:
+    """An interval as people read it."""
+    return "" if row.low is None or row.high is None else f"{brief(row.low)} to {brief(row.high)}"

@@ -1,0 +1,274 @@
+"""An account in a store: durable, and safe to use from several processes.
+
+A question debits in one short transaction, is computed while nobody waits, and stores its answer in
+another.  Its lock, which ends with the process, tells others that the answer is on its way; an
+unanswered question that nobody holds is computed again by whoever asks the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ameles.core.exceptions import StoreRefused
+from ameles.core.guarantee import EVENT, Neighbours, Unit
+from ameles.core.loss import Loss
+from ameles.core.noise import Noise
+from ameles.ledger import Budget, Entry, Ledger
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.mechanisms.run import Run
+from ameles.mechanisms.snapshot import run_id
+from ameles.query.account import Account, Compute, Purchase, numbered
+from ameles.query.answer import Answer
+from ameles.store import (
+    QuestionRecord,
+    Store,
+    Transaction,
+    exists,
+    open_store,
+    public_address,
+    question_lock,
+)
+
+_ANSWERING: set[str] = set()  # the runs whose answers this process computes
+
+
+@dataclass
+class Parts:
+    """The parts of a partition, and what each has spent: parts are not in the store.
+
+    A new partition, also of the same data, begins at nothing and is paid for anew.
+    """
+
+    names: list[str]
+    touching: int
+    spent: dict[str, Loss] = field(default_factory=dict)
+
+
+class StoreAccount(Account):
+    """The budget of a population in a store, or one of its children.
+
+    ``budget`` names the child that pays.  ``noise`` replaces the operating system's in tests, and
+    marks the store.  ``part`` is for the parts of a partition.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ameles import EVENT, Pure
+    >>> with TemporaryDirectory() as folder:
+    ...     with open_account(f"{folder}/flu.db", "visitors", unit=EVENT, cap=Pure(1)) as account:
+    ...         isinstance(account, StoreAccount), account.population
+    (True, 'visitors')
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        population: str,
+        *,
+        budget: str | None = None,
+        noise: Noise | None = None,
+        part: tuple[Parts, str] | None = None,
+    ) -> None:
+        self._store = store
+        self._population = population
+        self._child = budget
+        self._noise = noise
+        self._part = part
+        with store.reading() as transaction:
+            ledger = self._ledger(transaction, None)
+            self._unit, self._neighbours = ledger.unit, ledger.neighbours
+            self._budget(ledger)  # refused here if there is no such child
+
+    def __repr__(self) -> str:
+        return f"<account of {self._child or self._population}>"
+
+    @property
+    def population(self) -> str:
+        return self._population
+
+    @property
+    def unit(self) -> Unit:
+        return self._unit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self._neighbours
+
+    @property
+    def left(self) -> Loss | None:
+        with self._store.reading() as transaction:
+            return self._budget(self._ledger(transaction, None)).left
+
+    def price(self, recipe: AnyMechanism) -> Loss:
+        with self._store.reading() as transaction:
+            return self._ledger(transaction, None).prices({"question": recipe})["question"]
+
+    def check_fits(self, recipes: Sequence[AnyMechanism], *, on: str) -> None:
+        with self._store.reading() as transaction:
+            self._budget(self._ledger(transaction, None)).check_fits(numbered(recipes), on=on)
+
+    def ask(self, purchase: Purchase, compute: Compute) -> Answer:
+        with ExitStack() as locks:
+            known = self._known(purchase, locks)
+            if isinstance(known, Answer):
+                return known
+            entry, run = self._bought(purchase, locks) if known is None else known
+            answer = purchase.answer(compute(run), entry, self._population)
+            with self._store.writing() as transaction:
+                stored = transaction.set_answer(self._population, entry.number, answer.to_json())
+        return Answer.from_json(stored, repeated=False)
+
+    def parts(self, names: list[str], *, touching: int) -> dict[str, Account]:
+        shared = Parts(names, touching)
+        return {
+            name: StoreAccount(
+                self._store,
+                self._population,
+                budget=self._child,
+                noise=self._noise,
+                part=(shared, name),
+            )
+            for name in names
+        }
+
+    def _known(
+        self, purchase: Purchase, locks: ExitStack
+    ) -> Answer | tuple[Entry, Run[Any, Any]] | None:
+        """A stored answer, or the run of a question that was paid for and never answered."""
+        with self._store.reading() as transaction:
+            records = self._records(transaction, purchase)
+        if purchase.version is not None:
+            for record in records:
+                if record.answer is not None:
+                    return Answer.from_json(record.answer, repeated=True)
+        for record in records:
+            with ExitStack() as lock:
+                if record.answer is None and self._abandoned(record, lock):
+                    resumed = self._resumed(purchase, record.entry)
+                    if resumed is not None:
+                        locks.push(lock.pop_all())
+                        return resumed
+        return None
+
+    def _records(self, transaction: Transaction, purchase: Purchase) -> list[QuestionRecord]:
+        return list(
+            transaction.questions(self._population, purchase.question, label=purchase.version)
+        )
+
+    def _abandoned(self, record: QuestionRecord, lock: ExitStack) -> bool:
+        """Whether nobody else computes this question, and we do from now on."""
+        run, _ = run_id(record.snapshot)
+        return run not in _ANSWERING and self._locked(record.entry, lock)
+
+    def _locked(self, entry: int, lock: ExitStack) -> bool:
+        """Tells other processes that the answer is on its way."""
+        try:
+            lock.enter_context(self._store.holding(question_lock(self._population, entry)))
+        except StoreRefused:
+            return False
+        return True
+
+    def _resumed(
+        self, purchase: Purchase, number: int
+    ) -> Answer | tuple[Entry, Run[Any, Any]] | None:
+        """The answer that was stored meanwhile, or the run of an unanswered question."""
+        with self._store.writing() as transaction:
+            record = next(r for r in self._records(transaction, purchase) if r.entry == number)
+            if record.answer is not None:  # stored since we looked
+                same = purchase.version is not None
+                return Answer.from_json(record.answer, repeated=True) if same else None
+            ledger = self._ledger(transaction, self._noise)
+            entry = next(one for one in ledger.entries if one.number == number)
+            if entry.recipe != purchase.recipe.to_json():
+                return None  # another version of the program would answer in another way
+            return entry, ledger.resume(purchase.recipe, record.snapshot)
+
+    def _bought(self, purchase: Purchase, locks: ExitStack) -> tuple[Entry, Run[Any, Any]]:
+        """Pays, and stores the question with its run before the first step."""
+        with self._store.writing() as transaction:
+            ledger = self._ledger(transaction, self._noise)
+            payer = self._budget(ledger)
+            run = payer.start(purchase.recipe, on=purchase.on, why=purchase.why)
+            entry = next(one for one in ledger.entries[::-1] if one.run == run.id)
+            # said before other threads can see the question, so that none takes it for abandoned
+            _ANSWERING.add(run.id)
+            locks.callback(_ANSWERING.discard, run.id)
+            transaction.add_question(
+                self._population,
+                entry=entry.number,
+                question=purchase.question,
+                label=purchase.version,
+                snapshot=run.snapshot(),
+            )
+            spent = payer.spent
+        # Another process that asks the same just now may be faster, and answer in our place: then
+        # both show the answer that is stored first.
+        self._locked(entry.number, locks)
+        if self._part is not None:
+            shared, name = self._part
+            shared.spent[name] = spent
+        return entry, run
+
+    def _ledger(self, transaction: Transaction, noise: Noise | None) -> Ledger:
+        """The ledger; with ``noise`` it sells runs, and marks the store if that is not genuine."""
+        ledger = transaction.ledger(self._population, noise=noise)
+        if ledger is None:
+            raise StoreRefused(
+                f"The store has no population '{self._population}'.",
+                why="a population has a budget, which its owner decides before the first question",
+                tip="open_account(..., cap=...), or ameles query ... --cap 1.0",
+            )
+        return ledger
+
+    def _budget(self, ledger: Ledger) -> Budget:
+        """What pays: the population, a child of it, or a part of either."""
+        payer = ledger if self._child is None else ledger.budget(self._child)
+        if self._part is None:
+            return payer
+        shared, name = self._part
+        parts = payer.partition(shared.names, of=self._unit, touching=shared.touching)
+        for one, spent in shared.spent.items():
+            parts[one].settle(spent)
+        return parts[name]
+
+
+@contextmanager
+def open_account(
+    url: str,
+    population: str,
+    *,
+    unit: Unit,
+    cap: Loss | None = None,
+    budget: str | None = None,
+    noise: Noise | None = None,
+) -> Iterator[StoreAccount]:
+    """The account of a population in a store; ``cap`` opens a new population, or a new store.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ameles import EVENT, Pure
+    >>> with TemporaryDirectory() as folder:
+    ...     with open_account(f"{folder}/flu.db", "visitors", unit=EVENT, cap=Pure(1)) as account:
+    ...         print(account.left)
+    epsilon 1
+    """
+    if cap is None and not exists(url):
+        raise StoreRefused(
+            f"There is no store '{public_address(url)}'.",
+            why="a new store needs a population with a cap",
+            tip="a cap, such as --cap 1.0",
+        )
+    relation = Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
+    with closing(open_store(url, create=cap is not None)) as store:
+        if cap is not None:
+            with store.writing() as transaction:
+                known = transaction.population(population)
+                if known is None:
+                    transaction.open_population(population, cap=cap, unit=unit, neighbours=relation)
+                elif known.cap != cap:
+                    raise StoreRefused(
+                        f"Population '{population}' was opened with a cap of {known.cap}.",
+                        why="a cap is fixed when a population is opened",
+                        tip="leave the cap out, or a renewal by the owner of the population",
+                    )
+        yield StoreAccount(store, population, budget=budget, noise=noise)

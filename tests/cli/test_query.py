@@ -1,0 +1,133 @@
+"""``ameles query``: a question in SQL, from the command line to the ledger."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ameles.core.guarantee import EVENT
+from ameles.core.loss import Pure
+from ameles.query import open_account
+from tests.cli.conftest import Program
+
+VISITS = "id,region,age,fever\n" + "".join(
+    f"{i % 300},{'north' if i % 3 else 'south'},{i % 90},{'true' if i % 2 else 'false'}\n"
+    for i in range(900)
+)
+STAYS = "id,nights\n" + "".join(f"{i},{i % 7}\n" for i in range(200))
+PAID = ["--population", "people", "--store", "people.db", "--cap", "100"]
+SQL = "SELECT region, COUNT(*), AVG(age) AS mean FROM t WHERE fever GROUP BY region"
+ROWS = ["--unit", "row", "--bounds", "age=0:120", "--keys", "region=north,south", *PAID]
+
+
+@pytest.fixture
+def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("visits.csv").write_text(VISITS)
+    Path("stays.csv").write_text(STAYS)
+    return tmp_path
+
+
+def left(folder: Path, population: str = "people") -> Pure:
+    with open_account(str(folder / "people.db"), population, unit=EVENT) as account:
+        found = account.left
+    assert isinstance(found, Pure)
+    return found
+
+
+def test_a_question_is_answered_and_paid(ameles: Program, visits: Path) -> None:
+    shown = ameles("query", "visits.csv", SQL, *ROWS, "--epsilon", "20")
+    assert shown.code == 0
+    heads, _, north, south = shown.out.splitlines()[:4]
+    assert heads.split()[:2] == ["region", "count"]
+    assert north.split()[0] == "north"
+    assert abs(int(north.split()[1]) - 300) < 20
+    assert abs(float(south.split()[5]) - 44) < 15
+    assert "epsilon 10 (entry 1), epsilon 10 (entry 2); epsilon 80 left" in shown.err
+    assert left(visits) == Pure(80)
+
+
+def test_json_has_every_answer(ameles: Program, visits: Path) -> None:
+    shown = ameles("query", "visits.csv", SQL, *ROWS, "--epsilon", "20", "--json")
+    first, second = json.loads(shown.out)
+    assert (first["asked"], second["asked"]) == ("noisy_count", "noisy_average")
+    assert [row["key"] for row in first["rows"]] == [["north"], ["south"]]
+    assert first["entry"] == 1
+
+
+def test_a_dry_run_pays_and_makes_nothing(ameles: Program, visits: Path) -> None:
+    shown = ameles("query", "visits.csv", SQL, *ROWS, "--epsilon", "0.2", "--dry-run")
+    assert shown.code == 0
+    assert "charged      epsilon 0.1, of epsilon 100 left" in shown.out
+    assert not Path("people.db").exists()
+
+
+def test_users_and_a_join(ameles: Program, visits: Path) -> None:
+    given = ["--unit", "user", "--user", "id", "--max-rows", "3", "--epsilon", "100", *PAID]
+    sql = "SELECT COUNT(*), COUNT(DISTINCT id) AS people, SUM(nights) AS n FROM v JOIN s USING (id)"
+    shown = ameles(
+        "query", "visits.csv", sql, *given, "--also", "s=stays.csv", "--bounds", "nights=0:7",
+        "--json",
+    )  # fmt: skip
+    count, people, nights = (answer["rows"][0]["value"] for answer in json.loads(shown.out))
+    assert abs(count - 600) < 20
+    assert people == 200
+    assert abs(nights - 3 * sum(i % 7 for i in range(200))) < 60
+
+
+def test_a_table_of_which_no_column_is_read(ameles: Program, visits: Path) -> None:
+    shown = ameles("query", "visits.csv", "SELECT COUNT(*) FROM t", "--unit", "row", *PAID,
+                    "--epsilon", "50", "--json")  # fmt: skip
+    assert abs(json.loads(shown.out)[0]["rows"][0]["value"] - 900) < 5
+
+
+def test_the_same_version_is_free(ameles: Program, visits: Path) -> None:
+    asked = ["query", "visits.csv", SQL, *ROWS, "--epsilon", "2", "--version", "2026-01", "--json"]
+    first, again = ameles(*asked), ameles(*asked)
+    values = [[answer["rows"] for answer in json.loads(shown.out)] for shown in (first, again)]
+    assert values[0] == values[1]
+    assert left(visits) == Pure(98)
+
+
+def test_a_query_that_is_too_expensive_pays_for_none_of_its_parts(
+    ameles: Program, visits: Path
+) -> None:
+    shown = ameles("query", "visits.csv", SQL, *ROWS, "--epsilon", "150")
+    assert shown.code == 3
+    assert "'the query' needs epsilon 150; population 'people' has 100 left of 100" in shown.err
+    assert left(visits) == Pure(100)
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ([], "It needs --epsilon and --unit and --population and --store."),
+        ([*ROWS], "It needs --epsilon."),
+        (["--unit", "person", *PAID, "--epsilon", "1"], "The --unit must be row or user."),
+        (["--unit", "user", *PAID, "--epsilon", "1"], "needs the column that names the user"),
+        ([*ROWS[:4], *PAID, "--epsilon", "1"], "The keys of 'region' in GROUP BY"),
+        ([*ROWS[:2], *ROWS[4:], "--epsilon", "1"], "The bounds of age must be declared"),
+        (["--bounds", "age", *ROWS, "--epsilon", "1"], "--bounds cannot be 'age'"),
+        (["--bounds", "age=1", *ROWS, "--epsilon", "1"], "--bounds cannot be 'age=1'"),
+        (["--bounds", "age=1:2", *ROWS, "--epsilon", "1"], "--bounds names 'age' twice"),
+        (["--keys", "region=", *ROWS, "--epsilon", "1"], "--keys cannot be 'region='"),
+        (["--columns", "fever=text", *ROWS, "--epsilon", "1"], "a condition must be true or false"),
+        (["--columns", "age=real", *ROWS, "--epsilon", "1"], "declared as 'real'"),
+        (["--also", "u", *ROWS, "--epsilon", "1"], "--also cannot be 'u'"),
+        (["--budget", "study", *ROWS, "--epsilon", "1"], "has no budget 'study'"),
+    ],
+)
+def test_what_is_missing_is_refused(
+    ameles: Program, visits: Path, more: list[str], what: str
+) -> None:
+    shown = ameles("query", "visits.csv", SQL, *more)
+    assert shown.code == 2
+    assert what in shown.err
+
+
+def test_a_missing_file_is_refused_before_it_costs(ameles: Program, visits: Path) -> None:
+    shown = ameles("query", "visit.csv", SQL, *ROWS, "--epsilon", "1")
+    assert shown.code != 0
+    assert "visit.csv" in shown.err
