@@ -134,6 +134,12 @@ _command(
     "ameles ledger --renew 0.5 --why 'a second season' --yes",
 )
 _command(
+    "budget",
+    "Open a named budget below a population's cap, or list them.",
+    "ameles budget open study-a --epsilon 0.2",
+    "ameles budget list --json",
+)
+_command(
     "query",
     "Ask a question about a table, in SQL, and pay for the answer.",
     'ameles query visits.csv "SELECT region, COUNT(*), AVG(age) FROM t WHERE fever '

@@ -13,6 +13,7 @@ import typer
 
 from ameles.core.exceptions import AmelesError
 from ameles.engine.running.plan_checks import checked_at
+from ameles.plan.forecast import payer_words
 from ameles.plan.plan import Plan
 from ameles.store import Store
 
@@ -39,9 +40,8 @@ def confirm_launch(plan: Plan, store: Store | None, *, yes: bool, quiet: bool) -
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     typer.echo(
-        f"Launching stream '{plan.stream.name}' spends {plan.loss} of population "
-        f"'{plan.privacy.population}' forever: it is never given back, and the plan cannot "
-        "change afterwards. Launch it? [y/N] ",
+        f"Launching stream '{plan.stream.name}' spends {plan.loss} of {payer_words(plan)} "
+        "forever: it is never given back, and the plan cannot change afterwards. Launch it? [y/N] ",
         nl=False,
         err=True,
     )

@@ -8,7 +8,7 @@ from uuid import uuid4
 from ameles.cli.plans import store_path
 from ameles.core.exceptions import AmelesError, PlanError
 from ameles.engine.running.launch_checks import check_launch
-from ameles.engine.running.launching import check_price
+from ameles.engine.running.launching import check_new_payer, check_payer, check_price
 from ameles.engine.running.stream_sinks import StreamSinks
 from ameles.engine.running.window_phase import check_window
 from ameles.engine.sealed.restarting import nothing_to_restart
@@ -25,11 +25,12 @@ def refuse_launch(plan: Plan) -> bool:
     try:
         if exists(store_path(plan)):
             return _in_store(plan)
+        check_launch(plan)
+        check_new_payer(plan)
     except PlanError:
         raise
     except AmelesError:
-        pass
-    check_launch(plan)
+        check_launch(plan)
     return False
 
 
@@ -42,6 +43,7 @@ def _in_store(plan: Plan) -> bool:
         if not launched:
             check_launch(plan)
             check_window(transaction, plan)
+            check_payer(transaction, plan)
     return launched
 
 

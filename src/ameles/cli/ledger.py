@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ameles.cli.budget_tree import plain_budgets, show_budgets
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, stored, table
 from ameles.cli.renewal import confirm_renewal, renewal_of
 from ameles.core.exceptions import BadInput, StoreRefused
@@ -92,12 +93,14 @@ def _plain(book: Ledger, held: dict[int, Guarantee]) -> dict[str, object]:
         "cap": loss_to_dict(book.cap),
         "spent": loss_to_dict(book.spent),
         "left": loss_to_dict(book.left),
+        "budgets": plain_budgets(book),
         "entries": [
             {
                 "number": entry.number,
                 "at": entry.at.isoformat(),
                 "on": entry.on,
                 "why": entry.why,
+                "by": entry.by,
                 "paid": loss_to_dict(entry.paid),
                 "recipe": json.loads(entry.recipe),
                 "guarantee": held[entry.number].to_dict(),
@@ -129,6 +132,9 @@ def _show(book: Ledger) -> None:
         for entry in book.entries
     ]
     table(("entry", "when (UTC)", "for", "mechanism", "paid"), rows, left=4)
+    if book.children:
+        typer.echo("")
+        show_budgets(book)
     for renewal in book.renewals:
         typer.echo(f"renewed on {renewal.at:%Y-%m-%d} by {renewal.added}: {renewal.why}")
     typer.echo(rate_of(standing), err=True)

@@ -17,7 +17,7 @@ from ameles.cli.plans import DEFAULT, AsJson, PlanFile, store_path, table
 from ameles.core.exceptions import AmelesError, BudgetExceeded
 from ameles.core.loss import Pure, loss_to_dict, shown
 from ameles.core.words import brief
-from ameles.engine.running.launching import check_price
+from ameles.engine.running.launching import check_price, payer_of
 from ameles.engine.running.plan_checks import checked_at
 from ameles.ledger.amounts import added
 from ameles.measures.measure import Measure
@@ -120,11 +120,16 @@ def _stored_budget(checked: Plan, path: str) -> str:
         asked = None if ledger is None else reduce(added, ledger.prices(recipes).values())
     if ledger is None or asked is None:
         return _new(checked, name)
+    payer = payer_of(checked, ledger)
     left = f"Population '{name}' has {ledger.left} left of {ledger.cap}"
+    if payer is not ledger:
+        own = "no cap of its own" if payer.cap is None else f"{payer.left} left of {payer.cap}"
+        left = f"{left}, its budget '{payer.name}' has {own}"
     if running:
         return f"{left}; stream '{stream}' was launched and is paid for."
-    fits = all(vars(ledger.left)[part] >= amount for part, amount in vars(asked).items())
-    if not fits:
+    try:
+        payer.quote(asked, on=None)
+    except BudgetExceeded:
         return f"{left}; launching this stream needs {asked} and would be refused."
     return f"{left}; launching this stream would spend {asked} of it."
 

@@ -30,16 +30,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
 
-from ameles.accounting.filter import in_currency, left_of, nothing_of
+from ameles.accounting.filter import in_currency, left_of
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.noise import Noise
-from ameles.ledger.amounts import added, any_of, beyond
+from ameles.ledger.amounts import added, any_of
 from ameles.ledger.arguments import (
     check_loss,
     check_purpose,
@@ -52,6 +51,7 @@ from ameles.ledger.budget import Budget
 from ameles.ledger.children import Children
 from ameles.ledger.entering import CapTerms
 from ameles.ledger.entry import BudgetRecord, Entry, Renewal
+from ameles.ledger.purchase import Purchase
 from ameles.ledger.replay import replayed, told
 from ameles.ledger.run_progress import RunProgress, check_newest
 from ameles.ledger.spendable import Quote, Spendable
@@ -215,16 +215,7 @@ class Ledger(Budget):
         self.check_process()
         check_recipe(recipe)
         check_purpose(on, why)
-        with self._lock:
-            asked = self._terms.price(recipe.guarantee, self._cap)
-            quotes = budget.quote(asked, on=on)
-            # A run that has not been handed out has revealed nothing: a recipe that
-            # cannot start costs nothing, and no run leaves before it is paid.
-            run = recipe.start(self._noise_for(recipe.guarantee))
-            paid = quotes[-1].paid
-            self._keep([self._entry(budget, asked, paid, recipe, run.id, on, why)], quotes)
-            self._runs.watch(run)
-        return run
+        return self._sell({on: recipe}, budget=budget, on=on, why=why)[on]
 
     def buy_plan(
         self, recipes: Mapping[str, Mechanism[RunT]], *, budget: Budget, on: str, why: str
@@ -235,24 +226,38 @@ class Ledger(Budget):
         check_purpose(on, why)
         if not recipes:
             raise BadInput("A plan must have something to release.")
+        parts = {f"{on}/{name}": recipe for name, recipe in recipes.items()}
+        return dict(
+            zip(recipes, self._sell(parts, budget=budget, on=None, why=why).values(), strict=True)
+        )
+
+    def _sell(
+        self, recipes: Mapping[str, Mechanism[RunT]], *, budget: Budget, on: str | None, why: str
+    ) -> dict[str, RunT]:
+        """Starts a run for each name and pays for all, or for none."""
         with self._lock:
             prices = self.prices(recipes)
-            quotes = budget.quote(reduce(added, prices.values()), on=None)
+            quotes = budget.quote(reduce(added, prices.values()), on=on)
+            paid = budget.shares(prices)
+            # A run that has not been handed out has revealed nothing: a recipe that
+            # cannot start costs nothing, and no run leaves before it is paid.
             runs = {
                 name: recipe.start(self._noise_for(recipe.guarantee))
                 for name, recipe in recipes.items()
             }
-            paid = self._shares(prices, budget)
-            entries = [
-                self._entry(
-                    budget, price, paid[name], recipes[name], runs[name].id, f"{on}/{name}", why
+            parts = [
+                Purchase(
+                    budget=budget,
+                    asked=prices[name],
+                    paid=paid[name],
+                    recipe=recipes[name],
+                    run=run.id,
+                    on=name,
+                    why=why,
                 )
-                for name, price in prices.items()
+                for name, run in runs.items()
             ]
-            # One purchase: consecutive numbers, and one time.
-            first, at = entries[0].number, entries[0].at
-            numbered = [replace(e, number=first + i, at=at) for i, e in enumerate(entries)]
-            self._keep(numbered, quotes)
+            self._keep(parts, quotes)
             for run in runs.values():
                 self._runs.watch(run)
         return runs
@@ -302,44 +307,15 @@ class Ledger(Budget):
     def _record_budget(self, record: BudgetRecord, parent: Budget) -> None:
         """Keeps a named budget for ever, before it is used; a store overrides this."""
 
-    def _keep(self, entries: list[Entry], quotes: list[Quote]) -> None:
+    def _keep(self, parts: list[Purchase], quotes: list[Quote]) -> None:
+        """One purchase: consecutive numbers, and one time."""
+        first, at = len(self._entries) + 1, self._clock()
+        entries = [part.entry(first + place, at) for place, part in enumerate(parts)]
         for entry in entries:
             self._record(entry)
         self._entries += entries
         for quote in quotes:
             quote.budget.settle(quote.total)
-
-    def _entry(
-        self,
-        budget: Budget,
-        asked: Loss,
-        paid: Loss,
-        recipe: AnyMechanism,
-        run: str,
-        on: str,
-        why: str,
-    ) -> Entry:
-        return Entry(
-            number=len(self._entries) + 1,
-            at=self._clock(),
-            on=on,
-            why=why,
-            by=budget.payer.name,
-            asked=asked,
-            paid=paid,
-            recipe=recipe.to_json(),
-            guarantee=recipe.guarantee,
-            run=run,
-        )
-
-    def _shares(self, prices: Mapping[str, Loss], budget: Budget) -> dict[str, Loss]:
-        """What the population pays for each part of a plan, one after the other."""
-        shares, before, asked = {}, self._spent, nothing_of(self._spent)
-        for name, price in prices.items():
-            asked = added(asked, price)
-            total = budget.quote(asked, on=None)[-1].total
-            shares[name], before = beyond(total, before), total
-        return shares
 
     def _noise_for(self, guarantee: Guarantee) -> Noise:
         if self._noise is not None:

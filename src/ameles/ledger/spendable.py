@@ -7,15 +7,15 @@ change.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ameles.accounting.filter import admit, left_of
+from ameles.accounting.filter import admit, left_of, nothing_of
 from ameles.core.exceptions import BudgetExceeded
 from ameles.core.loss import Loss
 from ameles.core.unique import Unique
-from ameles.ledger.amounts import added, any_of, as_plan_keys, bare
+from ameles.ledger.amounts import added, any_of, as_plan_keys, bare, beyond
 from ameles.ledger.arguments import check_text
 
 if TYPE_CHECKING:
@@ -90,6 +90,16 @@ class Spendable(Unique, ABC):
             except BudgetExceeded as refusal:
                 raise self._refusal(refusal, on) from None
         return [Quote(self, total, asked), *self._quotes_above(asked, total, on)]
+
+    def shares(self, prices: Mapping[str, Loss]) -> dict[str, Loss]:
+        """What the population pays for each part of a plan, one after the other."""
+        shares, before = {}, self.ledger.spent
+        asked = nothing_of(before)
+        for name, price in prices.items():
+            asked = added(asked, price)
+            total = self.quote(asked, on=None)[-1].total
+            shares[name], before = beyond(total, before), total
+        return shares
 
     def settle(self, total: Loss) -> None:
         """Takes over a quoted total."""

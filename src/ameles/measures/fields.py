@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import exact
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def problem(what: str, *, why: str = "", tip: str = "") -> PydanticCustomError:
@@ -34,7 +34,7 @@ def exact_number(value: Any) -> Fraction:
 
 
 def _name(value: str) -> str:
-    if not _NAME.fullmatch(value):
+    if not NAME.fullmatch(value):
         raise problem(
             "A name has up to 64 letters, digits, dots, dashes and underscores, and begins with "
             "a letter or digit.",

@@ -73,7 +73,7 @@ def in_words(plan: Plan) -> list[str]:
         f"Stream '{stream.name}' publishes {_numbers(plan)} every {often(stream.every)} from "
         f"{_day(plan, 0)} on, {ends}.",
         _protected(plan),
-        f"It spends {plan.loss} of population '{privacy.population}', once, when it is launched. "
+        f"It spends {plan.loss} of {payer_words(plan)}, once, when it is launched. "
         "Steps cost nothing more, and running it again is free.",
     ]
     sentences += _learned(plan)
@@ -88,6 +88,12 @@ def in_words(plan: Plan) -> list[str]:
     late = "counted in the next open step" if stream.late == "next" else "dropped"
     sentences.append(f"Events that come after their step was released are {late}.")
     return sentences
+
+
+def payer_words(plan: Plan) -> str:
+    """Who pays for a plan: its population, or a budget of it."""
+    named, population = plan.privacy.budget, f"population '{plan.privacy.population}'"
+    return population if named is None else f"budget '{named}' of {population}"
 
 
 def _protected(plan: Plan) -> str:

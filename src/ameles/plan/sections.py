@@ -136,6 +136,7 @@ class PrivacySection(Section):
 
     population: Name
     cap: ExactNumber | None = None
+    budget: Name | None = None
     unit: Literal["event", "user", "user-window"]
     user: Column | None = None
     window: Length | None = None

@@ -157,7 +157,7 @@ class Budgets(TransactionPart):
     def open_budget(
         self, population: str, name: str, *, cap: Loss | None, parent: str | None = None
     ) -> BudgetRecord:
-        """A new budget below a population's cap, or below another of its budgets, for ever."""
+        """A new budget below a population's cap, or below another of its budgets, forever."""
         ledger = self.ledger(population)
         if ledger is None:
             raise StoreRefused(

@@ -17,7 +17,7 @@ from ameles.core.wiping import wipe_bytes
 from ameles.engine.releasing.noise_tally import CountsNoises, NoiseTally
 from ameles.engine.releasing.release_run import state_of
 from ameles.engine.running.window_phase import check_window
-from ameles.ledger.ledger import Ledger
+from ameles.ledger import Budget, Ledger
 from ameles.measures.measure import Measure
 from ameles.mechanisms.pan_private.erase import erase
 from ameles.plan.difference import difference
@@ -61,13 +61,14 @@ def launch(
         raise StoreRefused(f"Stream '{name}' was launched by another process just now.")
     phase = check_window(transaction, plan)
     if transaction.population(population) is None:
-        _open_population(transaction, plan)
+        open_population(transaction, plan)
     if phase is not None:
         transaction.set_phase(population, phase)
     ledger = transaction.ledger(population, noise=noise, unit=plan.unit)
     if ledger is None:
         raise StoreRefused(f"Population '{population}' cannot be found after it was opened.")
-    runs = ledger.launch(plan.purchases, on=name, why=f"plan of stream '{name}'")
+    payer = payer_of(plan, ledger)
+    runs = payer.launch(plan.purchases, on=name, why=f"plan of stream '{name}'")
     entries = {entry.run: entry.number for entry in ledger.entries}
     stream = transaction.add_stream(
         name,
@@ -105,11 +106,40 @@ def _nothing_yet(plan: Plan, release: Measure) -> bytes:
 
 def check_price(plan: Plan) -> None:
     """Refuses a plan that would open its population with a cap below its own loss."""
-    Ledger(plan.privacy.population, **_opening(plan)).check_fits(plan.purchases)
+    payer_of(plan, Ledger(plan.privacy.population, **_opening(plan))).check_fits(plan.purchases)
 
 
-def _open_population(transaction: Transaction, plan: Plan) -> None:
-    """Opens the population if this is the first plan about it."""
+def payer_of(plan: Plan, ledger: Ledger | None) -> Budget:
+    """The budget that pays for a plan; None: its population was not opened yet."""
+    population, name = plan.privacy.population, plan.privacy.budget
+    if ledger is not None and name is None:
+        return ledger
+    known = () if ledger is None else ledger.children
+    for child in known:
+        if child.name == name:
+            return child
+    names = ", ".join(f"'{child.name}'" for child in known)
+    raise PlanError(
+        f"Population '{population}' has no budget '{name}'.",
+        why=f"its budgets are {names}" if names else "no budget below its cap was opened",
+        tip=f"ameles budget open {name} --epsilon NUMBER",
+    )
+
+
+def check_new_payer(plan: Plan) -> None:
+    """Refuses a plan that names a budget where there is no store yet."""
+    if plan.privacy.budget is not None:
+        payer_of(plan, None)
+
+
+def check_payer(transaction: Transaction, plan: Plan) -> None:
+    """Refuses a plan whose budget was not opened."""
+    if plan.privacy.budget is not None:
+        payer_of(plan, transaction.ledger(plan.privacy.population))
+
+
+def open_population(transaction: Transaction, plan: Plan) -> None:
+    """Opens the population on the terms of its first plan."""
     privacy = plan.privacy
     window = None if privacy.window is None else str(privacy.window)
     transaction.open_population(privacy.population, **_opening(plan), window=window)
