@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER
 from ameles.query import Query
-from ameles.query.relation import BoundedRows, GroupBy, Join
+from ameles.query.pairs import Join
+from ameles.query.row_set import BoundedRows
+from ameles.query.steps import GroupBy
 from tests.query.tables import rows_of, table, truthful
 
 SALT = "5a"  # the same for both neighbours: which rows of a user count is not what is tested

@@ -16,11 +16,9 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER, Neighbours
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.parameters import exact
-from ameles.core.words import brief
 from ameles.ledger import Ledger
 from ameles.query.account import Account, LedgerAccount
 from ameles.query.answer import Answer
-from ameles.query.ending import Row
 from ameles.query.query import Query
 from ameles.query.sql import Parsed, parse
 from ameles.query.sql_kinds import kinds_for
@@ -197,19 +195,10 @@ def _show(
     for place, row in enumerate(answers[0].rows):
         line = [*row.key]
         for answer in answers:
-            line += [brief_value(answer.rows[place]), interval(answer.rows[place])]
+            found = answer.rows[place]
+            line += [found.value_in_words, found.interval_in_words]
         rows.append(line)
     table(heads, rows)
     paid = ", ".join(f"{answer.paid} (entry {answer.entry})" for answer in answers)
     rest = "" if left is None else f"; {left} left"
     typer.echo(f"Paid by {answers[0].population}: {paid}{rest}.", err=True)
-
-
-def brief_value(row: Row) -> str:
-    """A value as people read it."""
-    return row.value if isinstance(row.value, str) else brief(row.value)
-
-
-def interval(row: Row) -> str:
-    """An interval as people read it."""
-    return "" if row.low is None or row.high is None else f"{brief(row.low)} to {brief(row.high)}"

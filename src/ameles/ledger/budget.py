@@ -112,7 +112,7 @@ class Budget(Spendable):
                 why=f"the data of {unit} may then be in several parts, and their losses add up",
                 tip="child(...) for each part",
             )
-        partition = Partition(self, whole(touching, "touching", low=1, high=1 << 40))
+        partition = PartitionBudget(self, whole(touching, "touching", low=1, high=1 << 40))
         return {name: partition.part(name) for name in names}
 
 
@@ -178,7 +178,7 @@ class Scaled(Budget):
         return self._parent.quote(group(asked, size=self._factor), on=on)
 
 
-class Partition:
+class PartitionBudget:
     """Parts of the units: the parent pays for the costliest parts, as many as one unit is in, and
     for twice as many if neighbours may replace a unit by another."""
 
@@ -212,7 +212,7 @@ class Partition:
 class PartBudget(Budget):
     """One part of a partition."""
 
-    def __init__(self, partition: Partition, name: str) -> None:
+    def __init__(self, partition: PartitionBudget, name: str) -> None:
         super().__init__(name, nothing_of(partition.parent.spent))
         self._partition = partition
 

@@ -23,9 +23,9 @@ from ameles.ledger import Budget, Entry
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.run import Run
 from ameles.query.answer import Answer
-from ameles.query.ending import Row
+from ameles.query.ending import AnswerRow
 
-Compute = Callable[[Run[Any, Any]], tuple[Row, ...]]
+Compute = Callable[[Run[Any, Any]], tuple[AnswerRow, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Purchase:
     why: str
 
     def answer(
-        self, rows: tuple[Row, ...], entry: Entry, population: str, *, repeated: bool = False
+        self, rows: tuple[AnswerRow, ...], entry: Entry, population: str, *, repeated: bool = False
     ) -> Answer:
         """The answer that is stored and shown."""
         return Answer(

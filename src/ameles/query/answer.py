@@ -1,10 +1,10 @@
 """Answers: published values with their intervals, what they cost, and how they are shown.
 
->>> from ameles.query.ending import Row
+>>> from ameles.query.ending import AnswerRow
 >>> answer = Answer(
 ...     asked="noisy_count", key_names=("region",), value_name="count", population="visitors",
-...     rows=(Row(key=("north",), value=812, low=807, high=817),), entry=3, paid="epsilon 0.5",
-...     repeated=False)
+...     rows=(AnswerRow(key=("north",), value=812, low=807, high=817),), entry=3,
+...     paid="epsilon 0.5", repeated=False)
 >>> print(answer)
 region   count   95% interval
 north      812   807 to 817
@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from ameles.core.exceptions import BadInput, MissingExtra
-from ameles.core.words import brief
 from ameles.plot.answers import answers
 from ameles.plot.table import Cell, Table
-from ameles.query.ending import Row, Value
+from ameles.query.ending import AnswerRow, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +38,7 @@ class Answer:
     asked: str
     key_names: tuple[str, ...]
     value_name: str
-    rows: tuple[Row, ...]
+    rows: tuple[AnswerRow, ...]
     population: str
     entry: int
     paid: str
@@ -56,14 +55,14 @@ class Answer:
         return self._only.low, self._only.high
 
     @property
-    def _only(self) -> Row:
+    def _only(self) -> AnswerRow:
         if len(self.rows) != 1:
             raise BadInput(
                 f"This answer has {len(self.rows)} rows.", tip="answer.rows, or answer.to_dict()"
             )
         return self.rows[0]
 
-    def __getitem__(self, key: str | tuple[str, ...]) -> Row:
+    def __getitem__(self, key: str | tuple[str, ...]) -> AnswerRow:
         """The row of a key."""
         wanted = key if isinstance(key, tuple) else (key,)
         for row in self.rows:
@@ -106,7 +105,7 @@ class Answer:
     def from_json(cls, text: str, *, repeated: bool) -> Answer:
         """The answer that ``to_json`` wrote."""
         found = json.loads(text)
-        rows = tuple(Row(**{**row, "key": tuple(row["key"])}) for row in found["rows"])
+        rows = tuple(AnswerRow(**{**row, "key": tuple(row["key"])}) for row in found["rows"])
         names = tuple(found["key_names"])
         return cls(**{**found, "rows": rows, "key_names": names, "repeated": repeated})
 
@@ -122,7 +121,7 @@ class Answer:
 
     def _table(self) -> list[list[str]]:
         head = [*self.key_names, self.value_name, "95% interval"]
-        return [head, *([*row.key, _shown(row.value), _interval(row)] for row in self.rows)]
+        return [head, *([*row.key, row.value_in_words, row.interval_in_words] for row in self.rows)]
 
     @property
     def _footer(self) -> str:
@@ -152,14 +151,6 @@ class Answer:
         )
         caption = f"<caption>{html.escape(self._footer)}</caption>"
         return f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _shown(value: Value) -> str:
-    return value if isinstance(value, str) else brief(value)
-
-
-def _interval(row: Row) -> str:
-    return "" if row.low is None or row.high is None else f"{brief(row.low)} to {brief(row.high)}"
 
 
 def _library(name: str) -> Any:

@@ -13,23 +13,36 @@ from typing import Any
 
 from ameles.core.guarantee import Unit
 from ameles.core.loss import EpsilonLoss
+from ameles.core.words import brief
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.run import Run
-from ameles.query.look import Look
-from ameles.query.relation import Relation
+from ameles.query.look import TableLook
+from ameles.query.row_set import RowSet
 
 AnyRun = Run[Any, Any]
 Value = int | float | str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class AnswerRow:
     """One published value: from ``low`` to ``high`` is what the noise allows, with 95%."""
 
     key: tuple[str, ...] = ()
     value: Value
     low: int | float | None = None
     high: int | float | None = None
+
+    @property
+    def value_in_words(self) -> str:
+        """The value as people read it."""
+        return self.value if isinstance(self.value, str) else brief(self.value)
+
+    @property
+    def interval_in_words(self) -> str:
+        """The interval as people read it; empty if there is none."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"{brief(self.low)} to {brief(self.high)}"
 
 
 class Ending(ABC):
@@ -51,19 +64,19 @@ class Ending(ABC):
         return "value"
 
     @abstractmethod
-    def check(self, relation: Relation, unit: Unit) -> None:
+    def check(self, relation: RowSet, unit: Unit) -> None:
         """Refuses what cannot be asked of this relation."""
 
     @abstractmethod
-    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
+    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         """The mechanism that answers, and loses no more than ``loss``."""
 
     @abstractmethod
-    def answer(self, look: Look, recipe: AnyMechanism, run: AnyRun) -> tuple[Row, ...]:
+    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         """What is published."""
 
     @abstractmethod
-    def half_width(self, relation: Relation, recipe: AnyMechanism) -> float:
+    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
         """The half-width of an interval before there is data, of what ``about`` names."""
 
     @property

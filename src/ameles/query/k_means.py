@@ -24,10 +24,10 @@ from ameles.measures.bins import real, real_literal
 from ameles.measures.measure import BETA, NUMERIC
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.series import LaplaceSeries
-from ameles.query.ending import AnyRun, Ending, Row
-from ameles.query.look import Look
+from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.look import TableLook
 from ameles.query.measure_ending import check_column
-from ameles.query.relation import Relation
+from ameles.query.row_set import RowSet
 from ameles.query.variance import only_pure
 
 # A coordinate is a whole number from -UNITS to UNITS.
@@ -57,13 +57,13 @@ class KMeansEnding(Ending):
     def about(self) -> str:
         return "a centre, times the number of rows in its cluster, as a share of half the range"
 
-    def check(self, relation: Relation, unit: Unit) -> None:
+    def check(self, relation: RowSet, unit: Unit) -> None:
         for column in self.bounds:
             check_column(column, relation)
             if relation.columns[column] not in NUMERIC:
                 raise BadInput(f"The column '{column}' must be integer or number here.")
 
-    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
+    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         each = only_pure(self.name, loss).epsilon / (2 * self.rounds)
         rows, size = relation.stability, len(self.bounds)
         return LaplaceSeries(
@@ -74,7 +74,7 @@ class KMeansEnding(Ending):
             unit=unit,
         )
 
-    def answer(self, look: Look, recipe: AnyMechanism, run: AnyRun) -> tuple[Row, ...]:
+    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         centres = self.start()
         count = total = np.zeros(0)
         for _ in range(self.rounds):
@@ -89,7 +89,7 @@ class KMeansEnding(Ending):
         places = (2 * np.arange(self.clusters) + 1) / self.clusters - 1
         return np.repeat(places[:, None], len(self.bounds), axis=1)
 
-    def _round(self, look: Look, run: AnyRun, centres: Centres) -> tuple[Centres, Centres]:
+    def _round(self, look: TableLook, run: AnyRun, centres: Centres) -> tuple[Centres, Centres]:
         amounts = ["1", *(self._units(column) for column in self.bounds)]
         known = " AND ".join(f"{real(column)} IS NOT NULL" for column in self.bounds)
         cell = f"CASE WHEN {known} THEN {self._nearest(centres)} END"
@@ -120,7 +120,7 @@ class KMeansEnding(Ending):
 
     def _rows(
         self, recipe: AnyMechanism, centres: Centres, count: Centres, total: Centres
-    ) -> tuple[Row, ...]:
+    ) -> tuple[AnswerRow, ...]:
         last = 2 * self.rounds
         size = len(self.bounds)
         beta = BETA / (size + 1)
@@ -130,7 +130,9 @@ class KMeansEnding(Ending):
             key = str(place + 1)
             number = int(count[place])
             rows.append(
-                Row(key=(key, "rows"), value=number, low=number - int(few), high=number + int(few))
+                AnswerRow(
+                    key=(key, "rows"), value=number, low=number - int(few), high=number + int(few)
+                )
             )
             for i, (column, (low, high)) in enumerate(self.bounds.items()):
                 middle, half = float(low + high) / 2, float(high - low) / 2
@@ -141,7 +143,7 @@ class KMeansEnding(Ending):
                     least = max(-1.0, min(ends[0] / n for n in over) / UNITS)
                     most = min(1.0, max(ends[1] / n for n in over) / UNITS)
                 rows.append(
-                    Row(
+                    AnswerRow(
                         key=(key, column),
                         value=middle + half * float(centres[place, i]),
                         low=middle + half * min(least, most),
@@ -150,7 +152,7 @@ class KMeansEnding(Ending):
                 )
         return tuple(rows)
 
-    def half_width(self, relation: Relation, recipe: AnyMechanism) -> float:
+    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
         return recipe.error.bound(2 * self.rounds, BETA) / UNITS
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,20 +17,20 @@ from ameles.engine.gathering.event_sql import ONE, sum_of
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.measures.fields import identifier
 from ameles.noise.arrays import IntArray
-from ameles.query.relation import Attached, Relation
+from ameles.query.row_set import Attached, RowSet
 from ameles.query.row_source import MEMORY, ZONE
 
 
 @dataclass(frozen=True, repr=False)
-class Look:
+class TableLook:
     """The rows of a relation, on an open connection."""
 
-    relation: Relation
+    relation: RowSet
     rows: str  # SQL: a SELECT
     tables: TemporaryTables
 
     def __repr__(self) -> str:
-        return "<Look>"
+        return "<TableLook>"
 
     def totals(
         self, cell: str, amounts: Sequence[str], cells: int, *, where: str = "true"
@@ -68,7 +68,7 @@ class Look:
 
 
 @contextmanager
-def looking(relation: Relation) -> Iterator[Look]:
+def looking(relation: RowSet) -> Iterator[TableLook]:
     """Attaches the sources of a relation to one connection."""
     sources = list({id(one.source): one.source for one in relation.sources}.values())
     with ExitStack() as stack:
@@ -77,10 +77,10 @@ def looking(relation: Relation) -> Iterator[Look]:
         tables = stack.enter_context(TemporaryTables(duck))
         relations = {id(one): stack.enter_context(one.attached(tables, duck)) for one in sources}
         attached = Attached(tables, relations)
-        yield Look(relation, relation.sql(attached), tables)
+        yield TableLook(relation, relation.sql(attached), tables)
 
 
-def _connection(relation: Relation) -> duckdb.DuckDBPyConnection:
+def _connection(relation: RowSet) -> duckdb.DuckDBPyConnection:
     sources = list({id(one.source): one.source for one in relation.sources}.values())
     if len(sources) == 1:
         return sources[0].connect()

@@ -21,9 +21,9 @@ from ameles.measures.measure import Measure, Published, Terms
 from ameles.measures.top import Top
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.problems import problems_of
-from ameles.query.ending import AnyRun, Ending, Row
-from ameles.query.look import Look
-from ameles.query.relation import Relation
+from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.look import TableLook
+from ameles.query.row_set import RowSet
 
 MeasureT = TypeVar("MeasureT", bound=Measure)
 
@@ -59,11 +59,11 @@ class MeasureEnding(Ending):
     def about(self) -> str:
         return self.measure.forecast
 
-    def terms(self, relation: Relation, unit: Unit) -> Terms:
+    def terms(self, relation: RowSet, unit: Unit) -> Terms:
         """A stream of one step."""
         return Terms(unit=unit, per_step=relation.stability, max_steps=1, horizon=1, window=None)
 
-    def check(self, relation: Relation, unit: Unit) -> None:
+    def check(self, relation: RowSet, unit: Unit) -> None:
         check_columns(self.measure, relation)
         for one in self.measure.refusals(self.terms(relation, unit), weighted=False):
             raise BadInput(one.what, why=one.why)
@@ -74,10 +74,10 @@ class MeasureEnding(Ending):
                 tip="keep the user column in select, and group by it" if unit != EVENT else "",
             )
 
-    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
+    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         return self.measure.recipe(self.terms(relation, unit), loss)
 
-    def answer(self, look: Look, recipe: AnyMechanism, run: AnyRun) -> tuple[Row, ...]:
+    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         question = self.measure.question
         if question.once is not None:
             exact = look.users(question.cell, question.cells)
@@ -87,18 +87,18 @@ class MeasureEnding(Ending):
         terms = self.terms(look.relation, recipe.guarantee.unit)
         return self._rows(self.measure.publish(recipe, terms, outputs, 1, _NO_HISTORY))
 
-    def _rows(self, found: Published) -> tuple[Row, ...]:
+    def _rows(self, found: Published) -> tuple[AnswerRow, ...]:
         keys = [tuple(key.split("/")) if key else () for key in self.measure.keys]
         if found.label is not None:
             labels = found.label[0].tolist()
             keys = [(*key, label) for key, label in zip(keys, labels, strict=True)]
         values = zip(keys, found.value[0], found.low[0], found.high[0], strict=True)
         return tuple(
-            Row(key=key, value=value.item(), low=low.item(), high=high.item())
+            AnswerRow(key=key, value=value.item(), low=low.item(), high=high.item())
             for key, value, low, high in values
         )
 
-    def half_width(self, relation: Relation, recipe: AnyMechanism) -> float:
+    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
         terms = self.terms(relation, recipe.guarantee.unit)
         return float(self.measure.half_widths(recipe, terms, _FIRST)[0])
 
@@ -122,7 +122,7 @@ def measured(called: str, kind: type[MeasureT], **fields: Any) -> MeasureT:
         raise BadInput(f"{key}{found.what}", why=found.why) from None
 
 
-def check_columns(measure: Measure, relation: Relation) -> None:
+def check_columns(measure: Measure, relation: RowSet) -> None:
     """Refuses columns that the relation does not have, or has of another kind."""
     for column in measure.columns:
         check_column(column, relation)
@@ -130,7 +130,7 @@ def check_columns(measure: Measure, relation: Relation) -> None:
         raise BadInput(one.what, why=one.why)
 
 
-def check_column(column: str, relation: Relation) -> None:
+def check_column(column: str, relation: RowSet) -> None:
     """Refuses a column that the relation does not have."""
     if column not in relation.columns:
         raise BadInput(

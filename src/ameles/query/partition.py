@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 from ameles.core.loss import EpsilonLoss
 from ameles.measures.fields import identifier, literal
 from ameles.mechanisms.mechanism import AnyMechanism
-from ameles.query import relation as rel
 from ameles.query.account import Account
 from ameles.query.answer import Answer
 from ameles.query.ending import Ending
 from ameles.query.ends import Ends
+from ameles.query.row_set import RowSet
+from ameles.query.steps import FewGroups
 
 if TYPE_CHECKING:
     from ameles.query.query import Query
@@ -102,7 +103,7 @@ class Partition(Ends, Mapping[str, "Query"]):
         return min(most, len(self))
 
     @cached_property
-    def _bounded(self) -> rel.Relation:
+    def _bounded(self) -> RowSet:
         """The rows, of which each user keeps only as many keys as the user may have."""
         relation = self.whole.relation
         if relation.user is None:
@@ -110,7 +111,7 @@ class Partition(Ends, Mapping[str, "Query"]):
         groups = relation.sources[0].unit.max_groups
         if groups >= min(relation.stability, len(self)):
             return relation
-        return rel.FewGroups(relation, tuple(self.keys_of), groups)
+        return FewGroups(relation, tuple(self.keys_of), groups)
 
     @cached_property
     def _accounts(self) -> dict[str, Account]:

@@ -6,36 +6,33 @@ Nothing is read until a question ends the chain.  A chain can be asked more than
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ameles.core.exceptions import BadInput, PlanError
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours
 from ameles.core.loss import EpsilonLoss, Pure
-from ameles.core.parameters import Exact, exact, refuse, whole
+from ameles.core.parameters import Exact, exact, refuse
 from ameles.core.words import brief
-from ameles.measures.fields import identifier
 from ameles.measures.measure import KEYED
 from ameles.mechanisms.mechanism import AnyMechanism
-from ameles.plan.condition import check_condition, check_expression
-from ameles.plan.condition_sql import NULL
-from ameles.query import relation as rel
 from ameles.query.account import Account, Purchase
 from ameles.query.answer import Answer
+from ameles.query.chain import Chain
 from ameles.query.ending import Ending
 from ameles.query.ends import WholeEnds
 from ameles.query.look import looking
 from ameles.query.measure_ending import check_column
 from ameles.query.partition import Partition
-from ameles.query.relation import AGGREGATES, Relation
+from ameles.query.row_set import RowSet, stable
 
 _REPLACING = (Neighbours.REPLACE, Neighbours.USER_SUBSTITUTION)
 
 
 @dataclass(frozen=True)
-class Query(WholeEnds):
+class Query(Chain, WholeEnds):
     """Rows that can be transformed, and asked about.
 
     >>> import duckdb
@@ -60,7 +57,7 @@ class Query(WholeEnds):
     Fraction(57, 200)
     """
 
-    relation: Relation
+    relation: RowSet
     account: Account
     version: str | None = None
 
@@ -73,111 +70,6 @@ class Query(WholeEnds):
     def columns(self) -> Mapping[str, str]:
         """The columns with their kinds."""
         return dict(self.relation.columns)
-
-    # transformations
-
-    def where(self, condition: str) -> Query:
-        """The rows for which a condition is true, written as after WHERE in SQL."""
-        sql = _checked(check_condition, condition, self.relation)
-        return self._with(rel.Where(self.relation, condition, sql))
-
-    def select(self, *columns: str, **computed: str) -> Query:
-        """Only these columns, and columns that are computed from a row by SQL expressions."""
-        for column in columns:
-            check_column(column, self.relation)
-        texts = {**{name: f'"{name}"' for name in columns}, **computed}
-        if not texts:
-            raise BadInput("A select must have columns.", tip='select("age", older="age + 1")')
-        expressions = {name: _expression(text, self.relation) for name, text in texts.items()}
-        for column in columns:  # exactly as they are, so that the user column stays one
-            expressions[column] = identifier(column), self.relation.columns[column]
-        return self._with(rel.Select(self.relation, texts, expressions))
-
-    def select_many(self, name: str, expressions: Sequence[str]) -> Query:
-        """Each row as several rows: one for each expression that has a value, in column ``name``.
-
-        One unit changes as many times more rows as there are expressions.
-        """
-        if isinstance(expressions, str) or not expressions:
-            raise refuse("expressions", 'a list such as ["first", "second"]', expressions)
-        found = [_expression(text, self.relation) for text in expressions]
-        kinds = {kind for _, kind in found}
-        if len(kinds) > 1:
-            raise BadInput(
-                "All expressions of select_many must be of the same kind.",
-                tip="CAST(... AS VARCHAR)",
-            )
-        sqls = tuple(sql for sql, _ in found)
-        if name == self.relation.user:
-            raise BadInput("A computed column cannot take the place of the user column.")
-        return self._with(
-            rel.SelectMany(self.relation, name, kinds.pop(), tuple(expressions), sqls)
-        )
-
-    def group_by(self, *keys: str, **facts: str) -> Query:
-        """One row for each value of the keys, with facts about its rows.
-
-        A fact is "count", or "sum", "min" or "max" with a column: ``oldest="max age"``.  Sums are
-        of integers.  One row changes one group, so the stability doubles; grouped by the user
-        column alone it is one.
-        """
-        if not keys:
-            raise BadInput(
-                "A group_by must have keys.", tip='group_by("household", people="count")'
-            )
-        for key in keys:
-            check_column(key, self.relation)
-        parsed = {name: self._fact(name, text) for name, text in facts.items()}
-        clash = set(parsed) & set(keys)
-        if clash:
-            raise BadInput(f"'{min(clash)}' is the name of a key and of a fact.")
-        return self._with(rel.GroupBy(self.relation, keys, parsed))
-
-    def distinct(self) -> Query:
-        """Each different row once."""
-        return self._with(rel.Distinct(self.relation))
-
-    def union(self, other: Query) -> Query:
-        """All rows of both."""
-        return self._combined("union", other)
-
-    def intersect(self, other: Query) -> Query:
-        """The different rows that both have."""
-        return self._combined("intersect", other)
-
-    def except_(self, other: Query) -> Query:
-        """The different rows that the other does not have."""
-        return self._combined("except", other)
-
-    def join(
-        self, other: Query, on: str | Sequence[str], *, at_most: tuple[int, int] | None = None
-    ) -> Query:
-        """Pairs of rows with the same values of the columns ``on``.
-
-        ``at_most`` says how many rows of one key are kept on each side: without such a bound one
-        row could be in any number of pairs.  Joined on the user column it is not needed.
-        """
-        keys = (on,) if isinstance(on, str) else tuple(on)
-        self._same_account(other, "join")
-        for key in keys:
-            check_column(key, self.relation)
-            check_column(key, other.relation)
-        _check_alike(keys, self.relation, other.relation)
-        users = {self.relation.user, other.relation.user}
-        if at_most is None and (None in users or len(users) > 1 or not users <= set(keys)):
-            raise BadInput(
-                "A join needs to know how many rows of one key it keeps.",
-                why="otherwise one row could be in any number of pairs, which no noise hides",
-                tip='join(other, on="household", at_most=(1, 1)), or a join on the user column',
-            )
-        most = None
-        if at_most is not None:
-            left, right = at_most
-            most = (
-                whole(left, "at_most", low=1, high=1 << 20),
-                whole(right, "at_most", low=1, high=1 << 20),
-            )
-        return self._with(rel.Join(self.relation, other.relation, keys, most), self._both(other))
 
     def partition(self, **keys: Sequence[str | int]) -> Partition:
         """The parts that some columns divide the rows into, by public keys: all that may occur.
@@ -198,11 +90,13 @@ class Query(WholeEnds):
             declared[column] = tuple(values)
         return Partition(self, declared)
 
-    def on(self, relation: Relation, account: Account) -> Query:
+    def on(self, relation: RowSet, account: Account) -> Query:
         """Another relation of the same data, paid for by another account."""
         return Query(relation, account, self.version)
 
-    # asking
+    def _with(self, relation: RowSet, version: str | None = None) -> Query:
+        stable(relation.stability)
+        return Query(relation, self.account, self.version if version is None else version)
 
     def recipe(self, end: str, **arguments: Any) -> AnyMechanism:
         """The mechanism that would answer a question; nothing is read or paid."""
@@ -290,79 +184,6 @@ class Query(WholeEnds):
                 tip="delta=0, or a population whose rows are added or removed",
             )
         return Pure(loss.epsilon / 2)
-
-    # helpers
-
-    def _with(self, relation: Relation, version: str | None = None) -> Query:
-        rel.stable(relation.stability)
-        return Query(relation, self.account, self.version if version is None else version)
-
-    def _combined(self, how: str, other: Query) -> Query:
-        self._same_account(other, how)
-        return self._with(rel.Combined(how, self.relation, other.relation), self._both(other))
-
-    def _both(self, other: Query) -> str | None:
-        if self.version is None or other.version is None:
-            return None
-        return json.dumps([self.version, other.version])
-
-    def _same_account(self, other: Query, how: str) -> None:
-        if not isinstance(other, Query):
-            raise refuse(how, "of another query", other)
-        if other.account is not self.account:
-            raise BadInput(
-                f"Both sides of {how} must be tables of the same population and budget.",
-                why="one person may be in both, and one budget must pay for both",
-                tip="Table.from_file(..., account=table.account) for the second table",
-            )
-
-    def _fact(self, name: str, text: str) -> tuple[str, str | None]:
-        fact, _, column = text.partition(" ")
-        column = column.strip()
-        if fact not in AGGREGATES or (fact == "count") == bool(column):
-            raise BadInput(
-                f"The fact '{name}' must be count, or sum, min or max with a column.",
-                tip='people="count", oldest="max age"',
-            )
-        if not column:
-            return fact, None
-        check_column(column, self.relation)
-        if fact == "sum" and self.relation.columns[column] != "integer":
-            raise BadInput(
-                f"The sum of '{column}' in a group must be of integers.",
-                why="a sum of floating-point numbers depends on the order of all rows",
-                tip='select(..., cents="CAST(round(price * 100) AS BIGINT)") first',
-            )
-        return fact, column
-
-
-def _checked(check: Callable[[str, Mapping[str, str]], Any], text: str, relation: Relation) -> Any:
-    try:
-        return check(text, relation.columns)
-    except PlanError as refusal:
-        raise BadInput(f"{text[:80]!r}: {refusal.what}", why=refusal.why, tip=refusal.tip) from None
-
-
-def _expression(text: str, relation: Relation) -> tuple[str, str]:
-    sql, kind = _checked(check_expression, text, relation)
-    if kind == NULL:
-        raise BadInput(f"{text[:80]!r} has no kind: it is always NULL.")
-    return sql, kind
-
-
-def _check_alike(keys: Sequence[str], left: Relation, right: Relation) -> None:
-    for key in keys:
-        kind = left.columns[key]
-        if kind not in KEYED or right.columns[key] != kind:
-            raise BadInput(
-                f"The column '{key}' must be text, integer or boolean, and the same on both sides."
-            )
-    both = set(left.columns) & set(right.columns) - set(keys)
-    if both:
-        raise BadInput(
-            f"Both sides of the join have a column '{min(both)}'.",
-            tip="select(...) the columns that you need, under different names",
-        )
 
 
 def _three_digits(number: Fraction) -> Fraction:

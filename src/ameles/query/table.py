@@ -21,7 +21,7 @@ from ameles.query.file_rows import FileRows
 from ameles.query.frame_rows import FrameRows
 from ameles.query.privacy_unit import PrivacyUnit, privacy_unit
 from ameles.query.query import Query
-from ameles.query.relation import BoundedRows
+from ameles.query.row_set import BoundedRows
 from ameles.query.row_source import Frame, RowSource
 
 

@@ -14,9 +14,9 @@ from ameles.mechanisms.continual.replies import Reply
 from ameles.mechanisms.continual.sparse_vector import above_threshold
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.condition import check_condition
-from ameles.query.ending import AnyRun, Ending, Row
-from ameles.query.look import Look
-from ameles.query.relation import Relation
+from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.look import TableLook
+from ameles.query.row_set import RowSet
 from ameles.query.variance import only_pure
 
 MOST = 10_000
@@ -46,11 +46,11 @@ class ThresholdEnding(Ending):
     def about(self) -> str:
         return "the distance from the threshold within which an answer may be wrong"
 
-    def check(self, relation: Relation, unit: Unit) -> None:
+    def check(self, relation: RowSet, unit: Unit) -> None:
         for condition in self.conditions:
             check_condition(condition, relation.columns)
 
-    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
+    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         relation_of = Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
         return above_threshold(
             epsilon=only_pure(self.name, loss).epsilon,
@@ -63,7 +63,7 @@ class ThresholdEnding(Ending):
             horizon=len(self.conditions),
         )
 
-    def answer(self, look: Look, recipe: AnyMechanism, run: AnyRun) -> tuple[Row, ...]:
+    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         columns = look.relation.columns
         amounts = [
             f"CASE WHEN TRY({check_condition(text, columns)}) IS TRUE THEN 1 ELSE 0 END"
@@ -72,11 +72,11 @@ class ThresholdEnding(Ending):
         exact = look.totals("0", amounts, 1)
         replies: Iterable[Reply] = run.feed(exact.tolist())
         return tuple(
-            Row(key=(text,), value=str(reply))
+            AnswerRow(key=(text,), value=str(reply))
             for text, reply in zip(self.conditions, replies, strict=True)
         )
 
-    def half_width(self, relation: Relation, recipe: AnyMechanism) -> float:
+    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
         return recipe.error.bound_all(len(self.conditions), BETA)
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,10 +23,10 @@ from ameles.measures.mean import Mean
 from ameles.measures.measure import BETA
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.series import LaplaceSeries
-from ameles.query.ending import AnyRun, Ending, Row
-from ameles.query.look import Look
+from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.look import TableLook
 from ameles.query.measure_ending import check_columns, measured
-from ameles.query.relation import Relation
+from ameles.query.row_set import RowSet
 
 # How the loss is divided: the noise of the squares weighs most.
 SHARES = (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2))
@@ -72,7 +72,7 @@ class VarianceEnding(Ending):
         """What one part is worth."""
         return self.values.grid.granularity / self.parts
 
-    def check(self, relation: Relation, unit: Unit) -> None:
+    def check(self, relation: RowSet, unit: Unit) -> None:
         check_columns(self.values, relation)
         if relation.stability * self.half**2 // 2 > 1 << 40:
             raise BadInput(
@@ -80,7 +80,7 @@ class VarianceEnding(Ending):
                 tip="a larger granularity, or a narrower range",
             )
 
-    def recipe(self, relation: Relation, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
+    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         pure = only_pure(self.name, loss)
         rows, cells = relation.stability, self.values.cells
         return LaplaceSeries(
@@ -91,7 +91,7 @@ class VarianceEnding(Ending):
             unit=unit,
         )
 
-    def answer(self, look: Look, recipe: AnyMechanism, run: AnyRun) -> tuple[Row, ...]:
+    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         low, high = self.values.ends
         centred = f"({self.values.units} * {self.parts} - ({(low + high) * self.parts // 2}))"
         amounts = ("1", centred, f"{centred} * {centred} - {self.half**2 // 2}")
@@ -104,11 +104,11 @@ class VarianceEnding(Ending):
             for key, *numbers in rows
         )
 
-    def _row(self, key: tuple[str, ...], numbers: list[int], bounds: list[float]) -> Row:
+    def _row(self, key: tuple[str, ...], numbers: list[int], bounds: list[float]) -> AnswerRow:
         count, total, squares = numbers
         most, unit = float(self.half) ** 2, float(self.part) ** 2
         if count <= 0:
-            return Row(key=key, value=most / 2 * unit, low=0.0, high=most * unit)
+            return AnswerRow(key=key, value=most / 2 * unit, low=0.0, high=most * unit)
         value = squares / count + most / 2 - (total / count) ** 2
         fewest, largest = count - bounds[0], count + bounds[0]
         low, high = 0.0, most
@@ -119,14 +119,14 @@ class VarianceEnding(Ending):
             low = min(ends[0] / fewest, ends[0] / largest) + most / 2 - (means[1] / fewest) ** 2
             high = max(ends[1] / fewest, ends[1] / largest) + most / 2 - least_mean**2
         low, high = max(0.0, low), max(0.0, min(most, high))
-        return Row(
+        return AnswerRow(
             key=key,
             value=min(max(value, low), high) * unit,
             low=min(low, high) * unit,
             high=high * unit,
         )
 
-    def half_width(self, relation: Relation, recipe: AnyMechanism) -> float:
+    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
         return recipe.error.bound(_SQUARES, BETA / 3) * float(self.part) ** 2
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,197 @@
+"""Transformations of one set of rows; ``row_set.py`` says what each does to the stability."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ameles.measures.fields import identifier
+from ameles.plan.condition_sql import TYPES
+from ameles.query.row_set import Attached, BoundedRows, RowSet, names, stable
+
+
+@dataclass(frozen=True, eq=False)
+class Step(RowSet, ABC):
+    """One transformation of the rows of another relation."""
+
+    below: RowSet
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return self.below.columns
+
+    @property
+    def stability(self) -> int:
+        return self.below.stability
+
+    @property
+    def monotone(self) -> bool:
+        return self.below.monotone
+
+    @property
+    def user(self) -> str | None:
+        return self.below.user
+
+    @property
+    def sources(self) -> tuple[BoundedRows, ...]:
+        return self.below.sources
+
+
+@dataclass(frozen=True, eq=False)
+class Where(Step):
+    """The rows for which a condition is true."""
+
+    text: str
+    condition: str  # SQL, checked
+
+    def sql(self, attached: Attached) -> str:
+        rows = self.below.sql(attached)
+        return f"SELECT {self.listed} FROM ({rows}) WHERE TRY({self.condition}) IS TRUE"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"where": self.text, "of": self.below.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class FewGroups(Step):
+    """The rows of each user that have one of the user's first ``most`` keys, in a secret order."""
+
+    keys: tuple[str, ...]
+    most: int
+
+    def sql(self, attached: Attached) -> str:
+        who, salt = identifier(self.below.user or ""), self.below.sources[0].salt
+        keys = ", ".join(identifier(key) for key in self.keys)
+        nth = f"dense_rank() OVER (PARTITION BY {who} ORDER BY hash('{salt}', {keys}), {keys})"
+        return (
+            f"SELECT {self.listed} FROM ({self.below.sql(attached)}) QUALIFY {nth} <= {self.most}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"groups": self.most, "by": list(self.keys), "of": self.below.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class Select(Step):
+    """Rows with columns that are computed from theirs."""
+
+    texts: Mapping[str, str]
+    expressions: Mapping[str, tuple[str, str]]  # SQL and kind, checked
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {name: kind for name, (_, kind) in self.expressions.items()}
+
+    @property
+    def user(self) -> str | None:
+        below = self.below.user
+        if below is None:
+            return None
+        return below if self.expressions.get(below, ("", ""))[0] == identifier(below) else None
+
+    def sql(self, attached: Attached) -> str:
+        computed = ", ".join(
+            f"CAST(TRY({sql}) AS {TYPES[kind]}) AS {identifier(name)}"
+            for name, (sql, kind) in self.expressions.items()
+        )
+        return f"SELECT {computed} FROM ({self.below.sql(attached)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"select": dict(self.texts), "of": self.below.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class SelectMany(Step):
+    """Each row becomes several: one for each of some expressions that has a value."""
+
+    name: str
+    kind: str
+    texts: tuple[str, ...]
+    expressions: tuple[str, ...]
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {**self.below.columns, self.name: self.kind}
+
+    @property
+    def stability(self) -> int:
+        return stable(self.below.stability * len(self.expressions))
+
+    def sql(self, attached: Attached) -> str:
+        values = ", ".join(f"CAST(TRY({sql}) AS {TYPES[self.kind]})" for sql in self.expressions)
+        kept = names({n: k for n, k in self.below.columns.items() if n != self.name})
+        rows = f"SELECT {kept}, unnest([{values}]) AS {identifier(self.name)} "
+        rows += f"FROM ({self.below.sql(attached)})"
+        return f"SELECT {self.listed} FROM ({rows}) WHERE {identifier(self.name)} IS NOT NULL"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"select_many": {self.name: list(self.texts)}, "of": self.below.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows(Step):
+    """Each different row once."""
+
+    def sql(self, attached: Attached) -> str:
+        return f"SELECT DISTINCT {self.listed} FROM ({self.below.sql(attached)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"distinct": True, "of": self.below.to_dict()}
+
+
+# What a group can tell about its rows.  A sum of floats depends on the order of the rows, so that
+# the presence of one person could change the sums of others: sums are of integers.
+AGGREGATES = {
+    "count": "CAST(count(*) AS BIGINT)",
+    "sum": "TRY_CAST(sum(CAST({} AS HUGEINT)) AS BIGINT)",
+    "min": "min({})",
+    "max": "max({})",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GroupBy(Step):
+    """One row for each value of some columns, with facts about the rows that have it."""
+
+    keys: tuple[str, ...]
+    facts: Mapping[str, tuple[str, str | None]]  # the name of an aggregate, and its column
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        below = self.below.columns
+        found = {key: below[key] for key in self.keys}
+        for name, (fact, column) in self.facts.items():
+            found[name] = "integer" if column is None or fact == "sum" else below[column]
+        return found
+
+    @property
+    def user(self) -> str | None:
+        return self.below.user if self.below.user in self.keys else None
+
+    @property
+    def stability(self) -> int:
+        if self.keys == (self.below.user,):
+            return 1  # all rows of a user are in one group, which nobody else is in
+        # groups that have the user among their keys are that user's alone: they come or go
+        factor = 1 if self.user is not None else 2
+        return stable(factor * self.below.stability)
+
+    @property
+    def monotone(self) -> bool:
+        return self.user is not None and self.below.monotone
+
+    def sql(self, attached: Attached) -> str:
+        keys = ", ".join(identifier(key) for key in self.keys)
+        facts = [
+            f"{AGGREGATES[fact].format(identifier(column or ''))} AS {identifier(name)}"
+            for name, (fact, column) in self.facts.items()
+        ]
+        return (
+            f"SELECT {', '.join([keys, *facts])} FROM ({self.below.sql(attached)}) GROUP BY {keys}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        facts = {name: [*about] for name, about in self.facts.items()}
+        return {"group_by": list(self.keys), "facts": facts, "of": self.below.to_dict()}
