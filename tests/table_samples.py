@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
+from ameles.mechanisms.one_shot.propose_test_release import ProposeTestRelease
 from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
+from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
 from tests.recipe_checks import Sample
 
 TABLES: tuple[Sample, ...] = (
@@ -43,6 +45,20 @@ TABLES: tuple[Sample, ...] = (
     ),
     Sample(
         recipe=SmoothMedian(epsilon=1, delta="1e-5", rows=3, largest=10**7, neighbours="replace"),
+        inputs=([3, 10**6, 5],),
+        canary=8_675_309,
+        told=[8_675_309, 1, 2],
+        bad=(None, [3], [1, 2, 3, 4]),
+    ),
+    Sample(
+        recipe=ProposeTestRelease(epsilon=1, delta="1e-3", proposed=2, neighbours="add-remove"),
+        inputs=((3, 20),),
+        canary=8_675_309,
+        told=(8_675_309, 20),
+        bad=(None, [3], (3, 4.0), (8_675_309.0, 4)),
+    ),
+    Sample(
+        recipe=SubsampleAggregate(epsilon=1, blocks=3, largest=10**7, neighbours="add-remove"),
         inputs=([3, 10**6, 5],),
         canary=8_675_309,
         told=[8_675_309, 1, 2],

@@ -42,8 +42,10 @@ from ameles.mechanisms.one_shot.noisy_max import NoisyMax
 from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
 from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
 from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
+from ameles.mechanisms.one_shot.propose_test_release import ProposeTestRelease
 from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
+from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean
 from ameles.mechanisms.pan_private.density import Density
@@ -90,6 +92,8 @@ OTHERS: tuple[type[Recipe], ...] = (
     WindowMonitors,
     MultiplicativeWeights,
     SyntheticTable,
+    ProposeTestRelease,
+    SubsampleAggregate,
     SmoothMedian,
     Continual,
     Afresh,

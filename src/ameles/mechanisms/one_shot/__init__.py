@@ -8,8 +8,10 @@ from ameles.mechanisms.one_shot.noisy_max import NoisyMax
 from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
 from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
 from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
+from ameles.mechanisms.one_shot.propose_test_release import ProposeTestRelease
 from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
+from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
 
 __all__ = [
     "ExponentialMechanism",
@@ -20,6 +22,8 @@ __all__ = [
     "NoisyTopK",
     "PeeledTopK",
     "PermuteAndFlip",
+    "ProposeTestRelease",
     "SmoothMedian",
+    "SubsampleAggregate",
     "SyntheticTable",
 ]
