@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
+from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+from ameles.mechanisms.one_shot.histogram import HistogramMechanism
 from ameles.mechanisms.one_shot.key_selection import KeySelection
+from ameles.mechanisms.one_shot.laplace import LaplaceMechanism
 from ameles.mechanisms.one_shot.noisy_max import NoisyMax
 from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
 from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
@@ -80,10 +84,38 @@ def scored(recipe: Any) -> Sample:
     return Sample(recipe=recipe, inputs=([3, -8, 4],), canary=8_675_309, told=told, bad=bad)
 
 
+def vector(recipe: Any) -> Sample:
+    bad = (None, 3, [3], [1, 2, 3], np.array([1.0, 2.0]))
+    told = [8_675_309, 0]
+    return Sample(recipe=recipe, inputs=([3, -8],), canary=8_675_309, told=told, bad=bad)
+
+
 SCORED: dict[str, Any] = {"candidates": 3, "neighbours": "replace"}
 KEYS: dict[str, Any] = {"neighbours": "user-presence", "unit": "user"}
 
 ONE_SHOT: tuple[Sample, ...] = (
+    Sample(
+        recipe=LaplaceMechanism(
+            epsilon=1, sensitivity="0.5", granularity="1/4", neighbours="replace"
+        ),
+        inputs=(Fraction(10, 3),),
+        canary=8_675_309,
+        bad=(None, [3]),
+        takes=(Fraction,),
+    ),
+    vector(
+        LaplaceMechanism(epsilon=1, sensitivity=1, granularity="1/4", width=2, neighbours="replace")
+    ),
+    vector(HistogramMechanism(epsilon="1/3", bins=2, max_rows=3, neighbours="replace")),
+    vector(
+        GaussianMechanism(epsilon=1, delta="1e-5", sensitivity=2, width=2, neighbours="replace")
+    ),
+    Sample(
+        recipe=GaussianMechanism(rho="1/3", squared_sensitivity=5, neighbours="replace"),
+        inputs=(3,),
+        canary=8_675_309,
+        bad=(None, [3]),
+    ),
     scored(ExponentialMechanism(epsilon="1/3", weights=(1, 2, "1/2"), **SCORED)),
     scored(NoisyMax(epsilon="1/3", **SCORED)),
     scored(PermuteAndFlip(epsilon="1/3", **SCORED)),

@@ -90,4 +90,5 @@ def parts_touched(neighbours: Neighbours, contribution: Contribution) -> int:
             return 2
         case Neighbours.STEP:
             moved = contribution.bound
-            return contribution.steps * (moved if contribution.norm is Norm.L1 else moved * moved)
+            squared = contribution.norm not in (Norm.L1, Norm.SQUARED)
+            return contribution.steps * (moved * moved if squared else moved)

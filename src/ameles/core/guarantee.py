@@ -122,12 +122,14 @@ class Neighbours(Enum):
 class Norm(Enum):
     """How the size of a change is measured.
 
-    L1 is the sum over all numbers, as Laplace noise needs it; L2 is for Gaussian noise.  MAX is the
-    largest change of any one number: scores that candidates are chosen by may all change at once.
+    L1 is the sum over all numbers, as Laplace noise needs it; L2 is for Gaussian noise, and SQUARED
+    is its square, which is whole for whole numbers.  MAX is the largest change of any one number:
+    scores that candidates are chosen by may all change at once.
     """
 
     L1 = "L1"
     L2 = "L2"
+    SQUARED = "L2 squared"
     MAX = "each"
 
 

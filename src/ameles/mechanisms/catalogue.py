@@ -35,8 +35,11 @@ from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
+from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+from ameles.mechanisms.one_shot.histogram import HistogramMechanism
 from ameles.mechanisms.one_shot.key_selection import KeySelection
+from ameles.mechanisms.one_shot.laplace import LaplaceMechanism
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from ameles.mechanisms.one_shot.noisy_max import NoisyMax
 from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
@@ -101,6 +104,9 @@ OTHERS: tuple[type[Recipe], ...] = (
     ExactDistinct,
     NoisyDistinct,
     GeometricMechanism,
+    LaplaceMechanism,
+    HistogramMechanism,
+    GaussianMechanism,
     ExponentialMechanism,
     KeySelection,
     NoisyMax,

@@ -1,8 +1,12 @@
 """One-shot mechanisms: one look at a data set, one release."""
 
+from ameles.mechanisms.one_shot.allocation import by_largest_error, by_weights, geometric_shares
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
+from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
+from ameles.mechanisms.one_shot.histogram import HistogramMechanism
 from ameles.mechanisms.one_shot.key_selection import KeySelection
+from ameles.mechanisms.one_shot.laplace import LaplaceMechanism, laplace_sequence
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from ameles.mechanisms.one_shot.noisy_max import NoisyMax
 from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
@@ -15,8 +19,11 @@ from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
 
 __all__ = [
     "ExponentialMechanism",
+    "GaussianMechanism",
     "GeometricMechanism",
+    "HistogramMechanism",
     "KeySelection",
+    "LaplaceMechanism",
     "LaplaceSeries",
     "NoisyMax",
     "NoisyTopK",
@@ -26,4 +33,8 @@ __all__ = [
     "SmoothMedian",
     "SubsampleAggregate",
     "SyntheticTable",
+    "by_largest_error",
+    "by_weights",
+    "geometric_shares",
+    "laplace_sequence",
 ]

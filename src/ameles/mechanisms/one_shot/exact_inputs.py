@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 
 from ameles.core.exceptions import BadInput
@@ -27,6 +31,28 @@ def numbers(x: object, width: int | None) -> IntArray:
     if not isinstance(x, list | tuple) or len(x) != width:
         raise _not(width, f"a {type(x).__name__}")
     return np.array([wrapped(integer(one, "number")) for one in x], dtype=np.int64)
+
+
+def grid_units(x: object, width: int | None, granularity: Fraction) -> IntArray:
+    """Exact real numbers as the nearest multiples of the granularity; half of it is rounded up.
+
+    >>> grid_units(Fraction(7, 2), None, Fraction(1))
+    array([4])
+    >>> grid_units([1, Fraction(1, 3)], 2, Fraction(1, 4))
+    array([4, 1])
+    """
+    given: Sequence[object] = [x]
+    if width is not None:
+        listed = x.tolist() if isinstance(x, np.ndarray) and x.ndim == 1 else x
+        if not isinstance(listed, list | tuple) or len(listed) != width:
+            raise _not(width, f"a {type(x).__name__}")
+        given = listed
+    return np.array([wrapped(_unit(one, granularity)) for one in given], dtype=np.int64)
+
+
+def _unit(x: object, granularity: Fraction) -> int:
+    value = x if isinstance(x, Fraction) else integer(x, "number")
+    return math.floor(value / granularity + Fraction(1, 2))
 
 
 def scores(x: object, width: int) -> IntArray:

@@ -35,11 +35,11 @@ import numpy as np
 
 from ameles.core.error import checks_step
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import Contribution, Guarantee, Neighbours, Norm
+from ameles.core.guarantee import Contribution, Guarantee, Norm
 from ameles.core.loss import Approx
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, Whole
-from ameles.mechanisms.one_shot.one_shot import Look
+from ameles.mechanisms.one_shot.one_shot import TWO_MOVE, Look
 from ameles.mechanisms.stepped import integer
 from ameles.noise.arrays import IntArray
 from ameles.noise.enclosure import exp_minus
@@ -47,7 +47,6 @@ from ameles.noise.enclosure import exp_minus
 PRECISION = 256  # bits of a keep-probability
 ONE = 1 << PRECISION
 LONGEST_TABLE = 1 << 17
-TWO_MOVE = (Neighbours.REPLACE, Neighbours.USER_SUBSTITUTION)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,7 @@ from ameles.core.guarantee import (
     Contribution,
     Guarantee,
     Intrusions,
+    Neighbours,
     Norm,
     Protects,
     Relation,
@@ -46,6 +47,8 @@ from ameles.mechanisms.stepped import SteppedRun
 from ameles.noise.arrays import IntArray
 
 Released = TypeVar("Released")
+# One unit leaves and another comes: what one of them may change is changed twice.
+TWO_MOVE = (Neighbours.REPLACE, Neighbours.USER_SUBSTITUTION)
 
 
 @dataclass(frozen=True, kw_only=True)
