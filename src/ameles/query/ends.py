@@ -10,9 +10,11 @@ from ameles.core.exceptions import BadInput
 from ameles.core.loss import Approx, EpsilonLoss, Pure
 from ameles.core.parameters import Exact, exact
 from ameles.query.answer import Answer
+from ameles.query.choosing import median_ending, most_common_ending, private_keys_ending
 from ameles.query.ending import Ending
 from ameles.query.k_means import k_means_ending
 from ameles.query.measure_ending import measure_ending
+from ameles.query.synthetic import synthetic_ending
 from ameles.query.thresholds import threshold_ending
 from ameles.query.variance import variance_ending
 
@@ -210,6 +212,58 @@ class WholeEnds(Ends):
             aboves=aboves,
         )
 
+    def noisy_median(
+        self,
+        column: str,
+        *,
+        lower: Exact,
+        upper: Exact,
+        granularity: Exact = 1,
+        epsilon: Exact,
+        why: str | None = None,
+    ) -> Answer:
+        """The median, chosen from the values of a public grid; ``quantile`` has an interval."""
+        return self._asked(
+            "noisy_median",
+            epsilon,
+            0,
+            why,
+            column=column,
+            lower=lower,
+            upper=upper,
+            granularity=granularity,
+        )
+
+    def most_common(
+        self, column: str, *, keys: Sequence[str], epsilon: Exact, why: str | None = None
+    ) -> Answer:
+        """The public key that most rows have: its name, and nothing else."""
+        return self._asked("most_common", epsilon, 0, why, column=column, keys=keys)
+
+    def private_keys(
+        self, column: str, *, epsilon: Exact, delta: Exact, why: str | None = None
+    ) -> Answer:
+        """The values of a column that enough units have, for ``partition``."""
+        return self._asked("private_keys", epsilon, delta, why, column=column)
+
+    def synthetic(
+        self,
+        keys: Mapping[str, Sequence[str]],
+        *,
+        rows: int,
+        ways: int = 2,
+        rounds: int = 20,
+        epsilon: Exact,
+        why: str | None = None,
+    ) -> Answer:
+        """Made-up rows with nearly the same counts of all values of up to ``ways`` columns.
+
+        ``keys`` has the public values of each column, ``rows`` about how many rows there are.
+        """
+        return self._asked(
+            "synthetic", epsilon, 0, why, keys=keys, rows=rows, ways=ways, rounds=rounds
+        )
+
     def k_means(
         self,
         bounds: Mapping[str, Sequence[Exact]],
@@ -251,6 +305,10 @@ ENDS: dict[str, Maker] = {
     "distinct_users": _measured("distinct_users", "distinct"),
     "top_k": _measured("top_k", "top"),
     "noisy_variance": variance_ending,
+    "noisy_median": median_ending,
+    "most_common": most_common_ending,
+    "private_keys": private_keys_ending,
+    "synthetic": synthetic_ending,
     "above_threshold": threshold_ending,
     "k_means": k_means_ending,
 }

@@ -66,6 +66,31 @@ class TableLook:
         vector[place] = np.ma.getdata(found["users"]).astype(np.int64)
         return vector
 
+    def units_of_keys(self, column: str) -> tuple[list[str], IntArray]:
+        """The different values of a column as texts, and how many units have each.
+
+        A user counts for ``max_groups`` of the values that the user's rows have, which a keyed
+        hash decides.
+        """
+        rows, key = self.rows, f"CAST({identifier(column)} AS VARCHAR)"
+        units = "count(*)"
+        if self.relation.user is not None:
+            bounded = self.relation.sources[0]
+            who = identifier(self.relation.user)
+            nth = (
+                f"dense_rank() OVER (PARTITION BY {who} "
+                f"ORDER BY hash('{bounded.salt}', {key}), {key})"
+            )
+            rows = f"SELECT * FROM ({rows}) WHERE {key} IS NOT NULL AND {who} IS NOT NULL"
+            rows = f"SELECT * FROM ({rows}) QUALIFY {nth} <= {bounded.unit.max_groups}"
+            units = f"count(DISTINCT {who})"
+        found = self.tables.fetched(
+            f"SELECT {key} AS key, {units} AS units FROM ({rows}) "
+            f"WHERE {key} IS NOT NULL GROUP BY key"
+        )
+        keys = [str(one) for one in found["key"]]
+        return keys, np.ma.getdata(found["units"]).astype(np.int64)
+
 
 @contextmanager
 def looking(relation: RowSet) -> Iterator[TableLook]:

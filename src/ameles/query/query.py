@@ -71,10 +71,11 @@ class Query(Chain, WholeEnds):
         """The columns with their kinds."""
         return dict(self.relation.columns)
 
-    def partition(self, **keys: Sequence[str | int]) -> Partition:
+    def partition(self, **keys: Sequence[str | int] | Answer) -> Partition:
         """The parts that some columns divide the rows into, by public keys: all that may occur.
 
-        Keys that are looked up in the data would tell who is in it.
+        Keys that are looked up in the data would tell who is in it; ``private_keys`` chooses some
+        that may be named, and its answer can be given here.
         """
         if not keys:
             raise BadInput("A partition needs keys.", tip='partition(region=["north", "south"])')
@@ -84,6 +85,8 @@ class Query(Chain, WholeEnds):
             kind = self.relation.columns[column]
             if kind not in KEYED:
                 raise BadInput(f"The column '{column}' is {kind} and cannot divide rows.")
+            if isinstance(given, Answer):
+                given = chosen_keys(column, given)
             values = [str(v).lower() if isinstance(v, bool) else str(v) for v in given]
             if isinstance(given, str) or not values or len(set(values)) < len(values):
                 raise BadInput(f"The keys of '{column}' must be a list, each key once.")
@@ -184,6 +187,19 @@ class Query(Chain, WholeEnds):
                 tip="delta=0, or a population whose rows are added or removed",
             )
         return Pure(loss.epsilon / 2)
+
+
+def chosen_keys(column: str, answer: Answer) -> tuple[str, ...]:
+    """The keys of a column that ``private_keys`` chose."""
+    if answer.key_names != (column,):
+        raise BadInput(f"This answer does not have keys of the column '{column}'.")
+    if not answer.rows:
+        raise BadInput(
+            f"No key of '{column}' could be named.",
+            why="none was had by enough units",
+            tip="a larger epsilon or delta for private_keys, or public keys",
+        )
+    return tuple(row.key[0] for row in answer.rows)
 
 
 def _three_digits(number: Fraction) -> Fraction:

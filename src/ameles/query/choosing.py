@@ -1,0 +1,218 @@
+"""Endings that choose: the most common key, the median, and which keys of the data may be named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import EVENT, Neighbours, Unit
+from ameles.core.loss import Approx, EpsilonLoss
+from ameles.core.parameters import Exact
+from ameles.measures.count import Count
+from ameles.measures.mean import Mean
+from ameles.measures.measure import BETA, KEYED
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.mechanisms.one_shot.key_selection import KeySelection
+from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
+from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.look import TableLook
+from ameles.query.measure_ending import check_column, check_columns, measured
+from ameles.query.row_set import RowSet
+from ameles.query.variance import only_pure
+
+MOST_CANDIDATES = 1 << 20
+
+
+def comes_and_goes(unit: Unit) -> Neighbours:
+    """The neighbours of tables: a row, or a user with all rows, comes or goes."""
+    return Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
+
+
+@dataclass(frozen=True)
+class MostCommonEnding(Ending):
+    """The public key that most rows have; only its name is published."""
+
+    counted: Count
+
+    @property
+    def name(self) -> str:
+        return "most_common"
+
+    @property
+    def value_name(self) -> str:
+        return "/".join(self.counted.by)
+
+    @property
+    def about(self) -> str:
+        return "the number of rows by which another key may have more"
+
+    def check(self, relation: RowSet, unit: Unit) -> None:
+        check_columns(self.counted, relation)
+
+    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
+        return PermuteAndFlip(
+            epsilon=only_pure(self.name, loss).epsilon,
+            candidates=self.counted.cells,
+            sensitivity=relation.stability,
+            monotone=relation.monotone,
+            neighbours=comes_and_goes(unit),
+            unit=unit,
+        )
+
+    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
+        question = self.counted.question
+        chosen = run.step(look.totals(question.cell, question.amounts, question.cells))
+        return (AnswerRow(value=self.counted.keys[chosen]),)
+
+    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
+        return recipe.error.bound(1, BETA)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"end": self.name, "by": {name: [*keys] for name, keys in self.counted.by.items()}}
+
+
+@dataclass(frozen=True)
+class MedianEnding(Ending):
+    """The value that as many rows are below as above, chosen on a public grid.
+
+    The score of a value is minus the number of rows that would have to have it for it to be a
+    median: the difference between the rows below and above it, less those that have it.  One row
+    changes it by one (catalogue 44).
+    """
+
+    values: Mean  # for the column and its grid
+
+    @property
+    def name(self) -> str:
+        return "noisy_median"
+
+    @property
+    def value_name(self) -> str:
+        return "median"
+
+    @property
+    def about(self) -> str:
+        return "the difference between the rows below and above it"
+
+    @property
+    def candidates(self) -> int:
+        """The values of the grid."""
+        low, high = self.values.ends
+        return high - low + 1
+
+    def check(self, relation: RowSet, unit: Unit) -> None:
+        check_columns(self.values, relation)
+        if self.candidates > MOST_CANDIDATES:
+            raise BadInput(
+                f"The median is chosen from up to {MOST_CANDIDATES} values of a grid, and this one "
+                f"has {self.candidates}.",
+                tip="a larger granularity",
+            )
+
+    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
+        return PermuteAndFlip(
+            epsilon=only_pure(self.name, loss).epsilon,
+            candidates=self.candidates,
+            sensitivity=relation.stability,
+            neighbours=comes_and_goes(unit),
+            unit=unit,
+        )
+
+    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
+        low, _ = self.values.ends
+        cell = f"CASE WHEN {self.values.cell} IS NOT NULL THEN {self.values.units} - ({low}) END"
+        counts = look.totals(cell, ("1",), self.candidates)
+        upto = np.cumsum(counts)
+        below, above = upto - counts, upto[-1] - upto
+        chosen = run.step(-np.maximum(np.abs(below - above) - counts, 0))
+        value = (low + chosen) * self.values.grid.granularity
+        return (AnswerRow(value=int(value) if value.denominator == 1 else float(value)),)
+
+    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
+        return recipe.error.bound(1, BETA)
+
+    def to_dict(self) -> dict[str, Any]:
+        asked = self.values.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
+        return {**asked, "end": self.name}
+
+
+@dataclass(frozen=True)
+class PrivateKeysEnding(Ending):
+    """The values of a column that enough units have, so that they may be named."""
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        return "private_keys"
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def about(self) -> str:
+        return "the number of units that a key which is left out may have"
+
+    def check(self, relation: RowSet, unit: Unit) -> None:
+        check_column(self.column, relation)
+        if relation.columns[self.column] not in KEYED:
+            raise BadInput(f"The column '{self.column}' must be text, integer or boolean here.")
+        if relation.user is None and (unit != EVENT or relation.stability > 1):
+            raise BadInput(
+                "The rows of this query no longer tell which unit they belong to.",
+                why="a key may be named if enough units have it, however many rows each has",
+                tip="ask for keys before the transformations that multiply rows",
+            )
+
+    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
+        if not isinstance(loss, Approx):
+            raise BadInput(
+                "Keys of the data can only be named with a delta.",
+                why="a key that one person alone has would tell that this person is there; delta "
+                "is the chance of that",
+                tip='private_keys("region", epsilon=0.5, delta="1e-6"), or public keys',
+            )
+        groups = relation.sources[0].unit.max_groups if relation.user is not None else 1
+        return KeySelection(
+            epsilon=loss.epsilon,
+            delta=loss.delta,
+            max_groups=groups,
+            neighbours=comes_and_goes(unit),
+            unit=unit,
+        )
+
+    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
+        keys, units = look.units_of_keys(self.column)
+        kept = sorted(keys[place] for place in run.step(units).tolist())
+        return tuple(AnswerRow(key=(key,), value="named") for key in kept)
+
+    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
+        return recipe.error.bound(1, BETA)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"end": self.name, "column": self.column}
+
+
+def most_common_ending(*, column: str, keys: Sequence[str]) -> MostCommonEnding:
+    """The keys to choose from."""
+    return MostCommonEnding(
+        measured("most_common", Count, measure="count", by={column: list(keys)})
+    )
+
+
+def median_ending(*, granularity: Exact = 1, **fields: Any) -> MedianEnding:
+    """The median of a column on this grid."""
+    values = measured("noisy_median", Mean, measure="mean", granularity=granularity, **fields)
+    if values.by:
+        raise BadInput("noisy_median is asked of a query, not of the parts of a partition.")
+    return MedianEnding(values)
+
+
+def private_keys_ending(*, column: str) -> PrivateKeysEnding:
+    """The column whose values are the keys."""
+    return PrivateKeysEnding(column)
