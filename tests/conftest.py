@@ -46,8 +46,9 @@ AT_LENGTH = {
         *("sealed_users", "truth", "bounds", "changing_files", "format_locality", "last_line"),
         *("launch_checks", "launched_files", "new_sources", "owner_check", "owner_check_formats"),
         *("launching", "rotated", "sealed_states", "stream_sinks", "window_phase"),
+        *("restarting_crash", "restarting_plans", "sink_fence", "sink_places"),
     ),
-    "cli": ("check", "explain", "intrusion", "launch_question", "plan", "releases"),
+    "cli": ("budget", "check", "explain", "intrusion", "launch_question", "plan", "releases"),
 }
 
 

@@ -10,10 +10,10 @@ first line.
 >>> text = io.StringIO('a,b\n1,"x\ny"\n2,z"\n3,u\n')
 >>> for found in records(text):
 ...     print(found)
-Record(line=1, fields=['a', 'b'])
-Record(line=2, fields=['1', 'x\ny'])
+CsvRecord(line=1, fields=['a', 'b'])
+CsvRecord(line=2, fields=['1', 'x\ny'])
 Broken(line=4, why='a quote stands inside a field without quotes')
-Record(line=5, fields=['3', 'u'])
+CsvRecord(line=5, fields=['3', 'u'])
 """
 
 from __future__ import annotations
