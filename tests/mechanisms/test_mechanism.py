@@ -186,7 +186,7 @@ def test_every_kind_is_bought_stepped_and_resumed(
     assert (again.id, again.t) == (run.id, 1)
     assert repr(again) == f"<run of {type(recipe).__name__} at step 1>"
     again.feed([given] * ((recipe.steps or 1) - 1))
-    with pytest.raises(HorizonReached, match="1 more not fit"):
+    with pytest.raises(HorizonReached, match="1 more does not fit"):
         again.step(given)
 
 
