@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
+from ameles.mechanisms.one_shot.net import SmallDatabase
 from ameles.mechanisms.one_shot.propose_test_release import ProposeTestRelease
 from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
 from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
@@ -63,5 +64,14 @@ TABLES: tuple[Sample, ...] = (
         canary=8_675_309,
         told=[8_675_309, 1, 2],
         bad=(None, [3], [1, 2, 3, 4]),
+    ),
+    Sample(
+        recipe=SmallDatabase(
+            epsilon=1, universe=3, queries=2, rows=10**9, size=4, neighbours="replace"
+        ),
+        inputs=(([[1, 0, 1], [0, 1, 0]], [3, 10**8, 10**9]),),
+        canary=8_675_309,
+        told=([[1, 0, 1], [0, 1, 0]], [8_675_309, 0, 1]),
+        bad=(None, [3], ([[1, 0, 1]], [1, 2, 3]), ([[1, 0, 1], [0, 1, 0]], [8_675_309.0, 0, 1])),
     ),
 )

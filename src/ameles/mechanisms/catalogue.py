@@ -41,6 +41,7 @@ from ameles.mechanisms.one_shot.histogram import HistogramMechanism
 from ameles.mechanisms.one_shot.key_selection import KeySelection
 from ameles.mechanisms.one_shot.laplace import LaplaceMechanism
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
+from ameles.mechanisms.one_shot.net import SmallDatabase
 from ameles.mechanisms.one_shot.noisy_max import NoisyMax
 from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
 from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
@@ -95,6 +96,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     WindowMonitors,
     MultiplicativeWeights,
     SyntheticTable,
+    SmallDatabase,
     ProposeTestRelease,
     SubsampleAggregate,
     SmoothMedian,

@@ -6,7 +6,8 @@ is true for.  Queries are public: their errors may name what is wrong.  A histog
 
 >>> query([True, False, True], universe=3, grid=1)
 array([ True, False,  True])
->>> answers(queries([[1, 0, 2], [0, 1, 0]], count=2, universe=3, grid=2), histogram([5, 6, 7], 3))
+>>> table = queries([[1, 0, 2], [0, 1, 0]], count=2, universe=3, grid=2)
+>>> answers(table, histogram([5, 6, 7], universe=3, rows=18))
 array([19,  6])
 """
 
@@ -33,29 +34,40 @@ def query(given: object, *, universe: int, grid: int) -> Query:
     return _values(given, (universe,), grid)
 
 
-def queries(given: object, *, count: int, universe: int, grid: int) -> Query:
-    """A table of queries, one a row."""
-    return _values(given, (count, universe), grid)
+def queries(given: object, *, count: int, universe: int, grid: int) -> IntArray:
+    """A table of queries, one a row; a boolean counts as the whole ``grid``."""
+    values = _values(given, (count, universe), grid)
+    return values.astype(np.int64) * grid if values.dtype == np.bool_ else values.astype(np.int64)
 
 
-def histogram(given: object, universe: int) -> IntArray:
+def histogram(given: object, *, universe: int, rows: int) -> IntArray:
     """How many rows each element has; the error tells no value.
 
-    Negative counts are taken as 0, silently: a refusal would tell of the data.
+    Counts are moved into [0, rows], silently: a refusal would tell of the data.
     """
-    rows = _array(given)
-    if rows is None or rows.dtype.kind not in "iu" or rows.shape != (universe,):
+    counts = _array(given)
+    if counts is None or counts.dtype.kind not in "iu" or counts.shape != (universe,):
         raise BadInput(
             f"A histogram must be {universe} whole numbers. Got {_kind(given)} instead.",
             why="it has one count for each element of the universe",
             tip="a list or an array of integers, such as numpy.bincount gives",
         )
-    return np.maximum(rows.astype(np.int64), 0)
+    return np.clip(counts, 0, rows).astype(np.int64)
 
 
-def answers(table: Query, rows: IntArray) -> IntArray:
+def check_fits(universe: int, rows: int, grid: int) -> None:
+    """Refuses public sizes with which an answer could leave 64 bits."""
+    if universe * rows * grid >= 1 << 62:
+        raise BadInput(
+            "These parameters allow answers that do not fit into 64 bits.",
+            why="an answer may reach the universe times the rows times the grid",
+            tip="a coarser grid",
+        )
+
+
+def answers(table: IntArray, counts: IntArray) -> IntArray:
     """The exact answer of each query of a table."""
-    return np.asarray(table.astype(np.int64) @ rows, dtype=np.int64)
+    return np.asarray(table @ counts, dtype=np.int64)
 
 
 def pair(given: object, first: str, second: str) -> tuple[object, object]:

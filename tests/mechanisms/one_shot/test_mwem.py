@@ -62,6 +62,13 @@ def test_what_one_row_changes_is_stated() -> None:
     assert (promise.contribution.bound, promise.contribution.norm.value) == (7, "each")
 
 
+def test_a_table_is_moved_to_what_its_rows_allow() -> None:
+    huge = SMALL.start(Zero()).step((ASKED, [10**18, -5, 0, 0]))
+    assert (huge == SMALL.start(Zero()).step((ASKED, [100, 0, 0, 0]))).all()
+    with pytest.raises(BadInput, match="64 bits"):
+        replace(SMALL, rows=2**40, grid=2**20)
+
+
 @pytest.mark.parametrize(
     ("bad", "words"),
     [

@@ -46,8 +46,8 @@ from ameles.mechanisms.linear_queries import (
     LARGEST_GRID,
     LARGEST_UNIVERSE,
     FloatArray,
-    Query,
     answers,
+    check_fits,
     histogram,
     pair,
     queries,
@@ -78,6 +78,9 @@ class SyntheticTable(Look[FloatArray]):
     rounds: Whole = Whole(1, 2**20)
     grid: Whole = Whole(1, LARGEST_GRID, 1)
 
+    def __post_init__(self) -> None:
+        check_fits(self.universe, self.rows, self.grid)
+
     @property
     def reach(self) -> int:
         """One row changes each answer by at most the grid."""
@@ -103,14 +106,13 @@ class SyntheticTable(Look[FloatArray]):
         """How far the worst query may be."""
         return SyntheticError(self)
 
-    def checked(self, x: object) -> tuple[Query, IntArray]:
+    def checked(self, x: object) -> tuple[IntArray, IntArray]:
         asked, table = pair(x, "the queries", "the exact histogram")
         known = queries(asked, count=self.queries, universe=self.universe, grid=self.grid)
-        if known.dtype == np.bool_:
-            known = known.astype(np.int64) * self.grid
-        return known, answers(known, histogram(table, self.universe))
+        counts = histogram(table, universe=self.universe, rows=self.rows)
+        return known, answers(known, counts)
 
-    def release(self, x: tuple[Query, IntArray], noise: Noise) -> FloatArray:
+    def release(self, x: tuple[IntArray, IntArray], noise: Noise) -> FloatArray:
         asked, exact = x
         weights = np.full(self.universe, 1 / self.universe)
         total = np.zeros(self.universe)
