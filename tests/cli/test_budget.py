@@ -117,6 +117,9 @@ def test_a_store_without_a_plan(
 def test_a_new_population_is_opened_on_the_terms_of_the_plan(ameles: Program, fresh: Path) -> None:
     for wrong in (("a", "--under", "b"), ("visitors",), ("a", "--epsilon", "0")):
         assert ameles("budget", "open", *wrong).code == 2
+    change("epsilon = 1.0", "epsilon = 1.0\ndelta = 0.5")
+    assert "It is 0.5, and a launch takes at most 0.01." in ameles("budget", "open", "a").err
+    change("delta = 0.5", "delta = 0")
     assert sorted(file.name for file in fresh.iterdir()) == ["ameles.toml", "visits.csv"]
     assert ameles("budget", "list").code == 4
     change("epsilon = 1.0", 'epsilon = 1.0\ncap = 3\nbudget = "study-a"')
@@ -151,6 +154,7 @@ def test_a_plan_that_its_budget_cannot_pay_is_refused(ameles: Program) -> None:
     missing = ameles("run", *until)
     assert missing.code == 2
     assert "why: no budget below its cap was opened" in missing.err
+    assert (ameles("plan").code, ameles("check").code) == (2, 2)
     assert ameles("budget", "open", "research", "--epsilon", "0.7").code == 0
     assert "why: its budgets are 'research'" in ameles("run", "--until", "2025-10-02").err
     assert ameles("budget", "open", "study-a", "--under", "research").code == 0

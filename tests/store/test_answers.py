@@ -13,8 +13,7 @@ import pytest
 from ameles.core.exceptions import StoreRefused
 from ameles.core.loss import Pure
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
-from ameles.store import Store, Transaction, question_lock
-from tests.ledger.populations import costing
+from ameles.store import Store, Transaction
 from tests.store.places import Place
 from tests.store.stores import MARCH, fever, launch, new_store, open_visitors, visitors
 
@@ -269,34 +268,3 @@ def test_a_question_that_was_not_committed_was_not_paid(store: Store) -> None:
     with store.reading() as transaction:
         assert transaction.questions("visitors") == ()
         assert visitors(transaction).spent == Pure(0)
-
-
-def test_only_one_process_answers_a_question(place: Place, store: Store) -> None:
-    name = question_lock("visitors", 17)
-    with new_store(place) as other:
-        for _ in range(2):
-            with store.holding(name):
-                assert other.held(name)
-                with (
-                    pytest.raises(
-                        StoreRefused, match="question 'visitors/17' is being answered by another"
-                    ),
-                    other.holding(name),
-                ):
-                    pass
-                with other.holding(question_lock("visitors", 1)), other.writing() as transaction:
-                    visitors(transaction).start(costing("1/8"), on="x", why="y")
-            assert not other.held(name)
-
-
-def test_the_lock_of_a_question_leaves_no_file(tmp_path: Path) -> None:
-    with new_store(tmp_path) as store:
-        before = sorted(tmp_path.iterdir())
-        with store.holding(question_lock("visitors", 17)):
-            assert sorted(tmp_path.iterdir()) != before
-        assert sorted(tmp_path.iterdir()) == before
-        with store.holding("flu"):
-            pass
-        assert [file.name for file in tmp_path.iterdir() if file not in before] == [
-            "flu.db-flu.lock"
-        ]

@@ -70,7 +70,7 @@ class StoredLedger(Ledger):
         found = self._session.row(
             "SELECT 1 FROM state JOIN stream ON stream.number = state.stream "
             "WHERE stream.population = ? AND state.snapshot = ? UNION ALL "
-            "SELECT 1 FROM answer WHERE population = ? AND snapshot = ? AND answer IS NULL",
+            "SELECT 1 FROM answer WHERE population = ? AND snapshot = ?",
             (self._number, snapshot, self._number, snapshot),
         )
         return found is not None
