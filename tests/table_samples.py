@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
+from ameles.mechanisms.one_shot.k_projected import ProjectedQueries
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from ameles.mechanisms.one_shot.net import SmallDatabase
 from ameles.mechanisms.one_shot.propose_test_release import ProposeTestRelease
@@ -69,6 +70,13 @@ TABLES: tuple[Sample, ...] = (
         recipe=SmallDatabase(
             epsilon=1, universe=3, queries=2, rows=10**9, size=4, neighbours="replace"
         ),
+        inputs=(([[1, 0, 1], [0, 1, 0]], [3, 10**8, 10**9]),),
+        canary=8_675_309,
+        told=([[1, 0, 1], [0, 1, 0]], [8_675_309, 0, 1]),
+        bad=(None, [3], ([[1, 0, 1]], [1, 2, 3]), ([[1, 0, 1], [0, 1, 0]], [8_675_309.0, 0, 1])),
+    ),
+    Sample(
+        recipe=ProjectedQueries(epsilon=1, universe=3, queries=2, rows=10**9, neighbours="replace"),
         inputs=(([[1, 0, 1], [0, 1, 0]], [3, 10**8, 10**9]),),
         canary=8_675_309,
         told=([[1, 0, 1], [0, 1, 0]], [8_675_309, 0, 1]),

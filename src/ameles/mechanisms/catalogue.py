@@ -38,6 +38,7 @@ from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.one_shot.histogram import HistogramMechanism
+from ameles.mechanisms.one_shot.k_projected import ProjectedQueries
 from ameles.mechanisms.one_shot.key_selection import KeySelection
 from ameles.mechanisms.one_shot.laplace import LaplaceMechanism
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
@@ -96,6 +97,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     WindowMonitors,
     MultiplicativeWeights,
     SyntheticTable,
+    ProjectedQueries,
     SmallDatabase,
     ProposeTestRelease,
     SubsampleAggregate,

@@ -52,7 +52,7 @@ def histogram(given: object, *, universe: int, rows: int) -> IntArray:
             why="it has one count for each element of the universe",
             tip="a list or an array of integers, such as numpy.bincount gives",
         )
-    return np.clip(counts, 0, rows).astype(np.int64)
+    return np.asarray(np.clip(counts, 0, rows), dtype=np.int64)
 
 
 def check_fits(universe: int, rows: int, grid: int) -> None:

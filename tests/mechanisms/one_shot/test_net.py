@@ -144,6 +144,6 @@ def test_the_error_holds() -> None:
         ({"rows": 2**40, "grid": 2**16, "size": 99}, "64 bits"),
     ],
 )
-def test_what_is_refused(changes: dict[str, int], words: str) -> None:
+def test_what_is_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput, match=words):
         replace(SMALL, **changes)

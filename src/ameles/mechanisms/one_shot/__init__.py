@@ -1,10 +1,13 @@
 """One-shot mechanisms: one look at a data set, one release."""
 
+from ameles.mechanisms.one_shot.allocation import by_largest_error, by_weights, geometric_shares
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.one_shot.histogram import HistogramMechanism
+from ameles.mechanisms.one_shot.k_projected import ProjectedQueries
 from ameles.mechanisms.one_shot.key_selection import KeySelection
+from ameles.mechanisms.one_shot.laplace import LaplaceMechanism, laplace_sequence
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from ameles.mechanisms.one_shot.net import SmallDatabase
 from ameles.mechanisms.one_shot.noisy_max import NoisyMax
@@ -22,14 +25,20 @@ __all__ = [
     "GeometricMechanism",
     "HistogramMechanism",
     "KeySelection",
+    "LaplaceMechanism",
     "LaplaceSeries",
     "NoisyMax",
     "NoisyTopK",
     "PeeledTopK",
     "PermuteAndFlip",
+    "ProjectedQueries",
     "ProposeTestRelease",
     "SmallDatabase",
     "SmoothMedian",
     "SubsampleAggregate",
     "SyntheticTable",
+    "by_largest_error",
+    "by_weights",
+    "geometric_shares",
+    "laplace_sequence",
 ]

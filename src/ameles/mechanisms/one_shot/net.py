@@ -115,7 +115,8 @@ class SmallDatabase(Look[IntArray]):
         for query, answer in zip(asked, exact, strict=True):
             gaps = np.abs(self.size * int(answer) - self.rows * (databases @ query))
             worst = np.maximum(worst, gaps)
-        return databases[noise.pick(worst - worst.min(), self.rate)]
+        picked: IntArray = databases[noise.pick(worst - worst.min(), self.rate)]
+        return picked
 
 
 def multisets(universe: int, size: int) -> IntArray:
