@@ -12,7 +12,7 @@ from importlib import metadata
 
 PURPOSES = {  # short enough for one line of a table
     "audit": "exact audits",
-    "dataframes": "data frames (later)",
+    "dataframes": "data frames of Polars",
     "fast": "compiled noise kernels",
     "kafka": "Kafka source (later)",
     "plot": "pictures",

@@ -18,6 +18,7 @@ from ameles.query.row_source import RowSource, declared_or_found, described, typ
 from ameles.store.postgres.driver import driver
 
 ROWS_AT_ONCE = 1 << 17
+_BATCH = "batch_of_texts"
 
 
 def qualified(table: str) -> str:
@@ -29,7 +30,21 @@ def qualified(table: str) -> str:
     return ".".join(identifier(part) for part in table.split("."))
 
 
-class DuckRows(RowSource):
+class CopiedRows(RowSource):
+    """Rows that can be copied, every value as text and cast by the same rules as in a file."""
+
+    def _texts(self, kind: str) -> str:
+        """SQL: the columns as texts; ``kind`` is the database's name of that type."""
+        return ", ".join(f"CAST({identifier(name)} AS {kind})" for name in self.columns)
+
+    def _insert_texts(self, table: str) -> str:
+        """SQL that inserts a batch of texts into a table."""
+        kinds = self.read_kinds
+        columns = [Typed(name, kinds[name], identifier(name)) for name in self.columns]
+        return f"INSERT INTO {table} SELECT {self.names} FROM {typed(columns, _BATCH)}"
+
+
+class DuckRows(CopiedRows):
     """A table or view of an open DuckDB connection; queries run there."""
 
     def __init__(
@@ -59,12 +74,11 @@ class DuckRows(RowSource):
             return
         # asked together with rows of another connection
         table = self.empty_table(tables)
+        insert = self._insert_texts(table)
         with closing(self.connect()) as cursor:
-            cursor.execute(f"SELECT {self.names} FROM {relation}")
+            cursor.execute(f"SELECT {self._texts('VARCHAR')} FROM {relation}")
             while batch := cursor.fetchmany(ROWS_AT_ONCE):
-                duck.executemany(
-                    f"INSERT INTO {table} VALUES ({', '.join('?' for _ in self.columns)})", batch
-                )
+                insert_texts(duck, insert, list(self.columns), batch)
         yield table
 
     def _reaches(self, duck: duckdb.DuckDBPyConnection) -> bool:
@@ -74,7 +88,7 @@ class DuckRows(RowSource):
             return False
 
 
-class PostgresRows(RowSource):
+class PostgresRows(CopiedRows):
     """A table of a Postgres database, read in one read-only transaction."""
 
     def __init__(
@@ -95,18 +109,13 @@ class PostgresRows(RowSource):
 
     @contextmanager
     def attached(self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        # every value as text, cast by the same rules as the values of a file
-        names = list(self.columns)
-        texts = ", ".join(f"CAST({identifier(name)} AS text)" for name in names)
         table = self.empty_table(tables)
-        kinds = self.read_kinds
-        cast = typed([Typed(name, kinds[name], identifier(name)) for name in names], "{}")
-        insert = f"INSERT INTO {table} SELECT {self.names} FROM {cast}"
+        insert = self._insert_texts(table)
         with self._connected() as connection, connection.cursor("rows") as cursor:
             cursor.itersize = ROWS_AT_ONCE
-            cursor.execute(f"SELECT {texts} FROM {self._table}")
+            cursor.execute(f"SELECT {self._texts('text')} FROM {self._table}")
             while batch := cursor.fetchmany(ROWS_AT_ONCE):
-                _insert(duck, insert, names, batch)
+                insert_texts(duck, insert, list(self.columns), batch)
         yield table
 
     @contextmanager
@@ -147,15 +156,13 @@ _POSTGRES = {
 }
 
 
-def _insert(
+def insert_texts(
     duck: duckdb.DuckDBPyConnection, insert: str, names: Sequence[str], batch: Sequence[Any]
 ) -> None:
-    columns = {
-        name: np.array(one, dtype=object)
-        for name, one in zip(names, zip(*batch, strict=True), strict=True)
-    }
-    duck.register("batch", columns)
+    """Inserts a batch of rows, given as texts."""
+    columns = zip(names, zip(*batch, strict=True), strict=True)
+    duck.register(_BATCH, {name: np.array(one, dtype=object) for name, one in columns})
     try:
-        duck.execute(insert.replace("{}", "batch"))
+        duck.execute(insert)
     finally:
-        duck.unregister("batch")
+        duck.unregister(_BATCH)

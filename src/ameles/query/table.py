@@ -13,6 +13,7 @@ import duckdb
 from ameles.connectors.format import DEFAULT, Format
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER
+from ameles.core.parameters import refuse
 from ameles.ledger import Budget
 from ameles.ledger.arguments import check_text
 from ameles.query.account import Account, LedgerAccount
@@ -141,9 +142,11 @@ class Table(Query):
                 tip="account=ledger",
             )
         _check_unit(who, pays)
-        check_text(name, "name")
-        if version is not None:
-            check_text(version, "version")
+        for what, text in {"name": name, "version": version}.items():
+            if text is not None:
+                check_text(text, what)
+            if text == "":
+                raise refuse(what, "a text that is not empty", text)
         bounded = BoundedRows(rows, who, name, os.urandom(16).hex())
         return cls(bounded, pays, version)
 
