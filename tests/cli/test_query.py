@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ameles.core.guarantee import EVENT
-from ameles.core.loss import Pure
+from ameles.core.loss import Approx, Pure
 from ameles.query import open_account
 from tests.cli.conftest import Program
 
@@ -94,10 +94,42 @@ def test_the_same_version_is_free(ameles: Program, visits: Path) -> None:
 def test_a_query_that_is_too_expensive_pays_for_none_of_its_parts(
     ameles: Program, visits: Path
 ) -> None:
-    shown = ameles("query", "visits.csv", SQL, *ROWS, "--epsilon", "150")
+    new = ameles("query", "visits.csv", SQL, *ROWS, "--epsilon", "150")
+    assert new.code == 3
+    assert not Path("people.db").exists()
+    with open_account(str(visits / "people.db"), "people", unit=EVENT, cap=Pure(100)):
+        pass
+    shown = ameles("query", "visits.csv", SQL, *ROWS[:-2], "--epsilon", "150")
     assert shown.code == 3
     assert "'the query' needs epsilon 150; population 'people' has 100 left of 100" in shown.err
     assert left(visits) == Pure(100)
+
+
+def test_keys_are_chosen_privately(ameles: Program, visits: Path) -> None:
+    sql = "SELECT region, COUNT(*) FROM t GROUP BY region"
+    asked = ["query", "visits.csv", sql, "--unit", "row", *PAID, "--private-keys", "region",
+             "--epsilon", "2", "--delta", "1e-5"]  # fmt: skip
+    dry = ameles(*asked, "--dry-run")
+    assert "region: private_keys of people" in dry.out
+    assert "count: noisy_count of people" in dry.out
+    shown = ameles(*asked, "--json")
+    (counts,) = json.loads(shown.out)
+    assert [row["key"] for row in counts["rows"]] == [["north"], ["south"]]
+    with open_account(str(visits / "people.db"), "people", unit=EVENT) as account:
+        assert account.left == Approx(98, "5e-6")  # the count needed no delta
+
+
+def test_private_keys_of_users_and_without_a_delta(ameles: Program, visits: Path) -> None:
+    sql = "SELECT region, COUNT(*) FROM t GROUP BY region"
+    users = ["--unit", "user", "--user", "id", "--max-rows", "3", "--max-groups", "1", *PAID]
+    asked = ["query", "visits.csv", sql, *users, "--private-keys", "region", "--epsilon", "2"]
+    refused = ameles(*asked)
+    assert refused.code == 2
+    assert "can only be named with a delta" in refused.err
+    assert not Path("people.db").exists()  # nothing was made for a question that is refused
+    other = ameles("query", "visits.csv", "SELECT COUNT(*) FROM t", *users, "--epsilon", "1",
+                   "--private-keys", "region", "--delta", "1e-5")  # fmt: skip
+    assert "The column 'region' is not in GROUP BY" in other.err
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +12,7 @@ from ameles.cli.plans import AsJson, table
 from ameles.cli.query_options import bounds_of, keys_of, kinds_of, tables_of
 from ameles.connectors.sources import open_source
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import EVENT, USER, Neighbours
+from ameles.core.guarantee import EVENT, USER, Neighbours, Unit
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.parameters import exact
 from ameles.ledger import Ledger
@@ -22,7 +21,7 @@ from ameles.query.answer import Answer
 from ameles.query.query import Query
 from ameles.query.sql import Parsed, parse
 from ameles.query.sql_kinds import kinds_for
-from ameles.query.sql_questions import SqlQuestion, questions, shares
+from ameles.query.sql_query import SqlQuery
 from ameles.query.store_account import open_account
 from ameles.query.table import Table
 from ameles.store import exists
@@ -53,6 +52,16 @@ def query(
     keys: Annotated[
         list[str] | None,
         typer.Option(help="The public keys of a column: region=north,south.", metavar="C=A,B"),
+    ] = None,
+    private_keys: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column of GROUP BY whose keys are chosen privately; needs a delta.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    max_groups: Annotated[
+        int | None, typer.Option(help="The most keys that one user may have.", metavar="N")
     ] = None,
     columns: Annotated[
         list[str] | None,
@@ -112,42 +121,48 @@ def query(
         user=user,
     )
     files = {parsed.table: file, **tables_of(also)}
-    loss = _loss(cap, delta)
-    with _account(store, population, unit, loss, budget, dry_run=dry_run) as account:
+    protected = unit, user, max_rows, max_groups
+
+    def asked_of(account: Account) -> SqlQuery:
         tables = {
-            name: _table(path, kinds, account, unit, user, max_rows, version)
-            for name, path in files.items()
+            name: _table(path, kinds, account, version, protected) for name, path in files.items()
         }
-        asked = questions(parsed, tables, bounds=ranges, keys=declared_keys)
-        each = shares(epsilon, len(asked))
-        if dry_run:
-            for one in asked:
-                typer.echo(f"{one.label}: {one.explain(each, delta)}")
+        return SqlQuery(
+            parsed=parsed,
+            tables=tables,
+            bounds=ranges,
+            keys=declared_keys,
+            private_keys=private_keys or (),
+            epsilon=epsilon,
+            delta=delta,
+        )
+
+    who, loss = (EVENT if unit == "row" else USER), _loss(cap, delta)
+    if loss is not None:  # on paper first: a store or a population is made for good
+        paper = _on_paper(population, who, loss)
+        trial = asked_of(paper)
+        trial.check_fits(paper)
+        if dry_run and not exists(store):
+            typer.echo(trial.explain())
             return
-        answers = _answers(asked, each, delta, account)
+    kept = None if dry_run else loss
+    with open_account(store, population, unit=who, cap=kept, budget=budget) as account:
+        asked = asked_of(account)
+        if dry_run:
+            typer.echo(asked.explain())
+            return
+        answers = asked.ask(account)
         left = account.left
     if as_json:
         typer.echo(json.dumps([json.loads(answer.to_json()) for answer in answers], indent=2))
         return
-    _show(parsed, asked, answers, left)
+    _show(parsed, answers, left)
 
 
-def _account(
-    store: str,
-    population: str,
-    unit: str,
-    cap: Loss | None,
-    budget: str | None,
-    *,
-    dry_run: bool,
-) -> AbstractContextManager[Account]:
-    who = EVENT if unit == "row" else USER
-    if dry_run and cap is not None and not exists(store):  # which a dry run does not make
-        relation = Neighbours.ADD_REMOVE if who == EVENT else Neighbours.USER_PRESENCE
-        return nullcontext(
-            LedgerAccount(Ledger(population, cap=cap, unit=who, neighbours=relation))
-        )
-    return open_account(store, population, unit=who, cap=None if dry_run else cap, budget=budget)
+def _on_paper(population: str, unit: Unit, cap: Loss) -> Account:
+    """An account that is nowhere kept."""
+    relation = Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
+    return LedgerAccount(Ledger(population, cap=cap, unit=unit, neighbours=relation))
 
 
 def _loss(cap: str | None, delta: str) -> Loss | None:
@@ -161,11 +176,10 @@ def _table(
     path: str,
     kinds: dict[str, str],
     account: Account,
-    unit: str,
-    user: str | None,
-    max_rows: int | None,
     version: str | None,
+    protected: tuple[str, str | None, int | None, int | None],
 ) -> Query:
+    unit, user, max_rows, max_groups = protected
     there = open_source(path, {}, Path.cwd()).names()
     mine = {name: kind for name, kind in kinds.items() if name in there} or kinds
     return Table.from_file(
@@ -175,21 +189,14 @@ def _table(
         unit=unit,
         user=user,
         max_rows=max_rows,
+        max_groups=max_groups,
         version=version,
     )
 
 
-def _answers(asked: list[SqlQuestion], each: Any, delta: str, account: Account) -> list[Answer]:
-    """All answers; refused before the first if the budget does not suffice for all."""
-    account.check_fits([one.recipe(each, delta) for one in asked], on="the query")
-    return [one.ask(each, delta) for one in asked]
-
-
-def _show(
-    parsed: Parsed, asked: list[SqlQuestion], answers: list[Answer], left: Loss | None
-) -> None:
+def _show(parsed: Parsed, answers: list[Answer], left: Loss | None) -> None:
     heads = [*parsed.keys]
-    for one in asked:
+    for one in parsed.aggregates:
         heads += [one.label, "95% interval"]
     rows = []
     for place, row in enumerate(answers[0].rows):

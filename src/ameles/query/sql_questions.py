@@ -47,9 +47,8 @@ class SqlQuestion:
 
     def ask(self, epsilon: Exact, delta: Exact = 0) -> Answer:
         """Asks, and pays."""
-        answer: Answer = getattr(self.query, self.end)(
-            epsilon=epsilon, delta=delta, **self.arguments
-        )
+        asked = {"epsilon": epsilon, "delta": delta, **self.arguments}
+        answer: Answer = getattr(self.query, self.end)(**asked)
         return answer
 
     def recipe(self, epsilon: Exact, delta: Exact = 0) -> AnyMechanism:
@@ -80,9 +79,16 @@ def questions(
     return [_question(one, query, parsed, bounds, keys) for one in parsed.aggregates]
 
 
-def shares(epsilon: Exact, count: int) -> Fraction:
-    """What each of several questions gets."""
-    return exact(epsilon, "epsilon") / count
+def key_question(parsed: Parsed, tables: Mapping[str, Query], column: str) -> SqlQuestion:
+    """Which keys of a column of GROUP BY may be named."""
+    if column not in parsed.keys:
+        raise BadInput(f"The column '{column}' is not in GROUP BY.", tip=f"GROUP BY {column}")
+    return SqlQuestion(column, _rows(parsed, tables), "private_keys", {"column": column})
+
+
+def shares(loss: Exact, count: int) -> Fraction:
+    """What each of several questions gets of an epsilon or a delta."""
+    return exact(loss, "epsilon") / count
 
 
 def _rows(parsed: Parsed, tables: Mapping[str, Query]) -> Query:
