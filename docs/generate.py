@@ -26,7 +26,8 @@ from typer.testing import CliRunner
 from ameles.cli.commands import app
 from ameles.cli.extras import extras
 from ameles.core.exceptions import AmelesError
-from ameles.mechanisms.counters.choose import Row, compare
+from ameles.mechanisms.counters.choose import compare
+from ameles.mechanisms.counters.comparison import Row
 from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
 from ameles.mechanisms.counters.lower_bounds import packing_bound
 

@@ -21,10 +21,10 @@ from ameles.mechanisms.counters.choose import (
     POINTS,
     REFERENCE,
     Objective,
-    Row,
     compare,
     intrusions_of,
 )
+from ameles.mechanisms.counters.comparison import Row
 from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
 from ameles.mechanisms.counters.lower_bounds import intrusion_bound, packing_bound
 from ameles.mechanisms.laplace import equal_sums as laplace_sum

@@ -1,4 +1,4 @@
-"""The influenza site of the demo: a season of visits, as test data of any size.
+"""The influenza site of the demo and a health survey, as test data of any size.
 
 Nothing here is private and nothing here protects anybody: the people are made up.
 
@@ -9,14 +9,17 @@ Nothing here is private and nothing here protects anybody: the people are made u
 
 from ameles.simulate.files import write_csv, write_hourly_csv, write_parquet
 from ameles.simulate.flaws import Flaws
+from ameles.simulate.health_survey import HealthSurvey, health_survey
 from ameles.simulate.visits import Season, Visits, season
 from ameles.simulate.wave import REGIONS
 
 __all__ = [
     "REGIONS",
     "Flaws",
+    "HealthSurvey",
     "Season",
     "Visits",
+    "health_survey",
     "season",
     "write_csv",
     "write_hourly_csv",

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, fields, replace
 from functools import cache, lru_cache, partial
 from typing import Any, Literal, TypeAlias
 
@@ -36,7 +36,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.mechanisms.catalogue import COUNTERS
-from ameles.mechanisms.counters.hybrid import HybridCounter
+from ameles.mechanisms.counters.comparison import Comparison, Row
 from ameles.mechanisms.counters.recipe import CounterRecipe
 
 Objective: TypeAlias = Literal["mean", "worst"] | int
@@ -45,31 +45,6 @@ Objective: TypeAlias = Literal["mean", "worst"] | int
 REFERENCE = 1 << 20
 # Means over longer streams are taken at this many steps, spread evenly; maxima start from these.
 POINTS = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One candidate and what it would give; errors are of one key, in counts."""
-
-    recipe: CounterRecipe
-    mean: float  # root of the mean variance over the steps
-    worst: float  # largest standard deviation of a step
-    last: float  # at the last step, 95% of the errors are within
-    objective: float  # what was minimised
-    ratio: float  # the objective over the best one's
-
-    @property
-    def name(self) -> str:
-        """The counter's name, and what is inside it."""
-        name = type(self.recipe).__name__
-        return f"{name} of {self.recipe.inside}" if isinstance(self.recipe, HybridCounter) else name
-
-    @property
-    def why(self) -> str:
-        """Why it was chosen or not, in a few words."""
-        if self.ratio == 1:
-            return "the smallest error"
-        return f"{self.ratio:.3g} times the smallest error"
 
 
 def counter(
@@ -115,8 +90,11 @@ def compare(
     unit: Unit | str = EVENT,
     intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
-) -> list[Row]:
-    """All counters that can give this guarantee, with their errors, the smallest first."""
+) -> Comparison:
+    """All counters that can give this guarantee, with their errors, the smallest first.
+
+    The result is a list of rows; it prints as a table, also in a notebook.
+    """
     if not 0 <= exact(delta, "delta") < 1:
         raise refuse("delta", "a probability: zero or more and below 1", delta)
     steps = REFERENCE if horizon is None else horizon
@@ -129,7 +107,7 @@ def compare(
     pure = {"epsilon": epsilon, "horizon": horizon, **shared}
     recipes = _built(_candidates(pure, delta, asked, steps, optimise))
     found = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
-    return [_relative(row, found[0].objective) for row in found]
+    return Comparison(_relative(row, found[0].objective) for row in found)
 
 
 def points(steps: int) -> list[int]:

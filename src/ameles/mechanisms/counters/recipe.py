@@ -26,6 +26,8 @@ from ameles.core.guarantee import (
 )
 from ameles.core.loss import Loss
 from ameles.core.parameters import Bound, Contributions, Width
+from ameles.core.small_table import SmallTable
+from ameles.core.words import brief
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.run import Run
 from ameles.noise.arrays import IntArray
@@ -125,6 +127,24 @@ class CounterRecipe(Mechanism[CounterRun]):
             horizon=self.steps,
             intrusions=self.intrusions,
         )
+
+    def __str__(self) -> str:
+        return str(self._table)
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        return self._table.html()
+
+    @property
+    def _table(self) -> SmallTable:
+        """The error at a few steps, and the promise."""
+        at = (1, 1000, 1_000_000) if self.steps is None else (1, (self.steps + 1) // 2, self.steps)
+        rows = [
+            [brief(t), brief(self.error.std(t)), brief(self.error.bound(t, 0.05))]
+            for t in sorted(set(at))
+        ]
+        promise = f"{type(self).__name__}: {self.guarantee}"
+        return SmallTable(("step", "deviation", "95% within"), rows, range(3), promise)
 
     @property
     def columns(self) -> int:

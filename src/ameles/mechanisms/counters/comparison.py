@@ -1,0 +1,82 @@
+"""Comparisons of counters: a list of rows that shows itself as a table.
+
+>>> from ameles.mechanisms.counters.choose import compare
+>>> compare(epsilon=1, horizon=1024)[:3]
+counter           mean deviation   worst deviation   95% within at the end   times the best
+SiblingsCounter             11.1              14.0                      27                1
+EldersCounter               13.0              17.9                      26             1.17
+KAryCounter                 15.6              21.9                      31             1.41
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import SupportsIndex, overload
+
+from ameles.core.small_table import SmallTable
+from ameles.core.words import brief
+from ameles.mechanisms.counters.hybrid import HybridCounter
+from ameles.mechanisms.counters.recipe import CounterRecipe
+
+HEADS = (
+    "counter",
+    "mean deviation",
+    "worst deviation",
+    "95% within at the end",
+    "times the best",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One candidate and what it would give; errors are of one key, in counts."""
+
+    recipe: CounterRecipe
+    mean: float  # root of the mean variance over the steps
+    worst: float  # largest standard deviation of a step
+    last: float  # at the last step, 95% of the errors are within
+    objective: float  # what was minimised
+    ratio: float  # the objective over the best one's
+
+    @property
+    def name(self) -> str:
+        """The counter's name, and what is inside it."""
+        name = type(self.recipe).__name__
+        return f"{name} of {self.recipe.inside}" if isinstance(self.recipe, HybridCounter) else name
+
+    @property
+    def why(self) -> str:
+        """Why it was chosen or not, in a few words."""
+        if self.ratio == 1:
+            return "the smallest error"
+        return f"{self.ratio:.3g} times the smallest error"
+
+
+class Comparison(list[Row]):
+    """Counters with their errors, the smallest first."""
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Row: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Comparison: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Row | Comparison:
+        if isinstance(place, slice):
+            return Comparison(super().__getitem__(place))
+        return super().__getitem__(place)
+
+    def __repr__(self) -> str:
+        return str(self._table)
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        return self._table.html()
+
+    @property
+    def _table(self) -> SmallTable:
+        rows = [
+            [row.name, *(brief(number) for number in (row.mean, row.worst, row.last, row.ratio))]
+            for row in self
+        ]
+        return SmallTable(HEADS, rows, numbers=range(1, len(HEADS)))
