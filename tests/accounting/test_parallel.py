@@ -66,7 +66,8 @@ def test_two_parts_move_the_two_largest(epsilons: list[Fraction]) -> None:
 def test_a_step_can_touch_as_many_parts_as_it_may_change(
     rhos: list[Fraction], steps: int, bound: int
 ) -> None:
-    for norm, touched in ((Norm.L1, steps * bound), (Norm.L2, steps * bound**2)):
+    by_norm = {Norm.L1: bound, Norm.SQUARED: bound, Norm.L2: bound**2}
+    for norm, touched in ((norm, steps * parts) for norm, parts in by_norm.items()):
         parts = [
             promise(Concentrated(rho), Neighbours.STEP, steps=steps, bound=bound, norm=norm)
             for rho in rhos
