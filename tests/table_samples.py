@@ -7,6 +7,7 @@ from ameles.mechanisms.one_shot.k_projected import ProjectedQueries
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from ameles.mechanisms.one_shot.net import SmallDatabase
 from ameles.mechanisms.one_shot.propose_test_release import ProposeTestRelease
+from ameles.mechanisms.one_shot.second_moments import SecondMoments
 from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
 from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
 from tests.recipe_checks import Sample
@@ -81,5 +82,12 @@ TABLES: tuple[Sample, ...] = (
         canary=8_675_309,
         told=([[1, 0, 1], [0, 1, 0]], [8_675_309, 0, 1]),
         bad=(None, [3], ([[1, 0, 1]], [1, 2, 3]), ([[1, 0, 1], [0, 1, 0]], [8_675_309.0, 0, 1])),
+    ),
+    Sample(
+        recipe=SecondMoments(epsilon=1, bounds=(1, 2048), neighbours="add-remove"),
+        inputs=([[1, 3], [1, -2048]],),
+        canary=8_675_309,
+        told=[[1, 8_675_309]],
+        bad=(None, [3], [[1, 2, 3]], [[1.0, 8_675_309.0]]),
     ),
 )

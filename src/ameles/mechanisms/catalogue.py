@@ -48,6 +48,7 @@ from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
 from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
 from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
 from ameles.mechanisms.one_shot.propose_test_release import ProposeTestRelease
+from ameles.mechanisms.one_shot.second_moments import SecondMoments
 from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
 from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
@@ -97,6 +98,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     WindowMonitors,
     MultiplicativeWeights,
     SyntheticTable,
+    SecondMoments,
     ProjectedQueries,
     SmallDatabase,
     ProposeTestRelease,

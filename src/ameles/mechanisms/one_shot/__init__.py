@@ -15,11 +15,15 @@ from ameles.mechanisms.one_shot.noisy_top_k import NoisyTopK
 from ameles.mechanisms.one_shot.peeled_top_k import PeeledTopK
 from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
 from ameles.mechanisms.one_shot.propose_test_release import ProposeTestRelease
+from ameles.mechanisms.one_shot.regression import Coefficients, Directions, Moments
+from ameles.mechanisms.one_shot.second_moments import SecondMoments
 from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
 from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
 
 __all__ = [
+    "Coefficients",
+    "Directions",
     "ExponentialMechanism",
     "GaussianMechanism",
     "GeometricMechanism",
@@ -27,12 +31,14 @@ __all__ = [
     "KeySelection",
     "LaplaceMechanism",
     "LaplaceSeries",
+    "Moments",
     "NoisyMax",
     "NoisyTopK",
     "PeeledTopK",
     "PermuteAndFlip",
     "ProjectedQueries",
     "ProposeTestRelease",
+    "SecondMoments",
     "SmallDatabase",
     "SmoothMedian",
     "SubsampleAggregate",
