@@ -207,6 +207,7 @@ def test_columns_without_a_kind_are_left_out() -> None:
         (lambda: table_of(polars.DataFrame({"x": [1]}), columns={"x": "real"}), "'real'"),
         (lambda: table_of(polars.DataFrame({"x": [True]}), columns={"x": "number"}), "BOOLEAN"),
         (lambda: table_of(polars.DataFrame({"x": [1]}), name=""), "name"),
+        (lambda: table_of(polars.DataFrame({"x": [1]}), name=None), "in memory needs a name"),
         (lambda: table_of(polars.DataFrame({"x": [1]}), account=None), "needs a ledger"),
         (lambda: table_of(polars.DataFrame({"x": [1]}), version=""), "version"),
         (lambda: file_of("nothing.csv"), "nothing.csv"),
@@ -226,6 +227,23 @@ def table_of(frame: Any, **more: Any) -> Table:
 
 def file_of(path: str) -> Table:
     return Table.from_file(path, columns={"x": "text"}, account=truthful(), unit="row")
+
+
+def test_a_file_and_a_table_have_names_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text("age\n1\n")
+    columns = {"age": "integer"}
+    names = [
+        Table.from_file(path, columns=columns, account=truthful(), unit="row", name=name)
+        .relation.sources[0]
+        .name
+        for name in (None, "stays")
+    ]
+    assert names == ["visits", "stays"]
+    with duckdb.connect() as clinic:
+        clinic.execute("CREATE TABLE stays (age INTEGER)")
+        stays = Table.from_duckdb(clinic, "stays", account=truthful(), unit="row")
+        assert stays.relation.sources[0].name == "stays"
 
 
 def test_a_file_without_a_column_is_refused_before_it_costs(tmp_path: Path) -> None:

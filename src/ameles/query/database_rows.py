@@ -55,7 +55,7 @@ class DuckRows(CopiedRows):
         user: str | None,
     ) -> None:
         self._connection, self._table = connection, qualified(table)
-        self._called = f"The table '{table}'"
+        self.label, self._called = table, f"The table '{table}'"
         with quiet("looking at a table"), closing(connection.cursor()) as cursor:
             self._types = described(cursor, self._table)
         super().__init__(declared_or_found(columns, self._types), user)
@@ -95,7 +95,7 @@ class PostgresRows(CopiedRows):
         self, url: str, table: str, columns: Mapping[str, str] | None, user: str | None
     ) -> None:
         self._url, self._table = url, qualified(table)
-        self._called = f"The table '{table}'"
+        self.label, self._called = table, f"The table '{table}'"
         with self._connected() as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {self._table} LIMIT 0")
             types = {one.name: _POSTGRES.get(one.type_display, "") for one in cursor.description}

@@ -26,6 +26,7 @@ class FileRows(RowSource):
     ) -> None:
         super().__init__(columns, user)
         self._path, self._form = str(path), form
+        self.label = Path(path).stem
         self._base = Path.cwd()
         # looked at now, so that a missing file or column is refused before anything is paid
         source = self._source()

@@ -22,11 +22,11 @@ from ameles.query.account import Account, Purchase
 from ameles.query.answer import Answer
 from ameles.query.chain import Chain
 from ameles.query.ending import Ending
-from ameles.query.ends import WholeEnds
 from ameles.query.look import looking
 from ameles.query.measure_ending import check_column
 from ameles.query.partition import Partition
 from ameles.query.row_set import RowSet, stable
+from ameles.query.whole_ends import WholeEnds
 
 _REPLACING = (Neighbours.REPLACE, Neighbours.USER_SUBSTITUTION)
 

@@ -28,7 +28,12 @@ ZONE = "UTC"
 
 
 class RowSource(ABC):
-    """Rows with public names and kinds of columns."""
+    """Rows with public names and kinds of columns.
+
+    ``label`` is the name of a table with these rows, unless its owner gives it another.
+    """
+
+    label: str | None = None
 
     def __init__(self, columns: Mapping[str, str], user: str | None) -> None:
         if not columns:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import duckdb
 
@@ -24,6 +24,17 @@ from ameles.query.privacy_unit import PrivacyUnit, privacy_unit
 from ameles.query.query import Query
 from ameles.query.row_set import BoundedRows
 from ameles.query.row_source import Frame, RowSource
+
+
+class TableTerms(TypedDict, total=False):
+    """Whose data a table has and who pays: keywords that every constructor takes."""
+
+    account: Required[Budget | Account]
+    unit: Required[str]
+    max_rows: int | None
+    max_groups: int | None
+    name: str | None
+    version: str | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,92 +60,24 @@ class Table(Query):
     """
 
     @classmethod
-    def from_file(
-        cls,
-        path: str | Path,
-        *,
-        columns: Mapping[str, str],
-        account: Budget | Account,
-        unit: str,
-        user: str | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        name: str | None = None,
-        version: str | None = None,
-        form: Format = DEFAULT,
-    ) -> Table:
-        """A CSV, JSON lines or Parquet file, or all files that match a pattern."""
-        who = privacy_unit(unit, user=user, max_rows=max_rows, max_groups=max_groups)
-        rows = FileRows(path, columns, user, form)
-        return cls._of(rows, who, account, name or Path(path).stem, version)
-
-    @classmethod
-    def from_dataframe(
-        cls,
-        frame: Frame,
-        *,
-        account: Budget | Account,
-        unit: str,
-        name: str,
-        columns: Mapping[str, str] | None = None,
-        user: str | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        version: str | None = None,
-    ) -> Table:
-        """A data frame of pandas or Polars, an Arrow table, or anything with Arrow's interface."""
-        who = privacy_unit(unit, user=user, max_rows=max_rows, max_groups=max_groups)
-        return cls._of(FrameRows(frame, columns, user), who, account, name, version)
-
-    @classmethod
-    def from_duckdb(
-        cls,
-        connection: duckdb.DuckDBPyConnection,
-        table: str,
-        *,
-        account: Budget | Account,
-        unit: str,
-        columns: Mapping[str, str] | None = None,
-        user: str | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        name: str | None = None,
-        version: str | None = None,
-    ) -> Table:
-        """A table or view of an open DuckDB connection; questions run there."""
-        who = privacy_unit(unit, user=user, max_rows=max_rows, max_groups=max_groups)
-        rows = DuckRows(connection, table, columns, user)
-        return cls._of(rows, who, account, name or table, version)
-
-    @classmethod
-    def from_postgres(
-        cls,
-        url: str,
-        table: str,
-        *,
-        account: Budget | Account,
-        unit: str,
-        columns: Mapping[str, str] | None = None,
-        user: str | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        name: str | None = None,
-        version: str | None = None,
-    ) -> Table:
-        """A table of a Postgres database (the ``postgres`` extra)."""
-        who = privacy_unit(unit, user=user, max_rows=max_rows, max_groups=max_groups)
-        rows = PostgresRows(url, table, columns, user)
-        return cls._of(rows, who, account, name or table, version)
-
-    @classmethod
-    def _of(
+    def over(
         cls,
         rows: RowSource,
-        who: PrivacyUnit,
+        *,
         account: Budget | Account,
-        name: str,
-        version: str | None,
+        unit: str,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        name: str | None = None,
+        version: str | None = None,
     ) -> Table:
+        """Rows of any kind.  All other constructors take the keywords of this one, too.
+
+        ``name`` is public and says in the ledger which table was asked; a file or a table of a
+        database has a name already.  ``max_groups`` is the most parts of a partition that rows of
+        one user may be in.
+        """
+        who = privacy_unit(unit, user=rows.user, max_rows=max_rows, max_groups=max_groups)
         pays = LedgerAccount(account) if isinstance(account, Budget) else account
         if not isinstance(pays, Account):
             raise BadInput(
@@ -142,13 +85,79 @@ class Table(Query):
                 tip="account=ledger",
             )
         _check_unit(who, pays)
-        for what, text in {"name": name, "version": version}.items():
+        called = rows.label if name is None else name
+        if called is None:
+            raise BadInput("A table in memory needs a name.", tip='name="visits"')
+        for what, text in {"name": called, "version": version}.items():
             if text is not None:
                 check_text(text, what)
             if text == "":
                 raise refuse(what, "a text that is not empty", text)
-        bounded = BoundedRows(rows, who, name, os.urandom(16).hex())
+        bounded = BoundedRows(rows, who, called, os.urandom(16).hex())
         return cls(bounded, pays, version)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        columns: Mapping[str, str],
+        user: str | None = None,
+        form: Format = DEFAULT,
+        **terms: Unpack[TableTerms],
+    ) -> Table:
+        """A CSV, JSON lines or Parquet file, or all files that match a pattern.
+
+        The other keywords, ``terms``, are those of ``over``.
+        """
+        return cls.over(FileRows(path, columns, user, form), **terms)
+
+    @classmethod
+    def from_dataframe(
+        cls,
+        frame: Frame,
+        *,
+        columns: Mapping[str, str] | None = None,
+        user: str | None = None,
+        **terms: Unpack[TableTerms],
+    ) -> Table:
+        """A data frame of pandas or Polars, an Arrow table, or anything with Arrow's interface.
+
+        The other keywords, ``terms``, are those of ``over``; ``name`` is one that it needs.
+        """
+        return cls.over(FrameRows(frame, columns, user), **terms)
+
+    @classmethod
+    def from_duckdb(
+        cls,
+        connection: duckdb.DuckDBPyConnection,
+        table: str,
+        *,
+        columns: Mapping[str, str] | None = None,
+        user: str | None = None,
+        **terms: Unpack[TableTerms],
+    ) -> Table:
+        """A table or view of an open DuckDB connection; questions run there.
+
+        The other keywords, ``terms``, are those of ``over``.
+        """
+        return cls.over(DuckRows(connection, table, columns, user), **terms)
+
+    @classmethod
+    def from_postgres(
+        cls,
+        url: str,
+        table: str,
+        *,
+        columns: Mapping[str, str] | None = None,
+        user: str | None = None,
+        **terms: Unpack[TableTerms],
+    ) -> Table:
+        """A table of a Postgres database (the ``postgres`` extra).
+
+        The other keywords, ``terms``, are those of ``over``.
+        """
+        return cls.over(PostgresRows(url, table, columns, user), **terms)
 
 
 def _check_unit(who: PrivacyUnit, account: Account) -> None:
