@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,7 @@ from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
 from ameles.noise.enumeration import law_of
 from ameles.noise.exponentials import BITS, FAINTEST, SLACK, enclosed
-from ameles.noise.selection import accept, pick
+from ameles.noise.selection import _envelope, accept, pick
 
 from .sources import Scripted, Stream, word
 from .truth import ALARM, exp
@@ -122,6 +123,23 @@ def test_the_envelope_is_drawn_by_and_the_exact_weight_decides() -> None:
     entropy = Scripted(first, word(2**64 - 1), last, first, word(0))  # not kept; too large; kept
     assert pick(entropy, ints(5, 5), Fraction(1)) == 0
     assert entropy.spent
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(9), Fraction(1, 10**6)])
+def test_the_envelope_is_above_every_weight_and_near_the_likely_ones(rate: Fraction) -> None:
+    gaps = np.array([0, 1, 2, 50, 10**5, 10**8, 2**63], dtype=np.uint64)
+    small, large = ints(1, 3, 7, 2, 1, 9, 5), ints(1, 2**61 + 1, 2**40 - 1, 2**31 + 1, 5, 2**50, 3)
+    for weights in (None, small, large):
+        found, best = _envelope(gaps, rate, weights)
+        measure = [1] * len(gaps) if weights is None else weights.tolist()
+        exact = [
+            w * exp(-rate * k) * Decimal(2) ** (62 - best)
+            for k, w in zip(gaps.tolist(), measure, strict=True)
+        ]
+        for top, weight in zip(found.tolist(), exact, strict=True):
+            assert weight <= top <= weight * Decimal("1.00001") + 1
+            assert top < 1 << 31
+        assert max(found.tolist()) >= 1 << 29
 
 
 def test_weights_that_are_far_apart_take_no_long_search() -> None:

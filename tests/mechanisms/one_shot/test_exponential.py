@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,25 @@ def test_one_candidate_is_the_answer_and_has_no_error() -> None:
     recipe = ExponentialMechanism(epsilon=1, candidates=1, neighbours="replace")
     assert recipe.start(System()).step([-5]) == 0
     assert (recipe.error.bound(1, 0.01), recipe.error.mean) == (0, 0)
+
+
+def test_the_scores_of_a_median_move_by_one() -> None:
+    """Catalogue 44: |rank - n/2| has sensitivity 1/2 if rows are added, so twice it has 1."""
+    grid = range(4)
+
+    def scores(rows: tuple[int, ...]) -> list[int]:
+        return [-abs(2 * sum(row < v for row in rows) - len(rows)) for v in grid]
+
+    changes = {
+        abs(a - b)
+        for size in range(5)
+        for rows in combinations_with_replacement(grid, size)
+        for row in grid
+        for a, b in zip(scores(rows), scores((*rows, row)), strict=True)
+    }
+    assert changes == {1}  # and they go up and down, so they are not monotone
+    # so a point of |rank - n/2| is a factor of e^epsilon, as the catalogue has it
+    assert 2 * ExponentialMechanism(epsilon=1, **THREE).rate == 1
 
 
 def test_a_million_candidates_take_little_processor_time() -> None:
