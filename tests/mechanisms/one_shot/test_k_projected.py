@@ -16,7 +16,6 @@ from ameles.core.exceptions import BadInput
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.noise import Noise
 from ameles.mechanisms.one_shot.k_projected import ProjectedQueries
-from ameles.mechanisms.one_shot.projection import nearest
 from ameles.noise import System, Tape, Zero
 
 ASKED = (np.arange(1, 21)[:, None] * np.arange(1, 13)[None, :]) % 3 == 0
@@ -24,27 +23,6 @@ TABLE = [400, 0, 0, 100, 0, 0, 0, 300, 0, 0, 0, 200]
 PURE = ProjectedQueries(epsilon=1, universe=12, queries=20, rows=1000, neighbours="replace")
 RHO = ProjectedQueries(rho="1/2", universe=12, queries=20, rows=1000, neighbours="replace")
 EXACT = ASKED @ np.array(TABLE)
-
-
-@pytest.mark.parametrize("target", [(3.0, 4.0), (-1.0, 0.2), (0.3, 0.1), (0.25, 0.9)])
-def test_the_nearest_point_of_a_triangle(target: tuple[float, float]) -> None:
-    corners = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    found = nearest(corners, np.array(target), gap=1e-14)
-    # by a fine grid of the triangle
-    side = np.linspace(0, 1, 401)
-    x, y = np.meshgrid(side, side)
-    inside = x + y <= 1
-    least = ((x - target[0]) ** 2 + (y - target[1]) ** 2)[inside].min()
-    assert ((found - target) ** 2).sum() <= least + 1e-12
-
-
-def test_the_gap_is_certified() -> None:
-    # a hard target: the middle of a face, with many corners beside it
-    corners = np.cos(np.arange(12)[:, None] * np.arange(1, 31)[None, :] * 0.7)
-    target = 1.7 * corners[:, :3].mean(axis=1)
-    for gap in (1e-2, 1e-6, 1e-10):
-        found = nearest(corners, target, gap=gap)
-        assert ((found - target) @ (found[:, None] - corners)).max() <= gap * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("recipe", [PURE, RHO, replace(PURE, symmetric=True)])

@@ -82,8 +82,6 @@ class SmoothMedian(Look[int]):
                 why="the number of rows is public, and its sensitivity counts replaced rows",
                 tip="neighbours='replace'",
             )
-        if self.smoothing <= 0:
-            raise BadInput("The 'delta' parameter is too small for this epsilon.")
 
     @property
     def reach(self) -> int:
