@@ -15,6 +15,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Norm
 from ameles.core.loss import Pure
 from ameles.mechanisms.one_shot import ExponentialMechanism
+from ameles.mechanisms.one_shot.exact_inputs import scores
 from ameles.noise import System, Tape, Zero
 
 from .neighbouring import law, refuted
@@ -98,6 +99,7 @@ def test_the_mean_is_bounded_as_the_catalogue_says() -> None:
 
 
 def test_scores_of_any_size_are_clamped_and_not_refused() -> None:
+    assert scores([-(2**63) - 1, 2**64 - 1, 2**60 - 1], 3).tolist() == [-(2**60), 2**60, 2**60 - 1]
     recipe = ExponentialMechanism(epsilon=1, **THREE)
     assert recipe.start(System()).step([-(10**30), 10**30, 0]) == 1
     assert recipe.start(System()).step(np.array([1, 2**64 - 1, 5], dtype=np.uint64)) == 1
@@ -130,7 +132,7 @@ def test_the_scores_of_a_median_move_by_one() -> None:
     """Catalogue 44: |rank - n/2| has sensitivity 1/2 if rows are added, so twice it has 1."""
     grid = range(4)
 
-    def scores(rows: tuple[int, ...]) -> list[int]:
+    def halving(rows: tuple[int, ...]) -> list[int]:
         return [-abs(2 * sum(row < v for row in rows) - len(rows)) for v in grid]
 
     changes = {
@@ -138,7 +140,7 @@ def test_the_scores_of_a_median_move_by_one() -> None:
         for size in range(5)
         for rows in combinations_with_replacement(grid, size)
         for row in grid
-        for a, b in zip(scores(rows), scores((*rows, row)), strict=True)
+        for a, b in zip(halving(rows), halving((*rows, row)), strict=True)
     }
     assert changes == {1}  # and they go up and down, so they are not monotone
     # so a point of |rank - n/2| is a factor of e^epsilon, as the catalogue has it

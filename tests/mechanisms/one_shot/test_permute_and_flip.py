@@ -106,6 +106,11 @@ def test_the_worst_case_is_the_exact_law_of_one_ahead_of_all_others() -> None:
         assert far < 1 - chances[0]
 
 
+def test_far_tails_do_not_cancel() -> None:
+    error = PermuteAndFlip(epsilon=2, candidates=1001, neighbours="replace").error
+    assert error.tail(50) == pytest.approx(500 * math.exp(-50), rel=1e-6)
+
+
 def test_one_candidate_is_the_answer_and_replaced_rows_are_not_monotone() -> None:
     recipe = PermuteAndFlip(epsilon=1, candidates=1, neighbours="replace")
     assert recipe.start(System()).step([-5]) == 0
