@@ -92,9 +92,9 @@ def test_the_error_is_exact_in_the_worst_case(beta: float, weights: Any) -> None
 def test_the_mean_is_bounded_as_the_catalogue_says() -> None:
     recipe = ExponentialMechanism(epsilon=2, **THREE)
     assert recipe.error.mean == pytest.approx(math.log(3))
-    for scores in product(range(6), repeat=3):
-        weights = np.exp(np.array(scores, dtype=float))
-        expected = float((weights * (max(scores) - np.array(scores))).sum() / weights.sum())
+    for given in product(range(6), repeat=3):
+        weights = np.exp(np.array(given, dtype=float))
+        expected = float((weights * (max(given) - np.array(given))).sum() / weights.sum())
         assert expected <= recipe.error.mean
 
 
