@@ -16,6 +16,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import walk_packages
 
 import api
 import typer.main
@@ -23,6 +24,7 @@ from docstrings import markdown, table
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
+import ameles
 from ameles.cli.commands import app
 from ameles.cli.extras import extras
 from ameles.core.exceptions import AmelesError
@@ -177,12 +179,26 @@ def help_texts() -> Iterator[tuple[str, str]]:
         yield " ".join(["ameles", *path]), asked.stdout.strip()
 
 
+def refusals(kind: type[AmelesError]) -> list[type[AmelesError]]:
+    """The refusals right below one, in all of Ameles and not only in what was imported so far."""
+    for module in walk_packages(ameles.__path__, "ameles."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    return [inner for inner in kind.__subclasses__() if inner.__module__.startswith("ameles.")]
+
+
+def place_in_the_code(kind: type[AmelesError]) -> tuple[bool, str, int]:
+    """Those of ``core`` first; then by module and line."""
+    home = kind.__module__
+    return home != AmelesError.__module__, home, inspect.getsourcelines(kind)[1]
+
+
 def exceptions() -> str:
     def rows(kind: type[AmelesError], depth: int) -> Iterator[tuple[str, ...]]:
         indent = "\N{NO-BREAK SPACE}" * 4 * depth
         code = f"`error[{kind.code}]`"
         yield f"{indent}`{kind.__name__}`", code, str(kind.exit_code), first_line(kind)
-        for inner in kind.__subclasses__():
+        for inner in sorted(refusals(kind), key=place_in_the_code):
             yield from rows(inner, depth + 1)
 
     heads = ("Exception", "Printed as", "Exit code", "What was refused")

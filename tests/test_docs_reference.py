@@ -42,6 +42,27 @@ def test_all_public_modules_are_said_in_one_place(api: ModuleType) -> None:
         assert importlib.import_module(module).__all__
 
 
+def test_every_refusal_is_listed_wherever_it_is_in_the_code() -> None:
+    classes = re.compile(r"^class (\w+)\((\w+)", re.MULTILINE)
+    parents = {
+        name: parent
+        for file in (DOCS.parent / "src").rglob("*.py")
+        for name, parent in classes.findall(file.read_text(encoding="utf-8"))
+    }
+    refusals = {"AmelesError"}
+    while more := {name for name, parent in parents.items() if parent in refusals} - refusals:
+        refusals |= more
+    assert {"BadPlan", "NotLaunched", "VaultMissing"} < refusals
+    listed = re.findall(r"^\|\s*`(\w+)` \| `error", REFERENCE["exceptions.md"], re.MULTILINE)
+    assert sorted(listed) == sorted(refusals)
+
+
+def test_every_method_of_a_ledger_has_an_example() -> None:
+    for method in re.split(r"^### ", REFERENCE["ledger.md"], flags=re.MULTILINE)[1:]:
+        if method.startswith("Ledger."):
+            assert "\n>>> " in method, method.partition("\n")[0]
+
+
 def undocumented(name: str, docstring: str, example: str) -> type:
     """A class as a careless author would add it, in a module of its own."""
     home = ModuleType(f"home_of_{name.lower()}", example)

@@ -38,7 +38,12 @@ class Unique:
         )
 
     def check_process(self) -> None:
-        """Refuses to work in a process that was forked from the one that made this."""
+        """Refuses to work in a process that was forked from the one that made this.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> people.check_process()
+        """
         if self._made_in != os.getpid():
             raise RunSpent(
                 f"This {self._noun} belongs to the process that this one was forked from.",

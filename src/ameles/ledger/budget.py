@@ -32,7 +32,7 @@ class Budget(Spendable):
 
         ``on`` names the stream or table, ``why`` the purpose: both stay in the ledger.
 
-        >>> from ameles import EVENT, Ledger, Pure, SimpleTwoCounter
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
         >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
         >>> run = people.start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="weekly report")
         >>> print(people.left)
@@ -46,6 +46,13 @@ class Budget(Spendable):
         """Buys all runs of a plan, or none: the total is checked before any of them starts.
 
         Each has an entry of its own, on ``on/name``.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> recipes = {name: SimpleTwoCounter(epsilon="0.25") for name in ("fever", "cough")}
+        >>> runs = people.launch(recipes, on="flu", why="weekly report")
+        >>> [entry.on for entry in people.entries]
+        ['flu/fever', 'flu/cough']
         """
         return self.ledger.buy_plan(recipes, budget=self, on=on, why=why)
 
@@ -53,6 +60,10 @@ class Budget(Spendable):
         """Raises if these recipes together cost more than there is; nothing is bought.
 
         ``on`` is what the refusal names; None: a whole plan.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> people.check_fits({"fever": SimpleTwoCounter(epsilon="0.25")})
         """
         self.ledger.check_plan(recipes, budget=self, on=on)
 
@@ -61,7 +72,7 @@ class Budget(Spendable):
 
         Its name is its own among all budgets of the population; ``ledger.budget(name)`` finds it.
 
-        >>> from ameles import EVENT, Ledger, Pure, SimpleTwoCounter
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
         >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
         >>> team = people.child("team", cap=Pure("0.5"))
         >>> run = team.start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="weekly report")
@@ -73,7 +84,7 @@ class Budget(Spendable):
     def scaled(self, factor: int) -> Budget:
         """The budget for data in which one row became up to ``factor`` rows.
 
-        >>> from ameles import EVENT, Ledger, Pure, SimpleTwoCounter
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
         >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
         >>> run = people.scaled(3).start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="words")
         >>> print(people.left)
@@ -89,7 +100,7 @@ class Budget(Spendable):
         parts of users.  The population pays for the most expensive part only, or for the
         ``touching`` most expensive ones.
 
-        >>> from ameles import EVENT, Ledger, Pure, SimpleTwoCounter
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
         >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
         >>> for part in people.partition(["north", "south"], of=EVENT).values():
         ...     run = part.start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="weekly report")

@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import reduce
 
-from ameles.accounting.filter import in_currency, left_of
+from ameles.accounting.filter import in_currency
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
 from ameles.core.loss import Loss
@@ -47,14 +47,13 @@ from ameles.ledger.arguments import (
     check_snapshot,
     check_text,
 )
+from ameles.ledger.book import LedgerBook
 from ameles.ledger.budget import Budget
-from ameles.ledger.children import Children
 from ameles.ledger.entering import CapTerms
 from ameles.ledger.entry import BudgetRecord, Entry, Renewal
 from ameles.ledger.purchase import Purchase
-from ameles.ledger.replay import replayed, told
 from ameles.ledger.run_progress import RunProgress, check_newest
-from ameles.ledger.spendable import Quote, Spendable
+from ameles.ledger.spendable import Quote
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism, RunT
 from ameles.mechanisms.run import live_runs
 from ameles.mechanisms.snapshot import run_id
@@ -65,7 +64,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Ledger(Budget):
+class Ledger(LedgerBook):
     """The budget of one population: runs are started here, and each is paid for.
 
     ``cap`` is the most that all runs together may lose; its type, such as ``Pure``, is the
@@ -95,18 +94,11 @@ class Ledger(Budget):
         budgets: Iterable[BudgetRecord] = (),
         reached: Mapping[str, int] | None = None,
     ) -> None:
-        check_loss(cap, "cap")
-        past, more = list(entries), list(renewals)
-        opened = replayed(cap, past, more)
-        super().__init__(population, opened.spent)
-        self._cap = opened.cap
-        self._terms = CapTerms(unit=unit, neighbours=neighbours, contributions=contributions)
+        terms = CapTerms(unit=unit, neighbours=neighbours, contributions=contributions)
+        super().__init__(population, cap, terms, entries, renewals, budgets)
         self._noise = noise
         self._clock = clock
         self._lock = threading.Lock()
-        self._entries, self._renewals = past, more
-        self._children = Children(self)
-        self._children.restore(budgets, past)
         self._runs = RunProgress(reached or {})
 
     @property
@@ -115,28 +107,19 @@ class Ledger(Budget):
         return self
 
     @property
-    def parent(self) -> None:
-        """None: no budget is above the population's."""
-        return None
-
-    @property
-    def children(self) -> tuple[Budget, ...]:
-        """The named budgets below the cap, in the order of their opening, each after its parent."""
-        return tuple(self._children)
-
-    def budget(self, name: str) -> Budget:
-        """The budget of this name: a child, at any depth, or the population's own.
-
-        >>> from ameles import EVENT, Ledger, Pure
-        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
-        >>> study = people.child("study a", cap=Pure("0.5"))
-        >>> print(people.budget("study a").left)
-        epsilon 0.5
-        """
-        return self._children.find(name)
+    def genuine(self) -> bool:
+        """Whether every run's noise is the operating system's."""
+        return self._noise is None or self._noise.genuine
 
     def open_child(self, parent: Budget, name: str, *, cap: Loss | None) -> Budget:
-        """Opens a named budget below ``parent``, which is this ledger or a budget of it."""
+        """Opens a named budget below ``parent``, which is this ledger or a budget of it.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> study = people.open_child(people, "study", cap=Pure("0.5"))
+        >>> print(study.left)
+        epsilon 0.5
+        """
         self.check_process()
         with self._lock:
             child = self._children.new(parent, name, cap, self._entries)
@@ -146,43 +129,15 @@ class Ledger(Budget):
             self._children.add(child)
         return child
 
-    @property
-    def cap(self) -> Loss:
-        """The most that may ever be spent, with all renewals."""
-        return self._cap
-
-    @property
-    def left(self) -> Loss:
-        """What is left: the cap less all that was ever spent, exactly."""
-        return left_of(self._cap, spent=self._spent)
-
-    @property
-    def unit(self) -> Unit:
-        """Whose loss is counted."""
-        return self._terms.unit
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which inputs are neighbours, for every loss in this ledger."""
-        return self._terms.neighbours
-
-    @property
-    def genuine(self) -> bool:
-        """Whether every run's noise is the operating system's."""
-        return self._noise is None or self._noise.genuine
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """Every debit since the ledger was opened."""
-        return tuple(self._entries)
-
-    @property
-    def renewals(self) -> tuple[Renewal, ...]:
-        """Every addition to the cap since the ledger was opened."""
-        return tuple(self._renewals)
-
     def renew(self, added_cap: Loss, *, why: str) -> None:
-        """Adds to the cap.  The renewal stays in the ledger, with its reason."""
+        """Adds to the cap.  The renewal stays in the ledger, with its reason.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> people.renew(Pure("0.5"), why="the board agreed to a second year")
+        >>> print(people.cap)
+        epsilon 1.5
+        """
         self.check_process()
         check_loss(added_cap, "added_cap")
         check_text(why, "why")
@@ -197,7 +152,14 @@ class Ledger(Budget):
             self._cap = cap
 
     def prices(self, recipes: Mapping[str, AnyMechanism]) -> dict[str, Loss]:
-        """What each recipe would cost here, in the population's currency; nothing is bought."""
+        """What each recipe would cost here, in the population's currency; nothing is bought.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> prices = people.prices({"fever": SimpleTwoCounter(epsilon="0.25")})
+        >>> print(prices["fever"])
+        epsilon 0.25
+        """
         check_recipes(recipes)
         return {
             name: self._terms.price(recipe.guarantee, self._cap) for name, recipe in recipes.items()
@@ -206,12 +168,26 @@ class Ledger(Budget):
     def check_plan(
         self, recipes: Mapping[str, AnyMechanism], *, budget: Budget, on: str | None = None
     ) -> None:
-        """Raises if ``budget`` cannot pay for all of these recipes; nothing is bought."""
+        """Raises if ``budget`` cannot pay for all of these recipes; nothing is bought.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> study = people.child("study", cap=Pure("0.5"))
+        >>> people.check_plan({"fever": SimpleTwoCounter(epsilon="0.25")}, budget=study)
+        """
         with self._lock:
             budget.quote(reduce(added, self.prices(recipes).values()), on=on)
 
     def buy(self, recipe: Mechanism[RunT], *, budget: Budget, on: str, why: str) -> RunT:
-        """Starts a run that ``budget``, this ledger or one below it, pays for."""
+        """Starts a run that ``budget``, this ledger or one below it, pays for.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> recipe, study = SimpleTwoCounter(epsilon="0.25"), people.child("study")
+        >>> run = people.buy(recipe, budget=study, on="flu", why="weekly report")
+        >>> print(study.spent)
+        epsilon 0.25
+        """
         self.check_process()
         check_recipe(recipe)
         check_purpose(on, why)
@@ -220,7 +196,15 @@ class Ledger(Budget):
     def buy_plan(
         self, recipes: Mapping[str, Mechanism[RunT]], *, budget: Budget, on: str, why: str
     ) -> dict[str, RunT]:
-        """Starts all runs of a plan, or none; ``budget``, this ledger or one below it, pays."""
+        """Starts all runs of a plan, or none; ``budget``, this ledger or one below it, pays.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> recipes = {name: SimpleTwoCounter(epsilon="0.25") for name in ("fever", "cough")}
+        >>> runs = people.buy_plan(recipes, budget=people, on="flu", why="weekly report")
+        >>> sorted(runs), str(people.left)
+        (['cough', 'fever'], 'epsilon 0.5')
+        """
         self.check_process()
         check_recipes(recipes)
         check_purpose(on, why)
@@ -267,6 +251,15 @@ class Ledger(Budget):
 
         A second resumption would draw other noise for steps that may have been published.  The
         same is true of the run that the snapshot was taken of, so that one is spent.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> recipe = SimpleTwoCounter(epsilon="0.25")
+        >>> run = people.start(recipe, on="flu", why="weekly report")
+        >>> released = run.step(3)
+        >>> resumed = people.resume(recipe, run.snapshot())
+        >>> resumed.t, str(people.left)
+        (1, 'epsilon 0.75')
         """
         self.check_process()
         check_recipe(recipe)
@@ -289,23 +282,9 @@ class Ledger(Budget):
                     one.spend()
         return resumed
 
-    def history(self, budget: Spendable) -> str:
-        """What a budget was spent on, in one line: the latest, and how many before."""
-        entries = self._entries
-        return told(entries if budget is self else self._children.under(budget, entries))
-
     def _check_newest(self, run: str, snapshot: bytes, step: int) -> None:
         """Refuses a snapshot from before the last released step; a store overrides this."""
         check_newest(step, self._runs.reached(run))
-
-    def _record(self, entry: Entry) -> None:
-        """Keeps an entry for ever, before it counts; a store overrides this."""
-
-    def _record_renewal(self, renewal: Renewal) -> None:
-        """Keeps a renewal for ever, before it counts; a store overrides this."""
-
-    def _record_budget(self, record: BudgetRecord, parent: Budget) -> None:
-        """Keeps a named budget for ever, before it is used; a store overrides this."""
 
     def _keep(self, parts: list[Purchase], quotes: list[Quote]) -> None:
         """One purchase: consecutive numbers, and one time."""
@@ -321,6 +300,3 @@ class Ledger(Budget):
         if self._noise is not None:
             return self._noise
         return System() if guarantee.intrusions is Intrusions.NONE else System.direct()
-
-    def _quotes_above(self, asked: Loss, total: Loss, on: str | None) -> list[Quote]:
-        return []

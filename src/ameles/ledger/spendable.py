@@ -81,6 +81,12 @@ class Spendable(Unique, ABC):
         """The totals after this spend, here and above, the root last; raises if it does not fit.
 
         ``on`` is what the refusal names; None: a whole plan.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> study = people.child("study")
+        >>> [(quote.budget.name, str(quote.total)) for quote in study.quote(Pure("0.25"), on="flu")]
+        [('study', 'epsilon 0.25'), ('people', 'epsilon 0.25')]
         """
         if self.cap is None:
             total = added(self._spent, asked)
@@ -92,7 +98,14 @@ class Spendable(Unique, ABC):
         return [Quote(self, total, asked), *self._quotes_above(asked, total, on)]
 
     def shares(self, prices: Mapping[str, Loss]) -> dict[str, Loss]:
-        """What the population pays for each part of a plan, one after the other."""
+        """What the population pays for each part of a plan, one after the other.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> shares = people.shares({"fever": Pure("0.25"), "cough": Pure("0.5")})
+        >>> [str(share) for share in shares.values()]
+        ['epsilon 0.25', 'epsilon 0.5']
+        """
         shares, before = {}, self.ledger.spent
         asked = nothing_of(before)
         for name, price in prices.items():
@@ -102,11 +115,24 @@ class Spendable(Unique, ABC):
         return shares
 
     def settle(self, total: Loss) -> None:
-        """Takes over a quoted total."""
+        """Takes over a quoted total.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> people.settle(people.quote(Pure("0.25"), on="flu")[0].total)
+        >>> print(people.left)
+        epsilon 0.75
+        """
         self._spent = total
 
     def upwards(self) -> Iterator[Spendable]:
-        """This budget and those above it, the ledger of the population last."""
+        """This budget and those above it, the ledger of the population last.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> [budget.name for budget in people.child("study").upwards()]
+        ['study', 'people']
+        """
         budget: Spendable | None = self
         while budget is not None:
             yield budget

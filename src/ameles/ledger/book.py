@@ -1,0 +1,123 @@
+"""What a ledger has kept: its cap, its entries and renewals, and the named budgets below it.
+
+>>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+>>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+>>> run = people.start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="weekly report")
+>>> [(entry.on, str(entry.paid)) for entry in people.entries]
+[('flu', 'epsilon 0.25')]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ameles.accounting.filter import left_of
+from ameles.core.guarantee import Neighbours, Unit
+from ameles.core.loss import Loss
+from ameles.ledger.arguments import check_loss
+from ameles.ledger.budget import Budget
+from ameles.ledger.children import Children
+from ameles.ledger.entering import CapTerms
+from ameles.ledger.entry import BudgetRecord, Entry, Renewal
+from ameles.ledger.replay import replayed, told
+from ameles.ledger.spendable import Quote, Spendable
+
+
+class LedgerBook(Budget):
+    """The book of one population, to read; ``Ledger`` also sells from it.
+
+    A store overrides the methods that record, in order to keep what is new.
+    """
+
+    def __init__(
+        self,
+        population: str,
+        cap: Loss,
+        terms: CapTerms,
+        entries: Iterable[Entry],
+        renewals: Iterable[Renewal],
+        budgets: Iterable[BudgetRecord],
+    ) -> None:
+        check_loss(cap, "cap")
+        self._entries, self._renewals = list(entries), list(renewals)
+        opened = replayed(cap, self._entries, self._renewals)
+        super().__init__(population, opened.spent)
+        self._cap = opened.cap
+        self._terms = terms
+        self._children = Children(self)
+        self._children.restore(budgets, self._entries)
+
+    @property
+    def parent(self) -> None:
+        """None: no budget is above the population's."""
+        return None
+
+    @property
+    def children(self) -> tuple[Budget, ...]:
+        """The named budgets below the cap, in the order of their opening, each after its parent."""
+        return tuple(self._children)
+
+    def budget(self, name: str) -> Budget:
+        """The budget of this name: a child, at any depth, or the population's own.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> study = people.child("study a", cap=Pure("0.5"))
+        >>> print(people.budget("study a").left)
+        epsilon 0.5
+        """
+        return self._children.find(name)
+
+    @property
+    def cap(self) -> Loss:
+        """The most that may ever be spent, with all renewals."""
+        return self._cap
+
+    @property
+    def left(self) -> Loss:
+        """What is left: the cap less all that was ever spent, exactly."""
+        return left_of(self._cap, spent=self._spent)
+
+    @property
+    def unit(self) -> Unit:
+        """Whose loss is counted."""
+        return self._terms.unit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which inputs are neighbours, for every loss in this ledger."""
+        return self._terms.neighbours
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every debit since the ledger was opened."""
+        return tuple(self._entries)
+
+    @property
+    def renewals(self) -> tuple[Renewal, ...]:
+        """Every addition to the cap since the ledger was opened."""
+        return tuple(self._renewals)
+
+    def history(self, budget: Spendable) -> str:
+        """What a budget was spent on, in one line: the latest, and how many before.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> run = people.start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="weekly report")
+        >>> people.history(people).startswith("'flu' was started with epsilon 0.25 on")
+        True
+        """
+        entries = self._entries
+        return told(entries if budget is self else self._children.under(budget, entries))
+
+    def _quotes_above(self, asked: Loss, total: Loss, on: str | None) -> list[Quote]:
+        return []
+
+    def _record(self, entry: Entry) -> None:
+        """Keeps an entry for ever, before it counts; a store overrides this."""
+
+    def _record_renewal(self, renewal: Renewal) -> None:
+        """Keeps a renewal for ever, before it counts; a store overrides this."""
+
+    def _record_budget(self, record: BudgetRecord, parent: Budget) -> None:
+        """Keeps a named budget for ever, before it is used; a store overrides this."""
