@@ -45,7 +45,8 @@ def test_the_error_inequality_holds_on_every_sample(
         largest = np.abs(recipe.grid * (ASKED.T @ noise)).max()
         distance = float(((found - exact) ** 2).sum())
         assert distance <= 2 * recipe.rows * largest + recipe.gap
-        # and the sharper one behind it: <a' - a, a' - a - nu> <= gap
+        assert math.sqrt(distance) <= np.linalg.norm(noise) + math.sqrt(recipe.gap)
+        # and the sharper one behind both: <a' - a, a' - a - nu> <= gap
         assert float((found - exact) @ (found - exact - noise)) <= recipe.gap * (1 + 1e-6)
         # false alarm 15 * 1e-9
         assert math.sqrt(distance) <= recipe.error.bound(1, 1e-9)
@@ -104,7 +105,12 @@ def test_the_bound_is_chernoff_s() -> None:
     log = math.log(24 / 0.01)
     assert error.largest_product(0.01) == pytest.approx(math.sqrt(2 * 20 * 20 * log))
     expected = math.sqrt(2000 * error.largest_product(0.01) + RHO.gap)
-    assert error.bound(1, 0.01) == pytest.approx(expected)
+    plain = math.sqrt(20) * error.largest_noise(0.01) + math.sqrt(RHO.gap)
+    assert plain < expected
+    assert error.bound(1, 0.01) == pytest.approx(plain)
+    crowd = replace(RHO, queries=5000)
+    product = 2000 * crowd.error.largest_product(0.01) + crowd.gap
+    assert crowd.error.bound(1, 0.01) == pytest.approx(math.sqrt(product))
     assert error.bound_all(2, 0.02) == error.bound(1, 0.01)
     # no two tables of 2 rows are further apart
     few = replace(RHO, rows=2)

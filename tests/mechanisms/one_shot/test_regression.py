@@ -69,6 +69,13 @@ def test_columns_without_anything_get_a_zero() -> None:
     assert found.radius == math.inf
 
 
+def test_a_singular_table_has_no_radius_even_without_noise_to_speak_of() -> None:
+    sure = SecondMoments(epsilon=1000, bounds=(1, 1), neighbours="add-remove")
+    assert sure.error.bound_entries(0.05) == 0
+    assert Moments(sure, np.array([0, 0, 3])).ridge(target=1).radius == math.inf
+    assert Moments(sure, np.array([2, 1, 3])).ridge(target=1).radius == 0
+
+
 def test_covariance_and_means() -> None:
     found = moments(Zero()).covariance(ones=0)
     assert np.allclose(found, np.cov(ROWS[:, 1:].T, bias=True))

@@ -233,7 +233,7 @@ class WeightsError:
     def most_updates(self, steps: int, beta: float) -> float:
         """The most updates in so many queries, with probability 1 - beta; infinite if unknown.
 
-        Not more than ``updates`` means: the run does not halt, with that probability.
+        Below ``updates`` means: the run does not halt, with that probability.
         """
         recipe = self.recipe
         whole = recipe.rows * recipe.grid
@@ -294,13 +294,8 @@ def multiplicative_weights(
         unit=unit,
         horizon=horizon,
     )
-    best, least = None, math.inf
-    for updates in _trials(base):
-        recipe = _tuned(base, total, updates, horizon, beta)
-        found = recipe.error.bound_all(horizon, beta)
-        if found < least:
-            best, least = recipe, found
-    return best or base
+    tuned = [_tuned(base, total, updates, horizon, beta) for updates in _trials(base)]
+    return min(tuned, key=lambda recipe: recipe.error.bound_all(horizon, beta))
 
 
 def _trials(base: MultiplicativeWeights) -> list[int]:
@@ -331,6 +326,6 @@ def _tuned(
     )
     while True:
         tried = replace(recipe, threshold=gap + math.ceil(error.comparison(horizon, beta)) + 1)
-        if tried.error.most_updates(horizon, beta) <= updates:
+        if tried.error.most_updates(horizon, beta) < updates:
             return tried
         gap += 1 + gap // 100

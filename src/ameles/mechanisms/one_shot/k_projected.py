@@ -6,9 +6,9 @@ Theorem      Nikolov-Talwar-Zhang 2013 as in Dwork-Roth 2014, Alg 18, corrected 
 Neighbours   stated; one unit is one row, and changes each answer by at most ``grid``
 Noise        pure: discrete Laplace of scale k grid / epsilon on each answer.  With delta or rho:
              discrete Gaussian for the squared sensitivity k grid^2
-Error        always |a' - a|^2 <= 2 n max_i |<A^i, nu>| + gap, whatever the noise, since the
-             projection a' satisfies <a' - a, a' - a - nu> <= gap.  The maximum is bounded by
-             Chernoff for the |U| columns together
+Error        always |a' - a|^2 <= 2 n max_i |<A^i, nu>| + gap and |a' - a| <= |nu| + sqrt(gap),
+             whatever the noise, since the projection a' satisfies <a' - a, a' - a - nu> <= gap.
+             The maximum is bounded by Chernoff for the |U| columns together
 Memory       nothing is kept
 
 The projection is computed from what is public (``projection``), to a certified gap that is part of
@@ -48,6 +48,8 @@ from ameles.mechanisms.linear_queries import (
     pair,
     queries,
 )
+from ameles.mechanisms.one_shot.gaussian import GaussianLookError
+from ameles.mechanisms.one_shot.geometric import GeometricError
 from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.mechanisms.one_shot.projection import nearest
 from ameles.noise.arrays import IntArray
@@ -55,7 +57,7 @@ from ameles.noise.arrays import IntArray
 # The gap of the projection, as a share of the expected square of all noise, and of n^2 k at least:
 # floats tell no smaller gaps.
 NOISE_SHARE = 1e-3
-BODY_SHARE = 1e-10
+BODY_SHARE = 1e-13
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,12 +180,20 @@ class ProjectedError:
         recipe = self.recipe
         widest = recipe.rows * recipe.grid * math.sqrt(recipe.queries)
         found = math.sqrt(2 * recipe.rows * self.largest_product(beta) + recipe.gap)
-        return min((2 if recipe.symmetric else 1) * widest, found)
+        plain = math.sqrt(recipe.queries) * self.largest_noise(beta) + math.sqrt(recipe.gap)
+        return min((2 if recipe.symmetric else 1) * widest, found, plain)
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """The same for so many releases together."""
         return self.bound(1, beta / steps)
+
+    def largest_noise(self, beta: float) -> float:
+        """What no noise of an answer exceeds, with probability 1 - beta."""
+        recipe = self.recipe
+        if recipe.scale is None:
+            return GaussianLookError(float(recipe.variance), recipe.queries).bound_entries(beta)
+        return GeometricError(recipe.scale, recipe.queries).bound_entries(beta)
 
     def largest_product(self, beta: float) -> float:
         """What max_i |<A^i, nu>| exceeds with probability at most beta, by Chernoff."""

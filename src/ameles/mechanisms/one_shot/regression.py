@@ -118,7 +118,8 @@ class Moments:
         eta, off = bound * len(others), bound * math.sqrt(len(others))
         least = max(penalty, penalty + float(values.min()) - eta)
         size = float(np.linalg.norm(found))
-        radius = (off + eta * size) / least if least > 0 else math.inf
+        told = least > 0 and bool(kept.all())
+        radius = (off + eta * size) / least if told else math.inf
         return Coefficients(found, radius)
 
     def covariance(self, *, ones: int) -> FloatArray:
