@@ -15,10 +15,13 @@ PACKAGES = {
     "counters": "mechanisms/counters",
     "pan_private": "mechanisms/pan_private",
     "continual": "mechanisms/continual",
+    "one_shot": "mechanisms/one_shot",
+    "interactive": "mechanisms/interactive",
     "ledger": "ledger",
     "store": "store",
     "connectors": "connectors",
     "plan": "plan",
+    "query": "query",
     "vault": "engine/sealed/vault",
     "engine": "engine",
 }

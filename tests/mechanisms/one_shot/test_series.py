@@ -35,6 +35,10 @@ def test_all_together_lose_the_sum() -> None:
     recipe = LaplaceSeries(**TWO)
     assert recipe.guarantee.loss == Pure(3)
     assert recipe.guarantee.horizon == 2
+    # what a step may change is its own sensitivity, not the largest of all
+    assert str(recipe.guarantee.contribution) == (
+        "up to 2 steps by at most 1 (the sensitivity of each)"
+    )
 
 
 def played(recipe: LaplaceSeries, steps: list[list[int]]) -> Callable[[Noise], tuple[int, ...]]:

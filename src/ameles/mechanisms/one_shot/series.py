@@ -114,9 +114,7 @@ class LaplaceSeries(Mechanism["LaplaceSeriesRun"]):
             loss=Pure(sum(self.epsilons, Fraction(0))),
             unit=Unit.tagged(self.unit),
             neighbours=self.neighbours,
-            contribution=Contribution(
-                steps=len(self.widths), bound=max(self.sensitivities), norm=Norm.L1
-            ),
+            contribution=Contribution(steps=len(self.widths), bound=1, norm=Norm.DECLARED),
             horizon=len(self.widths),
             intrusions=Intrusions.NONE,
         )
