@@ -14,6 +14,8 @@ from pydantic.fields import FieldInfo
 from ameles.core.release import COLUMNS
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure
+from ameles.plan.condition import check_expression
+from ameles.plan.condition_functions import FUNCTIONS
 from ameles.plan.plan import read_plan_text
 from ameles.plan.sections import SINK_TABLE, PrivacySection, StoreSection, StreamSection
 
@@ -80,6 +82,33 @@ def test_every_key_of_a_measure_is_documented(measure: str) -> None:
 def test_a_missing_key_would_be_noticed() -> None:
     lines = section("[stream]").replace("| `weight` |", "| `heaviness` |")
     assert documented(lines) != keys(StreamSection.model_fields)
+
+
+def calls() -> list[str]:
+    """The functions of conditions, as the page calls them."""
+    table = PLANS.partition("| Function |")[2].partition("\n\n")[0]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    return [call for cell in cells for call in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_every_function_of_a_condition_is_documented_once() -> None:
+    named = sorted(call.partition("(")[0] for call in calls())
+    assert named == sorted(
+        name for name in FUNCTIONS if name.isidentifier() and "escape" not in name
+    )
+
+
+@pytest.mark.parametrize("call", calls())
+def test_a_condition_may_call_a_function_as_the_page_does(call: str) -> None:
+    kinds = dict.fromkeys("abnm", "integer") | {"t": "timestamp", "condition": "boolean"}
+    check_expression(call, kinds | {"text": "text", "other": "text"})
+
+
+def test_every_operator_of_arithmetic_is_documented() -> None:
+    listed = re.search(r"arithmetic \((.*?)\)", PLANS)
+    assert listed
+    signs = [name for name in FUNCTIONS if not name.isidentifier() and "~" not in name]
+    assert re.findall(r"`(.+?)`", listed[1]) == signs
 
 
 def test_every_column_of_a_release_is_documented_in_its_order() -> None:

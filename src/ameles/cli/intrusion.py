@@ -51,7 +51,7 @@ def intrusion(
             why="it is kept forever, for the people whom the data is about",
             tip="--why 'the laptop was stolen'",
         )
-    with stored(checked) as store:
+    with stored(checked, reading=False) as store:
         with store.reading() as transaction:
             launched(transaction, checked)  # a session would launch the stream
         count = _announce(checked, store, why)

@@ -48,7 +48,7 @@ def ledger(
     checked = read_plan(file)
     if (renew is None) != (why is None) or (why is not None and not why.strip()):
         raise BadInput("A renewal needs both --renew and --why.", tip='--renew 1 --why "year two"')
-    with stored(checked) as store:
+    with stored(checked, reading=renew is None) as store:
         if renew is not None and why is not None:
             with store.reading() as transaction:
                 book = _book(transaction, checked)

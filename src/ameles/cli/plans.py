@@ -46,8 +46,8 @@ def store_path(plan: Plan) -> str:
 
 
 @contextmanager
-def stored(plan: Plan) -> Iterator[Store]:
-    """The plan's store, which must exist."""
+def stored(plan: Plan, *, reading: bool = True) -> Iterator[Store]:
+    """The plan's store, which must exist; if it is only read, its disk may be read-only."""
     path = store_path(plan)
     if not exists(path):
         place = "" if "://" in path else " beside the plan"
@@ -56,7 +56,7 @@ def stored(plan: Plan) -> Iterator[Store]:
             why=f"stream '{plan.stream.name}' was not launched yet, or its store was moved",
             tip="ameles run, which launches a stream and spends its budget; or put the store back",
         )
-    with closing(open_store(path, create=False)) as store:
+    with closing(open_store(path, create=False, reading=reading)) as store:
         yield store
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ameles.connectors.durable import SPAN
 from ameles.connectors.encodings import Script, script_of
+from ameles.connectors.file_refusals import carriage_returns
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.lines import LONGEST, Tally, text
 from ameles.core.exceptions import PlanError
@@ -63,6 +64,7 @@ class Start:
     body: int  # where its events begin
     whole: bool  # the line that names its columns has its newline, or is too long
     script: Script
+    returns: bool = False  # carriage returns where newlines should be
 
 
 def start_of(dialect: Dialect, head_of: Callable[[int], bytes], name: str) -> Start:
@@ -78,13 +80,18 @@ def start_of(dialect: Dialect, head_of: Callable[[int], bytes], name: str) -> St
         head = head_of(longest + script.width)
         end = script.after_first_newline(head)
     first = head[: end or len(head)]
-    line = text(script.utf8(first[mark:])).rstrip("\r\n")
+    whole_text = text(script.utf8(first[mark:]))
+    line = whole_text.rstrip("\r\n")
     names = dialect.names(line) if line and len(first) <= longest else ()
-    return Start(names, len(first), bool(end) or len(first) > longest, script)
+    returns = not end and "\r" in whole_text
+    return Start(names, len(first), bool(end) or len(first) > longest, script, returns)
 
 
 def check_start(dialect: Dialect, start: Start, name: str) -> None:
-    """Refuses a file that lacks a column of the plan, or whose first line is too long."""
+    """Refuses a file that lacks a column of the plan, or whose first line is too long or has no
+    newline."""
+    if start.returns:
+        raise carriage_returns(name, dialect.form.encoding)
     if dialect.header and start.body > LONGEST * start.script.width:
         raise PlanError(
             f"The first line of the file '{name}' is longer than 1 MiB.",

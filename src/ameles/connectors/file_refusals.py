@@ -8,6 +8,7 @@ from pathlib import Path
 from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused
 
 _UNPACK = {".gz": "gunzip", ".zst": "unzstd --rm", ".bz2": "bunzip2"}
+_TO_OUTPUT = {".gz": "gunzip -c", ".zst": "unzstd -c", ".bz2": "bunzip2 -c"}
 
 
 def unreadable(name: str) -> SourceUnreadable:
@@ -16,6 +17,21 @@ def unreadable(name: str) -> SourceUnreadable:
         f"The file '{name}' cannot be read.",
         why="its permissions do not allow it, or its disk fails; nothing of it was counted",
         tip=f"chmod u+r '{name}', as its owner: it is taken as soon as it can be read",
+    )
+
+
+def carriage_returns(name: str, encoding: str) -> PlanError:
+    """The error for a file whose lines end with CR alone, as some old programs write them."""
+    text = f"tr '\\r' '\\n' < '{name}' > NEW, and NEW as source"
+    if encoding.startswith("utf-16"):
+        text = f"iconv -f {encoding.upper()} -t UTF-8 '{name}' | tr '\\r' '\\n' > NEW, and NEW as "
+        text += "source, without encoding"
+    elif unpack := _TO_OUTPUT.get(Path(name).suffix.lower()):
+        text = f"{unpack} '{name}' | tr '\\r' '\\n' > NEW, and NEW as source"
+    return PlanError(
+        f"The lines of the file '{name}' end with a carriage return, not with a newline.",
+        why="only a newline ends a line (LF, or CR and LF), so none of its events would be read",
+        tip=text,
     )
 
 

@@ -55,6 +55,8 @@ class FileSource(SeekableSource[Mapping[str, int]]):
         return {file.key: file.status.st_size for file in self._present()}
 
     def at_launch(self) -> str:
+        if refusal := self.refuses_launch():
+            raise refusal
         return self._same.unread(self.reading(None).position)
 
     def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:

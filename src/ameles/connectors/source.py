@@ -91,6 +91,11 @@ class Source(ABC):
         """The names of files that were not complete when they were looked at; this is secret."""
         return ()
 
+    def refuses_launch(self) -> PlanError | None:
+        """Why a stream cannot be launched on it now, although a launched one could go on; it reads
+        no event."""
+        return None
+
     def at_launch(self) -> str | None:
         """The position of a stream that is launched now and has read nothing.
 

@@ -12,10 +12,10 @@ from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.dialect import Dialect, Start, check_start, start_of
 from ameles.connectors.dialects import DIALECTS
-from ameles.connectors.file_identity import Present, opened
+from ameles.connectors.file_identity import ChangedMeanwhile, Present, opened
 from ameles.connectors.file_marks import Mark, last_newline
 from ameles.connectors.file_matching import match
-from ameles.connectors.file_refusals import packed
+from ameles.connectors.file_refusals import carriage_returns, packed
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import kind_of
 from ameles.connectors.reading import Reading
@@ -79,6 +79,24 @@ class TextSource(FileSource):
     def names(self) -> tuple[str, ...]:
         common = super().names()
         return common if self._dialect.header else self._dialect.names("")
+
+    def refuses_launch(self) -> PlanError | None:
+        """Files may not all have carriage returns where their first line should end.
+
+        What comes before the first newline names the columns, and is public.
+        """
+        files = [file for file in self._present() if not file.copy]
+        if files and all(map(self._returns, files)):
+            return carriage_returns(files[0].file.name, self._dialect.form.encoding)
+        return None
+
+    def _returns(self, file: Present) -> bool:
+        """Whether a file has carriage returns in place of newlines, if it can be read."""
+        try:
+            with opened(file) as handle:
+                return self._start(handle).returns
+        except (SourceUnreadable, ChangedMeanwhile):
+            return False
 
     def _present(self) -> list[Present]:
         return self._listed.present()

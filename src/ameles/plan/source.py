@@ -49,5 +49,6 @@ def plan_source(
 
 
 def check_source(plan: Plan, *, waiting: bool = False) -> None:
-    """Refuses what a run would immediately refuse about the source as it is now."""
-    plan_source(plan, waiting=waiting)
+    """Refuses what a launch would refuse about the source as it is now."""
+    if refusal := plan_source(plan, waiting=waiting).refuses_launch():
+        raise refusal

@@ -9,18 +9,22 @@ from pathlib import Path
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.store.postgres.address import address_of
 from ameles.store.postgres.store import PostgresStore
+from ameles.store.sqlite.read_only import ReadOnlyStore, can_write
 from ameles.store.sqlite.store import SqliteStore
 from ameles.store.store import Store
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
-def open_store(url: str, *, create: bool = True, patience: float = 10.0) -> Store:
+def open_store(
+    url: str, *, create: bool = True, patience: float = 10.0, reading: bool = False
+) -> Store:
     """The store at a path such as ``flu.db``, or in a Postgres database such as
     ``postgresql://me@db.example/flu``.  If there is none and ``create`` is true, it makes a new
     one.
 
-    ``patience`` is the number of seconds to wait for other writers before a refusal.
+    ``patience`` is the number of seconds to wait for other writers before a refusal.  ``reading``
+    says that nothing will be written: the store may then be on a read-only disk.
     """
     if not url or "\0" in url or not _encodable(url):
         raise BadInput("The address of a store must be a path.", tip='url = "flu.db"')
@@ -30,7 +34,8 @@ def open_store(url: str, *, create: bool = True, patience: float = 10.0) -> Stor
         raise BadInput(
             f"The address of a store cannot begin with '{scheme[1]}://'.", tip='url = "flu.db"'
         )
-    return SqliteStore(Path(url), create=create, patience=patience)
+    kind = ReadOnlyStore if reading and not can_write(Path(url)) else SqliteStore
+    return kind(Path(url), create=create, patience=patience)
 
 
 def exists(url: str) -> bool:

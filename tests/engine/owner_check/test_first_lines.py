@@ -62,6 +62,10 @@ def spoilt(world: World, how: str) -> bytes:
             return text.partition("\n")[2].encode()
         case "capitals":
             return text.replace("region", "Region").encode()
+        case "carriage returns":
+            return text.replace("\n", "\r").encode()
+        case "a first line with a carriage return":
+            return (text.partition("\n")[0] + "\r").encode()
     return gzip.compress(text.encode())
 
 
@@ -75,6 +79,8 @@ def spoilt(world: World, how: str) -> bytes:
         ("headerless", "header = [...], with the names of its 6 fields"),
         ("capitals", 'columns = { "Region" = ...'),
         ("compressed", "mv events.csv events.csv.gz"),
+        ("carriage returns", "tr '\\r' '\\n' < 'events.csv' > NEW, and NEW as source"),
+        ("a first line with a carriage return", "tr '\\r' '\\n' < 'events.csv'"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_mend(tmp_path: Path, how: str, mend: str) -> None:
@@ -86,3 +92,40 @@ def test_what_cannot_be_read_is_told_with_its_mend(tmp_path: Path, how: str, men
     assert "2026-01" not in json.dumps(facts.to_dict()), (
         "a first line that is an event is not shown"
     )
+
+
+@pytest.mark.parametrize(
+    ("ending", "encoding", "mend"),
+    [
+        (".csv", "latin-1", "tr '\\r' '\\n' < 'events.csv' > NEW"),
+        (".csv", "utf-16-le", "iconv -f UTF-16-LE -t UTF-8 'events.csv' | tr '\\r' '\\n' > NEW"),
+        (".csv.gz", "utf-8", "gunzip -c 'events.csv.gz' | tr '\\r' '\\n' > NEW"),
+        (".jsonl", "utf-8", "tr '\\r' '\\n' < 'events.jsonl' > NEW"),
+    ],
+)
+def test_carriage_returns_are_the_only_thing_that_is_said_of_such_a_file(
+    tmp_path: Path, ending: str, encoding: str, mend: str
+) -> None:
+    world = World(tmp_path)
+    text = world.write([row(1), row(2)]).file.read_text().replace("\n", "\r").encode(encoding)
+    world.file.unlink()
+    file = tmp_path / f"events{ending}"
+    file.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    form = "" if encoding == "utf-8" else f'encoding = "{encoding}"\n'
+    world.text = world.text.replace("events.csv", file.name)
+    world.text = world.text.replace("[privacy]", f"{form}[privacy]")
+    said = [one for one in told(checked(world.plan)) if "no events" not in one]
+    assert len(said) == 1
+    assert said[0].startswith(f"The lines of the file '{file.name}' end with a carriage return")
+    assert mend in said[0]
+
+
+def test_carriage_returns_of_a_sample_are_changed_on_their_way_to_standard_input(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    world.text = world.text.replace("events.csv", "-")
+    sample = tmp_path / "sample.csv"
+    sample.write_bytes(spoilt(World(tmp_path), "carriage returns"))
+    facts = checked(world.plan, sample=sample)
+    assert facts.findings[0].mend == "PROGRAM | tr '\\r' '\\n' | ameles run"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ameles.connectors.compressed import Damaged, Incomplete, is_compressed
 from ameles.connectors.compressed import opened as opened_unpacked
+from ameles.connectors.file_refusals import carriage_returns
 from ameles.connectors.file_refusals import packed as packed_file
 from ameles.connectors.format import Format
 from ameles.connectors.named_files import NamedFile
@@ -107,6 +108,9 @@ class FirstLines:
                 self.findings.append(
                     CheckFinding(f"The file '{file.name}' {encoded[0]}.", encoded[1])
                 )
+            elif self._returns(start):
+                self.facts[-1].open_line = False
+                self.findings.append(self._converted(file.name))
             elif start:
                 self.findings += self._headed(file.name, start)
 
@@ -138,6 +142,17 @@ class FirstLines:
         if not declared.startswith("utf-16") and text and not plain:
             return "is in UTF-8", "leave encoding out"
         return None
+
+    def _returns(self, start: bytes) -> bool:
+        """Whether lines end with CR alone; the last of them may lack its LF for the moment."""
+        text = start.decode(self._encoding, errors="replace")
+        return "\r" in text and "\n" not in text
+
+    def _converted(self, name: str) -> CheckFinding:
+        refusal = carriage_returns(name, self._encoding)
+        if self._source is not None:
+            return CheckFinding(refusal.what, refusal.tip)
+        return CheckFinding(refusal.what, "PROGRAM | tr '\\r' '\\n' | ameles run")
 
     def _headed(self, name: str, start: bytes) -> Iterator[CheckFinding]:
         """What is wrong with a first line that should name the columns."""

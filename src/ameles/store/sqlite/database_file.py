@@ -16,8 +16,9 @@ from ameles.core.exceptions import StoreRefused
 OWNER_ONLY = 0o600
 
 
-def prepare(path: Path, *, create: bool) -> None:
-    """Makes an empty file for a store if there is none, and refuses one that is not private."""
+def prepare(path: Path, *, create: bool, writable: bool = True) -> None:
+    """Makes an empty file for a store if there is none, and refuses one that is not private, or not
+    ``writable``."""
     try:
         if not _exists(path):
             if not create:
@@ -38,7 +39,7 @@ def prepare(path: Path, *, create: bool) -> None:
             why="it has secrets, such as exact counts of the open step",
             tip=f"chmod 600 {path}",
         )
-    if mode & OWNER_ONLY != OWNER_ONLY:
+    if writable and mode & OWNER_ONLY != OWNER_ONLY:
         raise StoreRefused(
             f"The store '{path}' cannot be written: its mode is {stat.S_IMODE(mode):04o}.",
             why="the file is read-only",

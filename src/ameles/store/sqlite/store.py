@@ -53,6 +53,8 @@ T = TypeVar("T")
 class SqliteStore(Store):
     """Connections to one file, each used by one transaction at a time."""
 
+    writable = True
+
     def __init__(self, path: Path, *, create: bool = True, patience: float = 10.0) -> None:
         if sqlite3.sqlite_version_info < OLDEST:
             raise StoreRefused(
@@ -68,7 +70,7 @@ class SqliteStore(Store):
         # Closing a second handle of a file drops SQLite's locks on it in the whole process, so no
         # other thread may open the store while this handle exists.
         with _creating:
-            prepare(self.path, create=create)
+            prepare(self.path, create=create, writable=self.writable)
         self._pool.put_back(self._patiently(self._first))
 
     def __repr__(self) -> str:
