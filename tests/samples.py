@@ -16,6 +16,7 @@ from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
+from ameles.mechanisms.one_shot.choice_series import ChoiceSeries
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
@@ -157,9 +158,24 @@ SERIES = Sample(
     bad=(None, [3, 4]),
 )
 
+CHOICES = Sample(
+    recipe=ChoiceSeries(
+        epsilons=(1, "1/2", "1/3", 1, 1),
+        sensitivities=(1, 7, 2, 1, 1),
+        candidates=(3, 3, 3, 3, 3),
+        neighbours="add-remove",
+        monotone=True,
+    ),
+    inputs=([3, 1, 0], [-8, 2, 2], [0, 0, 0], [4, 3, 2], [9, 9, 1]),
+    canary=8_675_309,
+    told=[8_675_309, 0, 0],
+    bad=(None, [3, 4]),
+)
+
 OTHERS: tuple[Sample, ...] = (
     *ONE_SHOT,
     SERIES,
+    CHOICES,
     *TABLES,
     table(Density(**TABLE)),
     table(Density(intrusions=3, **MOVED)),

@@ -97,6 +97,12 @@ _command(
     "ameles check ameles.toml --json --secret-to look.json",
 )
 _command(
+    "bounds",
+    "Choose the bounds of a plan privately, and pay for that.",
+    "ameles bounds --epsilon 0.1 --dry-run",
+    "ameles bounds --epsilon 0.1 --grid max_per_step=1,2,5 --dry-run --json",
+)
+_command(
     "convert",
     "Convert a CSV file to Parquet, also with newlines inside quotes.",
     "ameles convert visits.csv visits.parquet --skip-broken",

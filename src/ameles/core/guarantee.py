@@ -124,8 +124,8 @@ class Norm(Enum):
 
     L1 is the sum over all numbers, as Laplace noise needs it; L2 is for Gaussian noise, and SQUARED
     is its square, which is whole for whole numbers.  MAX is the largest change of any one number:
-    scores that candidates are chosen by may all change at once.  DECLARED counts L1 in units of the
-    sensitivity that a recipe declares for each of its steps.
+    scores that candidates are chosen by may all change at once.  DECLARED counts in units of the
+    sensitivity that a recipe declares for each of its steps: of a vector in L1, or of each score.
     """
 
     L1 = "L1"

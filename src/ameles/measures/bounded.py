@@ -68,6 +68,11 @@ class BoundedMeasure(LinearMeasure):
         return int(grid.lower / grid.granularity), int(grid.upper / grid.granularity)
 
     @property
+    def parts(self) -> int:
+        """The number of units of its amount that make one grid unit."""
+        return 1
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Those of the keys, and that of the values."""
         return tuple(dict.fromkeys((*self.by, self.column)))

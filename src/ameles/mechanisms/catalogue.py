@@ -34,6 +34,7 @@ from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
+from ameles.mechanisms.one_shot.choice_series import ChoiceSeries
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
@@ -120,6 +121,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     PeeledTopK,
     PermuteAndFlip,
     LaplaceSeries,
+    ChoiceSeries,
 )
 
 MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)

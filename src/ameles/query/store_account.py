@@ -50,7 +50,8 @@ class Parts:
 class StoreAccount(Account):
     """The budget of a population in a store, or one of its children.
 
-    ``budget`` names the child that pays.  ``noise`` replaces the operating system's in tests, and
+    ``budget`` names the child that pays.  ``unit`` is the population's unit in the steps of the
+    stream that asks, if a stream does.  ``noise`` replaces the operating system's in tests, and
     marks the store.  ``part`` is for the parts of a partition.
 
     >>> from tempfile import TemporaryDirectory
@@ -67,12 +68,14 @@ class StoreAccount(Account):
         population: str,
         *,
         budget: str | None = None,
+        unit: Unit | None = None,
         noise: Noise | None = None,
         part: tuple[Parts, str] | None = None,
     ) -> None:
         self._store = store
         self._population = population
         self._child = budget
+        self._asking = unit
         self._noise = noise
         self._part = part
         with store.reading() as transaction:
@@ -126,6 +129,7 @@ class StoreAccount(Account):
                 self._store,
                 self._population,
                 budget=self._child,
+                unit=self._asking,
                 noise=self._noise,
                 part=(shared, name),
             )
@@ -212,7 +216,7 @@ class StoreAccount(Account):
 
     def _ledger(self, transaction: Transaction, noise: Noise | None) -> Ledger:
         """The ledger; with ``noise`` it sells runs, and marks the store if that is not genuine."""
-        ledger = transaction.ledger(self._population, noise=noise)
+        ledger = transaction.ledger(self._population, noise=noise, unit=self._asking)
         if ledger is None:
             raise StoreRefused(
                 f"The store has no population '{self._population}'.",

@@ -16,7 +16,7 @@ from ameles.connectors.source import PassingSource
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
 from ameles.core.rules import CURRENT
-from ameles.engine.gathering.moment import Moment
+from ameles.engine.gathering.moment import Moment, moment_at
 from ameles.engine.owner_check.advice import findings
 from ameles.engine.owner_check.facts import CheckFinding, Facts
 from ameles.engine.owner_check.first_lines import FirstLines
@@ -24,7 +24,6 @@ from ameles.engine.owner_check.held_values import not_held
 from ameles.engine.owner_check.look import MEMORY, Rows, look
 from ameles.engine.owner_check.source_rows import SampleRows, SourceRows
 from ameles.engine.running.launching import under_its_rules
-from ameles.plan.clock import FAR, microseconds
 from ameles.plan.difference import difference
 from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source
@@ -87,7 +86,7 @@ def _checked(
     first = _first_lines(plan, sample)
     try:
         rows = _rows(plan, position, sample)
-        facts = look_at(plan, rows, _moment(plan, released, now))
+        facts = look_at(plan, rows, moment_at(plan, released, now))
     except PlanError as refusal:
         facts = Facts(plan.stream.name, plan.stream.source, unreadable=refusal.what)
         told = [*first.findings] or [CheckFinding(refusal.what, refusal.tip)]
@@ -151,16 +150,6 @@ def _standing(plan: Plan, store: Store) -> tuple[bool, int, str | None]:
             return False, 0, None
         changed = bool(difference(stream.plan, plan.to_json()))
         return changed, stream.released, transaction.position(stream)
-
-
-def _moment(plan: Plan, released: int, now: datetime) -> Moment:
-    """The moment that a run would use now."""
-    stream, ended = plan.stream, plan.clock.ended(microseconds(now))
-    target = max(ended if stream.horizon is None else min(ended, stream.horizon), released)
-    last = stream.horizon or min(target + FAR, plan.clock.latest)
-    # events without a time column count in the step in which they arrive, the open one
-    arrived = None if stream.time is not None else min(released + 1, last)
-    return Moment(released, target, last, arrived)
 
 
 def _rows(plan: Plan, position: str | None, sample: Path | None) -> Rows:

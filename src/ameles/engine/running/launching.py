@@ -19,6 +19,7 @@ from ameles.engine.releasing.release_run import state_of
 from ameles.engine.running.window_phase import check_window
 from ameles.ledger import Budget, Ledger
 from ameles.measures.measure import Measure
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.pan_private.erase import erase
 from ameles.plan.difference import difference
 from ameles.plan.plan import Plan
@@ -104,9 +105,13 @@ def _nothing_yet(plan: Plan, release: Measure) -> bytes:
     return NoiseTally.blank(steps).to_bytes() + bytes(8 * steps * release.question.width)
 
 
-def check_price(plan: Plan) -> None:
-    """Refuses a plan that would open its population with a cap below its own loss."""
-    payer_of(plan, Ledger(plan.privacy.population, **_opening(plan))).check_fits(plan.purchases)
+def check_price(plan: Plan, before: Mapping[str, AnyMechanism] | None = None) -> None:
+    """Refuses a plan that would open its population with a cap below its own loss.
+
+    ``before`` is what else is bought, before the launch.
+    """
+    ledger = Ledger(plan.privacy.population, **_opening(plan))
+    payer_of(plan, ledger).check_fits({**plan.purchases, **(before or {})})
 
 
 def payer_of(plan: Plan, ledger: Ledger | None) -> Budget:

@@ -11,9 +11,17 @@ from typing import Any
 
 from ameles.core.exceptions import StoreRefused
 from ameles.core.guarantee import Guarantee, Intrusions
+from ameles.engine.running.chosen_bounds import chosen_privately
 from ameles.engine.running.plan_checks import looked_at
 from ameles.ledger.ledger import Ledger
-from ameles.ledger.registry import AFTER_LOOKING, DECLARED, Deployment, promised, registry
+from ameles.ledger.registry import (
+    AFTER_LOOKING,
+    DECLARED,
+    PRIVATELY,
+    Deployment,
+    promised,
+    registry,
+)
 from ameles.plan.clock import instant
 from ameles.plan.sections import StreamSection
 from ameles.store import StreamRecord, Transaction
@@ -35,7 +43,14 @@ def registered(
         ledger,
         implementation=implementation,
         now=now or datetime.now(UTC),
-        deployments=[deployment(stream, looked_at(transaction, stream)) for stream in mine],
+        deployments=[
+            deployment(
+                stream,
+                looked_at(transaction, stream),
+                privately=chosen_privately(transaction, stream),
+            )
+            for stream in mine
+        ],
         genuine=transaction.genuine,
         unit_window=record.window,
     )
@@ -47,9 +62,14 @@ def promises(transaction: Transaction, ledger: Ledger) -> dict[int, Guarantee]:
     return {entry.number: promised(entry, known.get(entry.stream)) for entry in ledger.entries}
 
 
-def deployment(stream: StreamRecord, looked: datetime | None = None) -> Deployment:
-    """What the plan of a launched stream declares; ``looked`` is when its owner first looked at the
-    data before the launch."""
+def deployment(
+    stream: StreamRecord, looked: datetime | None = None, *, privately: bool = False
+) -> Deployment:
+    """What the plan of a launched stream declares.
+
+    ``looked`` is when its owner first looked at the data before the launch; ``privately`` says that
+    a mechanism chose its bounds, which means little after a look.
+    """
     section = _section(stream)
     clock = section.clock
     ends = None if section.horizon is None else instant(clock.end_of(section.horizon))
@@ -62,7 +82,7 @@ def deployment(stream: StreamRecord, looked: datetime | None = None) -> Deployme
         end=ends,
         launched=stream.launched,
         intrusions=_intrusions(stream),
-        bounds=DECLARED if looked is None else AFTER_LOOKING,
+        bounds=AFTER_LOOKING if looked is not None else PRIVATELY if privately else DECLARED,
         looked=looked,
     )
 

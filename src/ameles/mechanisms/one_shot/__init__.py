@@ -1,6 +1,7 @@
 """One-shot mechanisms: one look at a data set, one release."""
 
 from ameles.mechanisms.one_shot.allocation import by_largest_error, by_weights, geometric_shares
+from ameles.mechanisms.one_shot.choice_series import ChoiceSeries
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
@@ -22,6 +23,7 @@ from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
 from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
 
 __all__ = [
+    "ChoiceSeries",
     "Coefficients",
     "Directions",
     "ExponentialMechanism",

@@ -1,0 +1,1 @@
+"""Bounds of a plan that are chosen privately, from public candidates, and paid for."""

@@ -1,0 +1,135 @@
+"""The bounds of a plan that can be chosen, each with its public candidates.
+
+By default the plan's own bound is the widest candidate, and the others are the round numbers
+between it and the narrowest bound that makes sense: 1 for ``max_per_step`` and ``max_steps``, and
+for ``lower`` and ``upper`` the value nearest to zero.
+
+>>> [str(one) for one in round_numbers(60)]
+['1', '2', '5', '10', '20', '50', '60']
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ameles.core.exceptions import BadInput
+from ameles.core.parameters import shown
+from ameles.measures.bounded import BoundedMeasure
+from ameles.plan.plan import Plan, check_plan
+
+MOST = 1000  # candidates of one bound
+USER_BOUNDS = ("max_per_step", "max_steps")
+VALUE_BOUNDS = ("lower", "upper")
+
+Grids = Mapping[str, Sequence[Fraction]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound with its candidates, from the narrowest to the widest."""
+
+    name: str  # the key in the plan
+    release: str | None  # None: a bound on users
+    candidates: tuple[Fraction, ...]
+    unit: Fraction  # what candidates are multiples of
+
+    @property
+    def label(self) -> str:
+        """Its name in ``--grid`` and in tables: ``max_steps``, or ``spending.upper``."""
+        return self.name if self.release is None else f"{self.release}.{self.name}"
+
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """The candidates in whole units."""
+        return tuple(int(one / self.unit) for one in self.candidates)
+
+    @property
+    def reach(self) -> int:
+        """The distance in units between the narrowest and the widest candidate."""
+        whole = self.whole
+        return abs(whole[-1] - whole[0])
+
+
+def round_numbers(top: int) -> list[int]:
+    """1, 2, 5, 10, 20, ... and the top itself."""
+    found, power = list[int](), 1
+    while power < top:
+        found += [digit * power for digit in (1, 2, 5) if digit * power < top]
+        power *= 10
+    return [*found, top]
+
+
+def plan_bounds(plan: Plan, grids: Grids | None = None) -> tuple[Bound, ...]:
+    """Every bound of the plan; ``grids`` replaces the candidates of some.
+
+    A bound with one candidate is not chosen: it stays as it is.
+    """
+    given = dict(grids or {})
+    found = tuple(_with_grid(bound, given.pop(bound.label, None)) for bound in _all_bounds(plan))
+    if given:
+        known = ", ".join(bound.label for bound in found) or "none"
+        raise BadInput(
+            f"The plan has no bound {next(iter(given))[:64]!r}.", tip=f"its bounds are: {known}"
+        )
+    with_bounds(plan, {bound.label: bound.candidates[0] for bound in found})  # or it is refused
+    return found
+
+
+def with_bounds(plan: Plan, values: Mapping[str, Fraction]) -> Plan:
+    """The plan with other bounds, checked like a plan file."""
+    document = json.loads(plan.to_json())
+    tables = {release["name"]: release for release in document["release"]}
+    for label, value in values.items():
+        if label in USER_BOUNDS:
+            document["privacy"][label] = int(value)
+        else:
+            release, _, name = label.rpartition(".")
+            tables[release][name] = str(value)
+    document["store"] = plan.store.model_dump(exclude_none=True)
+    return replace(check_plan(document, plan.base), stream=plan.stream, rules=plan.rules)
+
+
+def _all_bounds(plan: Plan) -> Iterator[Bound]:
+    """Every bound of the plan, with its default candidates."""
+    one = Fraction(1)
+    if plan.privacy.user is not None:
+        for name in USER_BOUNDS:
+            top = getattr(plan.privacy, name) or 1
+            yield Bound(name, None, tuple(map(Fraction, round_numbers(top))), one)
+    for release in plan.releases:
+        if isinstance(release, BoundedMeasure):
+            yield from _of_values(release)
+
+
+def _of_values(release: BoundedMeasure) -> Iterator[Bound]:
+    unit = release.grid.granularity
+    low, high = release.ends
+    inner = min(max(0, low), high)  # the value nearest to zero
+    below = [inner - step for step in round_numbers(inner - low)] if low < inner else [low]
+    above = [inner + step for step in round_numbers(high - inner)] if high > inner else [high]
+    for name, ends in zip(VALUE_BOUNDS, (below, above), strict=True):
+        yield Bound(name, release.name, tuple(end * unit for end in ends), unit)
+
+
+def _with_grid(bound: Bound, grid: Sequence[Fraction] | None) -> Bound:
+    """The bound with the candidates that a person gave."""
+    if grid is None:
+        return bound
+    narrow_first = sorted(set(grid), reverse=bound.name == "lower")
+    if not 1 <= len(narrow_first) <= MOST or len(narrow_first) < len(grid):
+        raise BadInput(
+            f"The grid of {bound.label} must have 1 to {MOST} different numbers.",
+            tip=f"--grid {bound.label}=1,2,5,10",
+        )
+    if any((one / bound.unit).denominator != 1 for one in narrow_first):
+        raise BadInput(
+            f"The grid of {bound.label} must have multiples of {shown(bound.unit)} only.",
+            why="values are counted in steps of the granularity"
+            if bound.release
+            else "events and steps are whole",
+            tip="--grid " + bound.label + "=" + ",".join(shown(bound.unit * n) for n in (1, 2, 5)),
+        )
+    return replace(bound, candidates=tuple(narrow_first))
