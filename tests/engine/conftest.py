@@ -1,8 +1,26 @@
-"""Settings of hypothesis for these tests."""
+"""Settings of hypothesis for these tests, and a folder in memory."""
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 # The number of examples of another folder's profile would stay.
 settings.load_profile("anywhere")
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder of a file system in memory, where Linux has one."""
+    base = Path("/", "dev", "shm") / f"ameles-tests-{os.getpid()}"
+    try:
+        base.mkdir(mode=0o700)
+    except OSError:
+        pytest.skip("needs a tmpfs at /dev/shm")
+    yield base
+    shutil.rmtree(base)

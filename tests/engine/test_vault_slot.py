@@ -7,7 +7,6 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 from uuid import UUID
@@ -27,17 +26,6 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for a fil
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
-
-
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    base = SHARED / f"ameles-tests-{os.getpid()}"
-    try:
-        base.mkdir(mode=0o700)
-    except OSError:
-        pytest.skip("needs a tmpfs at /dev/shm")
-    yield base
-    shutil.rmtree(base)
 
 
 def mode(path: Path) -> int:

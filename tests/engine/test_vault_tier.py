@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -14,19 +13,7 @@ import pytest
 
 from ameles.engine.sealed.vault import tier
 
-SHARED = Path("/", "dev", "shm")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for a file system's type")
-
-
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    base = SHARED / f"ameles-tests-{os.getpid()}"
-    try:
-        base.mkdir(mode=0o700)
-    except OSError:
-        pytest.skip("needs a tmpfs at /dev/shm")
-    yield base
-    shutil.rmtree(base)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ameles.core.guarantee import EVENT
 from ameles.core.loss import Pure
 from ameles.noise import Zero
 from ameles.query import Query, StoreAccount, open_account
-from ameles.query.account import Purchase
+from ameles.query.account import PaidQuestion
 from ameles.store import open_store, question_lock
 from tests.query.tables import table
 from tests.store.places import Place, SqlitePlace
@@ -157,7 +157,7 @@ def test_the_first_stored_answer_is_the_one_that_is_shown(
         visits = table(account=account, version="v1")
         told = visits.noisy_count(epsilon="0.25").to_json().replace('"value": 8', '"value": 77')
         unanswered(visits.where("age > 3"), monkeypatch)
-        computed = Purchase.answer
+        computed = PaidQuestion.answer
 
         def overtaken(self: Any, *given: Any, **named: Any) -> Any:
             # meanwhile somebody else has answered the same question
@@ -165,7 +165,7 @@ def test_the_first_stored_answer_is_the_one_that_is_shown(
                 transaction.set_answer("people", 2, told)
             return computed(self, *given, **named)
 
-        monkeypatch.setattr(Purchase, "answer", overtaken)
+        monkeypatch.setattr(PaidQuestion, "answer", overtaken)
         assert visits.where("age > 3").noisy_count(epsilon="0.25").value == 77
 
 

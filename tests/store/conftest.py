@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ameles.store import Store
 from tests.postgres import Server
 from tests.store.places import Place, PostgresPlace, SqlitePlace
+from tests.store.stores import new_store, open_visitors
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -23,3 +26,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 def schema(postgres: Server) -> PostgresPlace:
     """An empty place in Postgres, for what only that has."""
     return PostgresPlace(postgres)
+
+
+@pytest.fixture
+def store(place: Place) -> Iterator[Store]:
+    """A store with the population of visitors."""
+    with new_store(place) as opened:
+        with opened.writing() as transaction:
+            open_visitors(transaction)
+        yield opened

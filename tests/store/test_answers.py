@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,14 +31,6 @@ def ask(
         "visitors", entry=entry, question=question, label=label, snapshot=snapshot, asked=MARCH
     )
     return entry, snapshot
-
-
-@pytest.fixture
-def store(place: Place) -> Iterator[Store]:
-    with new_store(place) as opened:
-        with opened.writing() as transaction:
-            open_visitors(transaction)
-        yield opened
 
 
 def test_an_answer_is_kept_in_the_place_of_the_snapshot(store: Store) -> None:

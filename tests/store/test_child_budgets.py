@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,6 @@ from tests.store.places import Place
 from tests.store.stores import MARCH, new_store, open_visitors, visitors
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def store(place: Place) -> Iterator[Store]:
-    with new_store(place) as opened:
-        with opened.writing() as transaction:
-            open_visitors(transaction)
-        yield opened
 
 
 def test_budgets_are_the_same_after_they_were_kept(store: Store) -> None:

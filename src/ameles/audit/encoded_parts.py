@@ -85,7 +85,7 @@ def units_of(parts: Sequence[Part]) -> list[int]:
     return units
 
 
-class Script:
+class GaussianScript:
     """Gaussian draws from a list that may grow, then zeros; of words, or integers of any size."""
 
     genuine = False
@@ -125,8 +125,8 @@ class Script:
 
 def _endless(recipe: Encoded, draws: Sequence[int]) -> Process:
     """The recipe's noise process, with integers that have no end."""
-    fresh = recipe.process(Script(), None).state().astype(object)
-    return recipe.process(Script(draws), fresh)
+    fresh = recipe.process(GaussianScript(), None).state().astype(object)
+    return recipe.process(GaussianScript(draws), fresh)
 
 
 def encode(process: object, steps: int) -> Rows:

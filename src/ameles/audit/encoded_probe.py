@@ -18,9 +18,9 @@ import numpy as np
 
 from ameles.audit.encoded_parts import (
     Encoded,
+    GaussianScript,
     Part,
     Rows,
-    Script,
     encode,
     shaped,
     units_of,
@@ -56,7 +56,7 @@ def probe(
         laws += [("gaussian", closing)] * keys if closing else []
     for number, pattern in enumerate(PATTERNS):
         draws, inputs = pattern.draws(laws), pattern.inputs(steps * keys)
-        encoded = encode(recipe.process(Script(draws, words=True), None), steps)
+        encoded = encode(recipe.process(GaussianScript(draws, words=True), None), steps)
         shown = recipe.start(Tape(draws)).feed(shaped(recipe, inputs)).tolist()
         rounded = _released(encoded, _rows(inputs, keys), units)
         if np.array(shown).ravel().tolist() != rounded:
@@ -123,7 +123,7 @@ def _hiding_noise(
     recipe: Encoded, draws: Rows, encoded: Rows, units: Sequence[int], change: Change
 ) -> Rows:
     """The noise with which the changed inputs have the same encoded values."""
-    script = Script(words=True)
+    script = GaussianScript(words=True)
     process = recipe.process(script, None)
     found: Rows = []
     totals = [0] * recipe.columns

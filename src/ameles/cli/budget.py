@@ -26,7 +26,7 @@ from ameles.store import Store, Transaction, exists, open_store, public_address
 MOST = 1000  # as for the cap of a plan
 
 
-class Action(Enum):
+class BudgetAction(Enum):
     """What is to be done about budgets."""
 
     OPEN = "open"
@@ -34,7 +34,9 @@ class Action(Enum):
 
 
 def budget(
-    action: Annotated[Action, typer.Argument(help="open a new one, or list those there are.")],
+    action: Annotated[
+        BudgetAction, typer.Argument(help="open a new one, or list those there are.")
+    ],
     name: Annotated[
         str | None, typer.Argument(help="The name of the new budget.", metavar="NAME")
     ] = None,
@@ -74,7 +76,7 @@ def budget(
         )
     checked = read_plan(plan) if store is None else None
     named = population or (checked.privacy.population if checked else "")
-    if action is Action.OPEN:
+    if action is BudgetAction.OPEN:
         _open(checked, store, named, _new_name(name), epsilon, delta, under)
     elif any(given is not None for given in (name, epsilon, delta, under)):
         raise BadInput(

@@ -20,7 +20,7 @@ from ameles.plan.plan import Plan, read_plan
 from ameles.store import Store
 
 
-class Action(Enum):
+class IntrusionAction(Enum):
     """What is to be done about intrusions."""
 
     ANNOUNCE = "announce"
@@ -28,7 +28,9 @@ class Action(Enum):
 
 
 def intrusion(
-    action: Annotated[Action, typer.Argument(help="announce one, or list those announced.")],
+    action: Annotated[
+        IntrusionAction, typer.Argument(help="announce one, or list those announced.")
+    ],
     file: PlanFile = DEFAULT,
     why: Annotated[
         str | None, typer.Option(help="What happened; kept forever.", metavar="TEXT")
@@ -42,7 +44,7 @@ def intrusion(
     count; the intervals include it, and the privacy loss stays the same.
     """
     checked = read_plan(file)
-    if action is Action.LIST:
+    if action is IntrusionAction.LIST:
         _show(checked, as_json)
         return
     if not why:

@@ -29,7 +29,7 @@ Compute = Callable[[Run[Any, Any]], tuple[AnswerRow, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purchase:
+class PaidQuestion:
     """A question, and the mechanism that must be bought to answer it."""
 
     question: str  # canonical JSON of what is asked: public
@@ -89,7 +89,7 @@ class Account(ABC):
         """Raises if these recipes together do not fit.  Nothing is bought."""
 
     @abstractmethod
-    def ask(self, purchase: Purchase, compute: Compute) -> Answer:
+    def ask(self, purchase: PaidQuestion, compute: Compute) -> Answer:
         """The answer: bought and computed now, or stored before."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class LedgerAccount(Account):
     def check_fits(self, recipes: Sequence[AnyMechanism], *, on: str) -> None:
         self._budget.check_fits(numbered(recipes), on=on)
 
-    def ask(self, purchase: Purchase, compute: Compute) -> Answer:
+    def ask(self, purchase: PaidQuestion, compute: Compute) -> Answer:
         if purchase.version is not None:
             stored = self._answers.get((purchase.question, purchase.version))
             if stored is not None:

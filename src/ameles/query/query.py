@@ -18,7 +18,7 @@ from ameles.core.parameters import Exact, exact, refuse
 from ameles.core.words import brief
 from ameles.measures.measure import KEYED
 from ameles.mechanisms.mechanism import AnyMechanism
-from ameles.query.account import Account, Purchase
+from ameles.query.account import Account, PaidQuestion
 from ameles.query.answer import Answer
 from ameles.query.chain import Chain
 from ameles.query.ending import Ending
@@ -157,7 +157,7 @@ class Query(Chain, WholeEnds):
         ending.check(relation, unit)
         recipe = ending.recipe(relation, unit, self._halved(loss))
         question = {"loss": str(loss), **ending.to_dict(), "of": relation.to_dict()}
-        purchase = Purchase(
+        purchase = PaidQuestion(
             question=json.dumps(question, sort_keys=True, default=str, ensure_ascii=False),
             version=self.version,
             recipe=recipe,

@@ -20,7 +20,7 @@ from ameles.ledger import Budget, Entry, Ledger
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.run import Run
 from ameles.mechanisms.snapshot import run_id
-from ameles.query.account import Account, Compute, Purchase, numbered
+from ameles.query.account import Account, Compute, PaidQuestion, numbered
 from ameles.query.answer import Answer
 from ameles.store import (
     QuestionRecord,
@@ -111,7 +111,7 @@ class StoreAccount(Account):
         with self._store.reading() as transaction:
             self._budget(self._ledger(transaction, None)).check_fits(numbered(recipes), on=on)
 
-    def ask(self, purchase: Purchase, compute: Compute) -> Answer:
+    def ask(self, purchase: PaidQuestion, compute: Compute) -> Answer:
         with ExitStack() as locks:
             known = self._known(purchase, locks)
             if isinstance(known, Answer):
@@ -137,7 +137,7 @@ class StoreAccount(Account):
         }
 
     def _known(
-        self, purchase: Purchase, locks: ExitStack
+        self, purchase: PaidQuestion, locks: ExitStack
     ) -> Answer | tuple[Entry, Run[Any, Any]] | None:
         """A stored answer, or the run of a question that was paid for and never answered."""
         with self._store.reading() as transaction:
@@ -155,7 +155,7 @@ class StoreAccount(Account):
                         return resumed
         return None
 
-    def _records(self, transaction: Transaction, purchase: Purchase) -> list[QuestionRecord]:
+    def _records(self, transaction: Transaction, purchase: PaidQuestion) -> list[QuestionRecord]:
         return list(
             transaction.questions(self._population, purchase.question, label=purchase.version)
         )
@@ -174,7 +174,7 @@ class StoreAccount(Account):
         return True
 
     def _resumed(
-        self, purchase: Purchase, number: int
+        self, purchase: PaidQuestion, number: int
     ) -> Answer | tuple[Entry, Run[Any, Any]] | None:
         """The answer that was stored meanwhile, or the run of an unanswered question."""
         with self._store.writing() as transaction:
@@ -188,7 +188,7 @@ class StoreAccount(Account):
                 return None  # another version of the program would answer in another way
             return entry, ledger.resume(purchase.recipe, record.snapshot)
 
-    def _bought(self, purchase: Purchase, locks: ExitStack) -> tuple[Entry, Run[Any, Any]]:
+    def _bought(self, purchase: PaidQuestion, locks: ExitStack) -> tuple[Entry, Run[Any, Any]]:
         """Pays, and stores the question with its run before the first step."""
         with self._store.writing() as transaction:
             ledger = self._ledger(transaction, self._noise)

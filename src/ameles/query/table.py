@@ -26,7 +26,7 @@ from ameles.query.row_set import BoundedRows
 from ameles.query.row_source import Frame, RowSource
 
 
-class TableTerms(TypedDict, total=False):
+class TableKeywords(TypedDict, total=False):
     """Whose data a table has and who pays: keywords that every constructor takes."""
 
     account: Required[Budget | Account]
@@ -104,7 +104,7 @@ class Table(Query):
         columns: Mapping[str, str],
         user: str | None = None,
         form: Format = DEFAULT,
-        **terms: Unpack[TableTerms],
+        **terms: Unpack[TableKeywords],
     ) -> Table:
         """A CSV, JSON lines or Parquet file, or all files that match a pattern.
 
@@ -119,7 +119,7 @@ class Table(Query):
         *,
         columns: Mapping[str, str] | None = None,
         user: str | None = None,
-        **terms: Unpack[TableTerms],
+        **terms: Unpack[TableKeywords],
     ) -> Table:
         """A data frame of pandas or Polars, an Arrow table, or anything with Arrow's interface.
 
@@ -135,7 +135,7 @@ class Table(Query):
         *,
         columns: Mapping[str, str] | None = None,
         user: str | None = None,
-        **terms: Unpack[TableTerms],
+        **terms: Unpack[TableKeywords],
     ) -> Table:
         """A table or view of an open DuckDB connection; questions run there.
 
@@ -151,7 +151,7 @@ class Table(Query):
         *,
         columns: Mapping[str, str] | None = None,
         user: str | None = None,
-        **terms: Unpack[TableTerms],
+        **terms: Unpack[TableKeywords],
     ) -> Table:
         """A table of a Postgres database (the ``postgres`` extra).
 

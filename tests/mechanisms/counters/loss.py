@@ -8,6 +8,7 @@ that hides the change is e with M e = D, and the loss is the sum of |e_i| / b_i,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
@@ -30,7 +31,28 @@ def noise_matrix(recipe: CounterRecipe, steps: int) -> tuple[IntArray, list[Frac
 
 def exact_loss(recipe: CounterRecipe, steps: int) -> Fraction:
     """The worst case over all neighbours: which steps change, and in which direction."""
-    matrix, scales = noise_matrix(recipe, steps)
+    scales = noise_matrix(recipe, steps)[1]
+    return max(
+        sum((abs(int(e)) / b for e, b in zip(shift, scales, strict=True)), Fraction(0))
+        for shift in shifts(recipe, steps)
+    )
+
+
+def exact_rho(recipe: CounterRecipe, steps: int) -> Fraction:
+    """The same for Gaussian noise: the sum of squares over twice the variance."""
+    variances = noise_matrix(recipe, steps)[1]
+    return max(
+        sum((int(e) ** 2 / (2 * v) for e, v in zip(shift, variances, strict=True)), Fraction(0))
+        for shift in shifts(recipe, steps)
+    )
+
+
+def shifts(recipe: CounterRecipe, steps: int) -> Iterator[IntArray]:
+    """The change of the draws that hides each change of the data.
+
+    The noise can be read back from the releases, so there is one for each.
+    """
+    matrix, _ = noise_matrix(recipe, steps)
     inverse = np.linalg.inv(matrix).round().astype(np.int64)
     assert (matrix @ inverse == np.eye(steps)).all()
     columns = []
@@ -38,10 +60,6 @@ def exact_loss(recipe: CounterRecipe, steps: int) -> Fraction:
         impulse = np.zeros(steps, dtype=np.int64)
         impulse[step] = recipe.bound
         columns.append(inverse @ recipe.start(Zero()).feed(impulse))
-    worst = Fraction(0)
     for changed in combinations(range(steps), min(recipe.contributions, steps)):
         for signs in np.ndindex(*(2,) * len(changed)):
-            shift = sum((1 - 2 * sign) * columns[s] for s, sign in zip(changed, signs, strict=True))
-            cost = sum((abs(int(e)) / b for e, b in zip(shift, scales, strict=True)), Fraction(0))
-            worst = max(worst, cost)
-    return worst
+            yield sum((1 - 2 * sign) * columns[s] for s, sign in zip(changed, signs, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ameles import BinaryCounter, compare, counter
-from ameles.mechanisms.counters.comparison import HEADS, Comparison
+from ameles.mechanisms.counters.comparison import HEADS, CounterComparison
 
 
 def test_a_comparison_is_a_list_that_prints_as_a_table() -> None:
@@ -19,7 +19,7 @@ def test_a_comparison_is_a_list_that_prints_as_a_table() -> None:
 
 def test_a_slice_is_a_comparison_and_an_item_a_row() -> None:
     found = compare(epsilon=1, horizon=64)
-    assert isinstance(found[:2], Comparison)
+    assert isinstance(found[:2], CounterComparison)
     assert len(found[:2]) == 2
     assert found[0].why == "the smallest error"
 

@@ -6,32 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-import numpy as np
 import pytest
 
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter, squared_changes
-from ameles.noise import Zero
-from tests.mechanisms.counters.loss import noise_matrix
-
-
-def exact_rho(recipe: GaussianBinaryCounter, steps: int) -> Fraction:
-    """The noise can be read back from the releases, so the shift that hides a change is the
-    only one, and rho is the worst sum of its squares over twice the variance."""
-    matrix, variances = noise_matrix(recipe, steps)
-    inverse = np.linalg.inv(matrix).round().astype(np.int64)
-    assert (matrix @ inverse == np.eye(steps)).all()
-    columns = []
-    for step in range(steps):
-        impulse = np.zeros(steps, dtype=np.int64)
-        impulse[step] = recipe.bound
-        columns.append(inverse @ recipe.start(Zero()).feed(impulse))
-    worst = Fraction(0)
-    for changed in combinations(range(steps), min(recipe.contributions, steps)):
-        for signs in np.ndindex(*(2,) * len(changed)):
-            shift = sum((1 - 2 * sign) * columns[s] for s, sign in zip(changed, signs, strict=True))
-            pairs = zip(shift, variances, strict=True)
-            worst = max(worst, sum((int(e) ** 2 / (2 * v) for e, v in pairs), Fraction(0)))
-    return worst
+from tests.mechanisms.counters.loss import exact_rho
 
 
 @pytest.mark.parametrize("horizon", [*range(1, 18), 31, 32, 33])

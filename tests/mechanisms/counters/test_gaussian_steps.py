@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,28 +14,9 @@ from ameles.core.recipe import recipe_from_json
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.noise import System, Zero
+from ameles.noise import System
 from tests import checks
-from tests.mechanisms.counters.loss import noise_matrix
-
-
-def exact_rho(recipe: GaussianStepsCounter, steps: int) -> Fraction:
-    """The noise can be read back from the releases, so the shift that hides a change is the
-    only one, and rho is the worst sum of its squares over twice the variance."""
-    matrix, variances = noise_matrix(recipe, steps)
-    inverse = np.linalg.inv(matrix).round().astype(np.int64)
-    assert (matrix @ inverse == np.eye(steps)).all()
-    columns = []
-    for step in range(steps):
-        impulse = np.zeros(steps, dtype=np.int64)
-        impulse[step] = recipe.bound
-        columns.append(inverse @ recipe.start(Zero()).feed(impulse))
-    worst = Fraction(0)
-    for changed in combinations(range(steps), min(recipe.contributions, steps)):
-        shift = sum(columns[step] for step in changed)
-        pairs = zip(shift, variances, strict=True)
-        worst = max(worst, sum((int(e) ** 2 / (2 * v) for e, v in pairs), Fraction(0)))
-    return worst
+from tests.mechanisms.counters.loss import exact_rho
 
 
 @pytest.mark.parametrize("contributions", [1, 2, 5, 9])

@@ -29,7 +29,7 @@ from ameles.mechanisms.one_shot.choice_series import ChoiceSeries
 from ameles.mechanisms.run import Run
 from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source
-from ameles.query.account import Account, Purchase
+from ameles.query.account import Account, PaidQuestion
 from ameles.query.answer import Answer
 from ameles.query.ending import AnswerRow
 
@@ -71,7 +71,7 @@ class BoundsQuestion:
             for amounts, costs in zip(clipped, self.costs, strict=True)
         ]
 
-    def purchase(self, version: str | None) -> Purchase:
+    def purchase(self, version: str | None) -> PaidQuestion:
         """What is bought; ``version`` is the owner's public label of the data."""
         asked = {
             "asked": ASKED,
@@ -79,7 +79,7 @@ class BoundsQuestion:
             "candidates": {one.label: [str(c) for c in one.candidates] for one in self.bounds},
             "epsilon": str(self.epsilon),
         }
-        return Purchase(
+        return PaidQuestion(
             question=json.dumps(asked, sort_keys=True, separators=(",", ":")),
             version=version,
             recipe=self.recipe,

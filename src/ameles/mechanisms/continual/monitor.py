@@ -29,7 +29,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import (
     EVENT,
     Contribution,
@@ -58,7 +57,7 @@ from ameles.mechanisms.continual.sparse_vector import (
     ThresholdError,
     above_threshold,
 )
-from ameles.mechanisms.counters.recipe import EVENTS
+from ameles.mechanisms.counters.recipe import check_fits
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.snapshot import State
 from ameles.mechanisms.stepped import SteppedRun, integer
@@ -87,12 +86,7 @@ class Watch(Mechanism[WatchT]):
     horizon: OptionalHorizon = OptionalHorizon()
 
     def __post_init__(self) -> None:
-        if EVENTS * self.bound + 64 * self.comparison.query_scale >= 1 << 62:
-            raise BadInput(
-                "These parameters need noise or counts that do not fit into 64 bits.",
-                why=f"2**40 events of size {self.bound} and their noise could reach 2**63",
-                tip="a larger epsilon, fewer aboves or a smaller bound",
-            )
+        check_fits(self.bound, self.comparison.query_scale, tip="a larger epsilon, fewer aboves")
 
     @property
     @abstractmethod

@@ -36,7 +36,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.mechanisms.catalogue import COUNTERS
-from ameles.mechanisms.counters.comparison import Comparison, Row
+from ameles.mechanisms.counters.comparison import CounterComparison, Row
 from ameles.mechanisms.counters.recipe import CounterRecipe
 
 Objective: TypeAlias = Literal["mean", "worst"] | int
@@ -90,7 +90,7 @@ def compare(
     unit: Unit | str = EVENT,
     intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
-) -> Comparison:
+) -> CounterComparison:
     """All counters that can give this guarantee, with their errors, the smallest first.
 
     The result is a list of rows; it prints as a table, also in a notebook.
@@ -107,7 +107,7 @@ def compare(
     pure = {"epsilon": epsilon, "horizon": horizon, **shared}
     recipes = _built(_candidates(pure, delta, asked, steps, optimise))
     found = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
-    return Comparison(_relative(row, found[0].objective) for row in found)
+    return CounterComparison(_relative(row, found[0].objective) for row in found)
 
 
 def points(steps: int) -> list[int]:

@@ -52,18 +52,18 @@ class Row:
         return f"{self.ratio:.3g} times the smallest error"
 
 
-class Comparison(list[Row]):
+class CounterComparison(list[Row]):
     """Counters with their errors, the smallest first."""
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> Row: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Comparison: ...
+    def __getitem__(self, place: slice) -> CounterComparison: ...
 
-    def __getitem__(self, place: SupportsIndex | slice) -> Row | Comparison:
+    def __getitem__(self, place: SupportsIndex | slice) -> Row | CounterComparison:
         if isinstance(place, slice):
-            return Comparison(super().__getitem__(place))
+            return CounterComparison(super().__getitem__(place))
         return super().__getitem__(place)
 
     def __repr__(self) -> str:

@@ -80,12 +80,7 @@ class CounterRecipe(Mechanism[CounterRun]):
 
     def __post_init__(self) -> None:
         last = self.guarantee.horizon or EVENTS
-        if EVENTS * self.bound + 64 * self.error.std(last) >= 1 << 62:
-            raise BadInput(
-                "These parameters need noise or counts that do not fit into 64 bits.",
-                why=f"2**40 events of size {self.bound} and their noise could reach 2**63",
-                tip="a larger epsilon, a shorter horizon or a smaller bound",
-            )
+        check_fits(self.bound, self.error.std(last), tip="a larger epsilon, a shorter horizon")
 
     @property
     @abstractmethod
@@ -187,6 +182,19 @@ class CounterRecipe(Mechanism[CounterRun]):
                 tip="one integer for each counter" if self.width else "plain integers",
             )
         return found.astype(np.int64, copy=False)
+
+
+def check_fits(bound: int, spread: float | Fraction, *, tip: str) -> None:
+    """Refuses events up to ``bound`` with noise of this scale if 64 bits may not hold the counts.
+
+    ``tip`` says what to try besides a smaller bound.
+    """
+    if EVENTS * bound + 64 * spread >= 1 << 62:
+        raise BadInput(
+            "These parameters need noise or counts that do not fit into 64 bits.",
+            why=f"2**40 events of size {bound} and their noise could reach 2**63",
+            tip=f"{tip} or a smaller bound",
+        )
 
 
 def _not_integers(x: object) -> BadInput:

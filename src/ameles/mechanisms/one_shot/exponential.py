@@ -38,7 +38,7 @@ from ameles.noise.arrays import IntArray
 from ameles.noise.system import LARGEST_WEIGHT
 
 
-class Measure(Parameter[Sequence[Exact] | None, tuple[Fraction, ...] | None]):
+class CandidateWeights(Parameter[Sequence[Exact] | None, tuple[Fraction, ...] | None]):
     """A weight above zero for each candidate; None: all weigh the same."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class ExponentialMechanism(Selection[int]):
     """
 
     epsilon: Epsilon = Epsilon()
-    weights: Measure = Measure()
+    weights: CandidateWeights = CandidateWeights()
 
     def __post_init__(self) -> None:
         super().__post_init__()

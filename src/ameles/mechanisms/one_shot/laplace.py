@@ -96,9 +96,9 @@ class LaplaceMechanism(Look[float | FloatArray]):
         return Pure(self.epsilon)
 
     @property
-    def error(self) -> LaplaceError:
+    def error(self) -> GridLaplaceError:
         """Rounding and noise."""
-        return LaplaceError(GeometricError(self.scale, self.width or 1), self.granularity)
+        return GridLaplaceError(GeometricError(self.scale, self.width or 1), self.granularity)
 
     def checked(self, x: object) -> IntArray:
         return grid_units(x, self.width, self.granularity)
@@ -113,7 +113,7 @@ class LaplaceMechanism(Look[float | FloatArray]):
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceError:
+class GridLaplaceError:
     """Exact tails of the noise on the grid, and what rounding adds."""
 
     units: GeometricError
