@@ -79,6 +79,12 @@ def test_after_the_last_update_it_halts_and_looks_at_nothing() -> None:
     assert replies[-1].answer is None
 
 
+def test_the_threshold_s_noise_is_forgotten_at_the_halt() -> None:
+    run = SMALL.start(Tape([7]))
+    run.feed([(FIRST, 90), (EVEN, 0)])
+    assert run._parts()[0].tolist() == [0, 2]
+
+
 @pytest.mark.parametrize("answer", [90, 10])
 def test_an_update_moves_the_hypothesis_to_the_answer(answer: int) -> None:
     run = SMALL.start(Zero())
@@ -280,6 +286,8 @@ def test_the_tuned_recipe_does_not_halt(rows: int, grid: int) -> None:
         )
     assert replace(recipe, threshold=1).error.most_updates(500, 0.01) == math.inf
     assert replace(recipe, rate=4).error.most_updates(500, 0.01) == math.inf
+    loud = replace(recipe, answer_epsilon="1e-6")
+    assert loud.error.most_updates(500, 0.01) == math.inf
 
 
 def test_answers_are_as_close_as_stated() -> None:

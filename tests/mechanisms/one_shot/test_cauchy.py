@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from ameles.mechanisms.one_shot.cauchy import BITS, pi, rounded, tangent
+from ameles.mechanisms.one_shot.cauchy import BITS, pi, rounded, sine_cosine, tangent
 from ameles.noise import System, Tape, Zero
 
 
@@ -36,6 +36,14 @@ def test_the_tangent_is_enclosed(known: int) -> None:
     a, b, c = (tangent(top, 3, 200) for top in (1, 2, 3))
     one = 1 << 200
     assert abs(c[0] * (one - a[0] * b[0] // one) // one - a[0] - b[0]) < 100
+
+
+def test_sine_and_cosine_say_how_far_off_they_may_be() -> None:
+    for part in range(1, 129):
+        found, fine = sine_cosine(part, 8, 60), sine_cosine(part, 8, 300)
+        for near, true in zip(found[:2], fine[:2], strict=True):
+            assert abs((near << 240) - true) <= found[2] << 240
+        assert found[2] < 1 << 10
 
 
 def test_a_quarter_turn_is_one() -> None:

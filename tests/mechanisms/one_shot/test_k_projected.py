@@ -135,3 +135,8 @@ def test_the_bound_for_laplace_is_above_the_exact_tail() -> None:
 def test_one_loss_must_be_given(changes: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="Exactly one"):
         replace(PURE, **changes)
+
+
+def test_answers_must_fit_into_64_bits() -> None:
+    with pytest.raises(BadInput, match="64 bits"):
+        replace(PURE, rows=2**40, grid=2**20)

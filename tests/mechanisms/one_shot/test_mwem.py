@@ -62,6 +62,12 @@ def test_what_one_row_changes_is_stated() -> None:
     assert (promise.contribution.bound, promise.contribution.norm.value) == (7, "each")
 
 
+def test_a_huge_noise_is_no_overflow() -> None:
+    made = SMALL.start(Tape([0, 10**15, 1, -(10**15)])).step((ASKED, TABLE))
+    assert made.sum() == pytest.approx(100)
+    assert (made > 0).all()
+
+
 def test_a_table_is_moved_to_what_its_rows_allow() -> None:
     huge = SMALL.start(Zero()).step((ASKED, [10**18, -5, 0, 0]))
     assert (huge == SMALL.start(Zero()).step((ASKED, [100, 0, 0, 0]))).all()

@@ -120,6 +120,7 @@ def test_the_error_is_the_formula() -> None:
     alpha = math.sqrt(math.log(14) / 100)
     rest = 2 * math.log(math.comb(53, 3) / 0.01) / (0.5 * 10**5)
     assert recipe.error.bound(1, 0.01) == pytest.approx(2 * 10**5 * (alpha + rest))
+    assert recipe.error.bound(1, 0.01) > 2 * 10**5 * (alpha + rest)  # Hoeffding's is strict
     assert recipe.error.bound_all(3, 0.03) == pytest.approx(recipe.error.bound(1, 0.01))
     assert replace(recipe, rows=3).error.bound(1, 0.01) == 6
 

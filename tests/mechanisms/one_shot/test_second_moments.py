@@ -106,7 +106,7 @@ def test_the_error_is_the_noise_s() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [3, [1, 2, 3], [[1, 2]], [[1.0, 2.0, 3.0]], np.zeros((2, 3)), "abc"]
+    "bad", [3, [[1, 2, 3], [1, 2]], [1, 2, 3], [[1, 2]], [[1.0, 2.0, 3.0]], np.zeros((2, 3)), "abc"]
 )
 def test_what_a_step_takes(bad: object) -> None:
     with pytest.raises(BadInput, match="rows of 3 whole numbers"):
@@ -117,6 +117,7 @@ def test_what_a_step_takes(bad: object) -> None:
     ("changed", "words"),
     [
         ({"bounds": (1, 2**11 + 1)}, "bounds up to 2048"),
+        ({"bounds": (1,) * 1025}, "1024 columns"),
         ({"rho": 1}, "Exactly one"),
         ({"epsilon": None, "rho": 1, "delta": "1e-6"}, "Exactly one"),
         ({"neighbours": "step"}, "not of a stream"),

@@ -58,14 +58,14 @@ def tangent(top: int, known: int, bits: int) -> tuple[int, int]:
     if part == 0:
         return 0, 0
     precision = bits + 2 * known + 32
-    sine, cosine, error = _sine_cosine(part, known, precision)
+    sine, cosine, error = sine_cosine(part, known, precision)
     if turned:
         sine, cosine = cosine, sine
     lowest = (max(sine - error, 0) << bits) // (cosine + error)
     return lowest, -((-(sine + error) << bits) // (cosine - error))
 
 
-def _sine_cosine(part: int, known: int, precision: int) -> tuple[int, int, int]:
+def sine_cosine(part: int, known: int, precision: int) -> tuple[int, int, int]:
     """sin and cos of x = pi / 2 * part / 2**known <= pi / 4, and how far off they may be.
 
     Each term of the series is rounded down once, by less than one unit, from a term that was off by

@@ -105,8 +105,6 @@ def _candidates(spread: MedianSpread, beta: float) -> list[int]:
 
 
 def _rounded_up(x: Fraction) -> Fraction:
-    """The next dyadic fraction of 64 bits."""
+    """The next dyadic fraction of 64 bits, for x below 2^63."""
     shift = 64 - (x.numerator.bit_length() - x.denominator.bit_length())
-    if shift < 0:
-        return Fraction(-(-x.numerator // (x.denominator << -shift)) << -shift)
     return Fraction(-(-(x.numerator << shift) // x.denominator), 1 << shift)

@@ -45,10 +45,7 @@ def nearest(corners: FloatArray, target: FloatArray, *, gap: float) -> FloatArra
             length = _step(slope, direction, longest)
             shares *= 1 + length
             shares[worst] = max(0.0, shares[worst] - length)
-            if length == longest:
-                shares[worst] = 0.0
-        # from the shares, so that rounding does not add up and the point stays in the body
-        shares /= shares.sum()
+        # from the shares, so that rounding does not add up
         active = np.flatnonzero(shares)
         point = corners[:, active] @ shares[active]
 

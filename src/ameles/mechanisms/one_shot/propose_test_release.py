@@ -40,8 +40,6 @@ from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.mechanisms.stepped import integer
 from ameles.noise.sampler import wrapped
 
-FARTHEST = 1 << 62
-
 
 @dataclass(frozen=True, kw_only=True)
 class ProposeTestRelease(Look[int | None]):
@@ -103,9 +101,7 @@ class ProposeTestRelease(Look[int | None]):
 
     def checked(self, x: object) -> tuple[int, int]:
         value, distance = pair(x, "the exact number", "its distance")
-        # a distance that cannot be is moved, not refused: a refusal would tell of it
-        far = min(max(integer(distance, "distance"), 0), FARTHEST)
-        return wrapped(integer(value, "number")), far
+        return wrapped(integer(value, "number")), integer(distance, "distance")
 
     def release(self, x: tuple[int, int], noise: Noise) -> int | None:
         value, distance = x
