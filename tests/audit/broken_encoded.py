@@ -97,6 +97,24 @@ class LaterSegmentsQuiet(SegmentedCounter):
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuietToeplitz(ToeplitzCounter):
+    """Draws a hundredth less."""
+
+    def encoding_with(self, bits: int) -> Encoding:
+        right = super().encoding_with(bits)
+        return replace(right, variance=right.variance * 99 / 100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuietBuffered(BufferedCounter):
+    """Draws a hundredth less."""
+
+    def encoding_with(self, cascade: Cascade, bits: int) -> Encoding:
+        right = super().encoding_with(cascade, bits)
+        return replace(right, variance=right.variance * 99 / 100)
+
+
+@dataclass(frozen=True, kw_only=True)
 class NothingForRoundingsInside(SegmentedCounter):
     """Forgets what roundings add."""
 

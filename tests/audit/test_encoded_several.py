@@ -146,6 +146,8 @@ def test_a_long_horizon_is_audited_whole() -> None:
         broken.OneStepTotals(**SHORT, contributions=3),
         broken.OneStepInside(**SHORT, contributions=2),
         broken.LaterSegmentsQuiet(**SHORT),
+        broken.QuietToeplitz(rho=1, horizon=6, contributions=3, bound=2),
+        broken.QuietBuffered(rho=1, horizon=6, contributions=2, width=2),
     ],
     ids=lambda recipe: type(recipe).__name__,
 )
