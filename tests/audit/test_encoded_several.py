@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from ameles.audit import Finding, Verdict, exact_loss
+from ameles.audit.encoded_parts import columns_of, parts_of
+from ameles.audit.hiding_shift import ONE, HidingShift
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.segments import SegmentedCounter, SegmentedProcess
@@ -178,6 +180,7 @@ HIDDEN: Any = broken.HidesItsEncoding
         (filtered(broken.TwoVariances), "not of one law"),
         (filtered(broken.DrawsMore), "another law"),
         (filtered(broken.FlipsACoin), "another law"),
+        (broken.LaplaceInItsRun(rho=1, horizon=6), "another law"),
         (filtered(HIDDEN), "does not show its encoded values"),
         (filtered(broken.OneNoiseForAllKeys, width=2), "changes with the steps"),
         (broken.EncodedStepsWithoutNoise(rho=1, horizon=6), "than the same steps at once"),
@@ -199,3 +202,17 @@ def test_the_mothers_of_the_broken_ones_are_certified() -> None:
 def test_a_vector_that_goes_on_past_its_horizon_is_noticed() -> None:
     with pytest.raises(BadInput, match="plain counter"):
         exact_loss(broken.NeverEndingVector(rho=1, horizon=4, width=2))
+
+
+def test_digits_that_roundings_spoil_are_counted() -> None:
+    recipe = BufferedCounter(rho=1, horizon=16, buffers=2)
+    [part] = parts_of(recipe, 16)
+    [column] = columns_of(recipe, [part])
+    assert column.error > 0
+    shift = HidingShift.of(column, bits=part.bits)
+    terms = [(Fraction(w), Fraction(kept)) for w, kept in recipe.filter.terms]
+    known = [Fraction(1), *(sum(w * kept**j for w, kept in terms) for j in range(15))]
+    off = [
+        abs(e - value * (ONE << part.bits)) for e, value in zip(shift.values, known, strict=True)
+    ]
+    assert 0 < max(off) <= shift.error
