@@ -211,7 +211,8 @@ def test_digits_that_roundings_spoil_are_counted() -> None:
     assert column.error > 0
     shift = HidingShift.of(column, bits=part.bits)
     terms = [(Fraction(w), Fraction(kept)) for w, kept in recipe.filter.terms]
-    known = [Fraction(1), *(sum(w * kept**j for w, kept in terms) for j in range(15))]
+    known = [Fraction(1)]
+    known += [sum((w * kept**j for w, kept in terms), Fraction(0)) for j in range(15)]
     off = [
         abs(e - value * (ONE << part.bits)) for e, value in zip(shift.values, known, strict=True)
     ]
