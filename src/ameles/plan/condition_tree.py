@@ -95,7 +95,7 @@ class Walk:
             raise _no_function(shown)
         near = get_close_matches(shown, self._columns, 1)
         raise wrong(
-            f"It uses the column {shown!r}, which the plan does not declare.",
+            f"It uses the column {shown!r}, which is not declared.",
             tip=near[0] if near else f"one of {', '.join(self._columns)[:200]}",
         )
 

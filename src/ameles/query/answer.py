@@ -14,7 +14,6 @@ noisy_count of visitors: epsilon 0.5, entry 3 of the ledger
 
 from __future__ import annotations
 
-import html
 import importlib
 import json
 from dataclasses import asdict, dataclass
@@ -22,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from ameles.core.exceptions import BadInput, MissingExtra
+from ameles.core.small_table import SmallTable
 from ameles.plot.answers import answers
+from ameles.plot.drawing import Drawing, drawing
 from ameles.plot.table import Cell, Table
 from ameles.query.ending import AnswerRow, Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer:
     """What a question was answered: everyone may see it.
 
@@ -58,7 +59,8 @@ class Answer:
     def _only(self) -> AnswerRow:
         if len(self.rows) != 1:
             raise BadInput(
-                f"This answer has {len(self.rows)} rows.", tip="answer.rows, or answer.to_dict()"
+                f"This answer has {len(self.rows)} rows.",
+                tip='answer.rows, answer["key"], or answer.columns()',
             )
         return self.rows[0]
 
@@ -109,48 +111,36 @@ class Answer:
         names = tuple(found["key_names"])
         return cls(**{**found, "rows": rows, "key_names": names, "repeated": repeated})
 
-    def plot(self, file: str | Path) -> None:
-        """Draws the values with their intervals, into a .png or .svg file (the ``plot`` extra)."""
+    def plot(self, file: str | Path | None = None) -> Drawing | None:
+        """Draws the values with their intervals, into a .png or .svg file (the ``plot`` extra).
+
+        Without a file, the picture is returned and a notebook shows it.
+        """
         rows: list[tuple[Cell, ...]] = []
         for row in self.rows:
             if isinstance(row.value, str | None) or row.low is None or row.high is None:
                 raise BadInput("This answer has no numbers with intervals to draw.")
             rows.append(("/".join(row.key) or self.value_name, row.value, row.low, row.high))
         table = Table(("key", "value", "low", "high"), rows)
+        if file is None:
+            return drawing(lambda path: answers(table, path, value=self.value_name))
         answers(table, Path(file), value=self.value_name)
-
-    def _table(self) -> list[list[str]]:
-        head = [*self.key_names, self.value_name, "95% interval"]
-        return [head, *([*row.key, row.value_in_words, row.interval_in_words] for row in self.rows)]
+        return None
 
     @property
-    def _footer(self) -> str:
+    def _table(self) -> SmallTable:
+        heads = [*self.key_names, self.value_name, "95% interval"]
+        rows = [[*row.key, row.value_in_words, row.interval_in_words] for row in self.rows]
         cost = "stored before, at no cost" if self.repeated else self.paid
-        return f"{self.asked} of {self.population}: {cost}, entry {self.entry} of the ledger"
+        footer = f"{self.asked} of {self.population}: {cost}, entry {self.entry} of the ledger"
+        return SmallTable(heads, rows, numbers=(len(self.key_names),), footer=footer)
 
-    def __str__(self) -> str:
-        table = self._table()
-        widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
-        number = len(self.key_names)
-        lines = [
-            "   ".join(
-                text.rjust(width) if place == number else text.ljust(width)
-                for place, (text, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in table
-        ]
-        return "\n".join([*lines, "", self._footer])
+    def __repr__(self) -> str:
+        return str(self._table)
 
     def _repr_html_(self) -> str:
         """As a notebook shows it."""
-        head, *body = self._table()
-        cells = "".join(f"<th>{html.escape(text)}</th>" for text in head)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in line) + "</tr>"
-            for line in body
-        )
-        caption = f"<caption>{html.escape(self._footer)}</caption>"
-        return f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
+        return self._table.html()
 
 
 def _library(name: str) -> Any:

@@ -172,6 +172,12 @@ class Chain(ABC):
 
 
 def _checked(check: Callable[[str, Mapping[str, str]], Any], text: str, relation: RowSet) -> Any:
+    if not isinstance(text, str):
+        raise BadInput(
+            f"A condition or an expression must be SQL, as text. Got a {type(text).__name__}.",
+            why="a Python function could look at other rows, remember them, or tell what it saw",
+            tip='where("age >= 18")',
+        )
     try:
         return check(text, relation.columns)
     except PlanError as refusal:

@@ -80,6 +80,11 @@ class Ending(ABC):
         """The half-width of an interval before there is data, of what ``about`` names."""
 
     @property
+    def per_row(self) -> bool:
+        """Whether the interval shrinks with the number of rows, as that of an average."""
+        return False
+
+    @property
     def about(self) -> str:
         """The quantity that ``half_width`` is about."""
         return "the value"

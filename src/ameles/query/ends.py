@@ -175,6 +175,8 @@ class Ends(ABC):
         rest = {name: value for name, value in arguments.items() if value is not None}
         rest.pop("why", None)
         loss = _loss(rest.pop("epsilon", None), rest.pop("delta", 0))
+        if isinstance(rest.get("edges"), Sequence):
+            rest["edges"] = list(rest["edges"])  # a range, too
         if self._by:
             if rest.get("by"):
                 raise BadInput("The parts of a partition are its keys; it has no other 'by'.")

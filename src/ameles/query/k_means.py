@@ -54,6 +54,10 @@ class KMeansEnding(Ending):
         return ("cluster", "of")
 
     @property
+    def per_row(self) -> bool:
+        return True
+
+    @property
     def about(self) -> str:
         return "a centre, times the number of rows in its cluster, as a share of half the range"
 

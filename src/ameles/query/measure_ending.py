@@ -17,6 +17,7 @@ from ameles.core.guarantee import EVENT, Unit
 from ameles.core.loss import EpsilonLoss
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.histogram import Histogram
+from ameles.measures.mean import Mean
 from ameles.measures.measure import Measure, Published, Terms
 from ameles.measures.top import Top
 from ameles.mechanisms.mechanism import AnyMechanism
@@ -54,6 +55,10 @@ class MeasureEnding(Ending):
     @property
     def value_name(self) -> str:
         return _VALUES.get(self.measure.measure, self.measure.measure)
+
+    @property
+    def per_row(self) -> bool:
+        return isinstance(self.measure, Mean)
 
     @property
     def about(self) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
 from ameles.core.loss import EpsilonLoss
+from ameles.core.parameters import Exact
 from ameles.measures.fields import identifier, literal
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.query.account import Account
@@ -65,9 +67,23 @@ class Partition(Ends, Mapping[str, "Query"]):
         """The mechanism that would answer a question to all parts; nothing is read or paid."""
         return self.whole.recipe(end, by=self._lists, **arguments)
 
-    def explain(self, end: str, **arguments: object) -> str:
-        """What a question to all parts would cost; nothing is read or paid."""
-        return self.whole.explain(end, by=self._lists, **arguments)
+    def explain(self, end: str, *, expected_rows: int | None = None, **arguments: object) -> str:
+        """What a question to all parts would cost; nothing is read or paid.
+
+        ``expected_rows`` is about how many rows a part has.
+        """
+        return self.whole.explain(end, expected_rows=expected_rows, by=self._lists, **arguments)
+
+    def forecast(
+        self, end: str, *, error: Exact, expected_rows: int | None = None, **arguments: object
+    ) -> Fraction:
+        """The epsilon with which the interval of each part is so narrow; nothing is read or paid.
+
+        ``expected_rows`` is about how many rows a part has.
+        """
+        return self.whole.forecast(
+            end, error=error, expected_rows=expected_rows, by=self._lists, **arguments
+        )
 
     @property
     def _lists(self) -> dict[str, list[str]]:

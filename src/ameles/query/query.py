@@ -14,7 +14,7 @@ from typing import Any
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours
 from ameles.core.loss import EpsilonLoss, Pure
-from ameles.core.parameters import Exact, exact, refuse
+from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.core.words import brief
 from ameles.measures.measure import KEYED
 from ameles.mechanisms.mechanism import AnyMechanism
@@ -107,12 +107,19 @@ class Query(Chain, WholeEnds):
         ending.check(self.relation, self.account.unit)
         return ending.recipe(self.relation, self.account.unit, self._halved(loss))
 
-    def explain(self, end: str, **arguments: Any) -> str:
-        """What a question would cost and how exact it would be; nothing is read or paid."""
+    def explain(self, end: str, *, expected_rows: int | None = None, **arguments: Any) -> str:
+        """What a question would cost and how exact it would be; nothing is read or paid.
+
+        ``expected_rows`` is about how many rows you think there are: the interval of an average
+        depends on it.
+        """
         ending, _ = self._ending(end, arguments)
         recipe = self.recipe(end, **arguments)
         price = self.account.price(recipe)
-        half = ending.half_width(self.relation, recipe)
+        half, about = ending.half_width(self.relation, recipe), ending.about
+        if ending.per_row and expected_rows is not None:
+            half /= whole(expected_rows, "expected_rows", low=1, high=1 << 40)
+            about = f"the {ending.value_name}, if there are about {brief(expected_rows)} rows"
         left = self.account.left
         return "\n".join(
             [
@@ -121,22 +128,34 @@ class Query(Chain, WholeEnds):
                 f"  protects     {recipe.guarantee.unit}, which may change "
                 f"{self.relation.stability} row{'s' if self.relation.stability > 1 else ''}",
                 f"  mechanism    {type(recipe).__name__}",
-                f"  interval     {ending.about}, give or take {brief(half)}, with 95%",
+                f"  interval     {about}, give or take {brief(half)}, with 95%",
             ]
         )
 
-    def forecast(self, end: str, *, error: Exact, **arguments: Any) -> Fraction:
+    def forecast(
+        self, end: str, *, error: Exact, expected_rows: int | None = None, **arguments: Any
+    ) -> Fraction:
         """The smallest epsilon, to three digits, with which the interval is so narrow.
 
-        ``error`` is the half-width of a 95% interval.  Nothing is read or paid.
+        ``error`` is the half-width of a 95% interval.  An average, a variance and k_means need
+        ``expected_rows``, about how many rows you think there are.  Nothing is read or paid.
         """
         target = exact(error, "error")
         if target <= 0:
             raise refuse("error", "above 0", error)
+        ending, _ = self._ending(end, {**arguments, "epsilon": 1})
+        if ending.per_row:
+            if expected_rows is None:
+                raise BadInput(
+                    f"The forecast of {end} needs expected_rows.",
+                    why="its interval shrinks with the number of rows, which is secret",
+                    tip="expected_rows=1000, your guess from what is public",
+                )
+            target *= whole(expected_rows, "expected_rows", low=1, high=1 << 40)
         low, high = Fraction(1, 10**9), Fraction(1000)
         if self._half_width(end, high, arguments) > target:
             raise BadInput(
-                f"No epsilon up to 1000 makes the interval so narrow as {brief(float(target))}.",
+                "No epsilon up to 1000 makes the interval so narrow.",
                 tip="a larger error",
             )
         while high > low * Fraction(1001, 1000):

@@ -52,6 +52,10 @@ class VarianceEnding(Ending):
         return "variance"
 
     @property
+    def per_row(self) -> bool:
+        return True
+
+    @property
     def about(self) -> str:
         return "the variance, times the number of rows"
 
