@@ -122,27 +122,6 @@ class NothingForRoundingsInside(SegmentedCounter):
         return Fraction(0)
 
 
-class LaplaceForGaussian:
-    """Noise of another law with the same numbers on a tape."""
-
-    def __init__(self, noise: Noise) -> None:
-        self._noise = noise
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._noise, name)
-
-    def gaussian(self, variance: Fraction, size: Any) -> IntArray:
-        return self._noise.laplace(variance, size)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaplaceInItsRun(ToeplitzCounter):
-    """Its process draws Gaussian noise, and its run another."""
-
-    def start(self, noise: Any) -> Any:
-        return super().start(LaplaceForGaussian(noise))
-
-
 # Noise of segments --------------------------------------------------------------------------
 
 

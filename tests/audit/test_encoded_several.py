@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 from ameles.audit import Finding, Verdict, exact_loss
-from ameles.audit.encoded_parts import columns_of, parts_of
-from ameles.audit.hiding_shift import ONE, HidingShift
+from ameles.audit.encoded import PartPrice
+from ameles.audit.encoded_parts import Part, columns_of, parts_of
+from ameles.audit.hiding_shift import ONE, FilterColumn, HidingShift
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.segments import SegmentedCounter, SegmentedProcess
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from tests.audit import broken_encoded as broken
 from tests.audit.broken_encoded import SHORT, cut, filtered
+from tests.audit.broken_laws import LaplaceInItsRun, LessForTheSecondKey
 
 
 def squared(columns: list[float], steps: tuple[int, ...], signs: tuple[int, ...]) -> float:
@@ -178,9 +180,10 @@ HIDDEN: Any = broken.HidesItsEncoding
         (filtered(broken.WeightTwo), "weight one"),
         (filtered(broken.Squares), "is not linear"),
         (filtered(broken.TwoVariances), "not of one law"),
+        (cut(LessForTheSecondKey, width=2), "not of one law"),
         (filtered(broken.DrawsMore), "another law"),
         (filtered(broken.FlipsACoin), "another law"),
-        (broken.LaplaceInItsRun(rho=1, horizon=6), "another law"),
+        (LaplaceInItsRun(rho=1, horizon=6), "another law"),
         (filtered(HIDDEN), "does not show its encoded values"),
         (filtered(broken.OneNoiseForAllKeys, width=2), "changes with the steps"),
         (broken.EncodedStepsWithoutNoise(rho=1, horizon=6), "than the same steps at once"),
@@ -217,3 +220,15 @@ def test_digits_that_roundings_spoil_are_counted() -> None:
         abs(e - value * (ONE << part.bits)) for e, value in zip(shift.values, known, strict=True)
     ]
     assert 0 < max(off) <= shift.error
+
+
+@pytest.mark.parametrize(
+    ("allowance", "least", "most"), [("1/2", "9/8", "25/8"), ("3", "0", "25/2"), ("0", "2", "2")]
+)
+def test_roundings_lower_one_bound_and_raise_the_other(
+    allowance: str, least: str, most: str
+) -> None:
+    same = HidingShift.of(FilterColumn((ONE, 0, 0, 0), 0), bits=0)  # a shift of length 2
+    price = PartPrice(Part(0, 4, False, 0, Fraction(allowance)), same, 1, Fraction(1), None)
+    assert (price.least((1,)), price.most(1)) == (Fraction(least), Fraction(most))
+    assert price.least(()) == price.most(0) == 0
