@@ -29,6 +29,9 @@ def told(world: World) -> dict[str, Any]:
     return {one["name"]: one.get("bounds") for one in record["deployments"]}
 
 
+_OTHER = '{"asked": "count", "plan": {"stream": {"name": "s"}}}'
+
+
 @pytest.fixture
 def widest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Data by which the widest candidates are chosen, which are the plan's own bounds."""
@@ -102,7 +105,7 @@ def test_an_unanswered_question_and_others_do_not_count(
     with pytest.raises(Died):
         ask(world)
     with plan_account(world.plan, url(world), question(world).recipe) as account:
-        for text in ("not JSON", "[]", '{"asked": "bounds"}', '{"asked": "count", "plan": 1}'):
+        for text in ("not JSON", "[]", '{"asked": "bounds"}', _OTHER):
             recipe = ChoiceSeries(
                 epsilons=["0.01"],
                 sensitivities=[1],

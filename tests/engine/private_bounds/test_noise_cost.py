@@ -39,6 +39,12 @@ def test_it_is_the_noise_of_all_keys_as_if_each_user_had_one_event(tmp_path: Pat
     assert costs(plan, "max_per_step") == tuple(expected)
 
 
+def test_other_bounds_on_users_are_one_whatever_their_grid(tmp_path: Path) -> None:
+    plan = world_of(tmp_path, COUNT).plan
+    bounds = plan_bounds(plan, {"max_per_step": [Fraction(3), Fraction(5)]})
+    assert noise_costs(plan, bounds[1], bounds, 8) == costs(plan, "max_steps")
+
+
 def test_each_step_of_a_window_adds_its_noise(tmp_path: Path) -> None:
     plan = world_of(tmp_path, STEPS).plan
     once = std(plan, max_steps=5, max_per_step=1)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.settled_files import LOOKS
-from ameles.connectors.source import PassingSource
+from ameles.connectors.source import PassingSource, SeekableSource
 from ameles.core.exceptions import PlanError
 from ameles.core.guarantee import Neighbours
 from ameles.core.parameters import Exact, exact
@@ -110,7 +110,6 @@ def bounds_question(
     _check_readable(plan)
     every = plan_bounds(plan, grids)
     widest = with_bounds(plan, {bound.label: bound.candidates[-1] for bound in every})
-    _ = widest.recipes  # refused here, before anything is paid
     steps = max(moment_at(plan, 0, now).target, 1)
     noise = {
         bound: noise_costs(plan, bound, every, steps)
@@ -145,10 +144,8 @@ def _clipped(plan: Plan, bounds: Sequence[Bound], now: datetime) -> list[list[in
     """What each candidate clips in the whole source; retried if a file changes meanwhile."""
     for again in reversed(range(LOOKS)):
         try:
-            source = plan_source(plan)
-            if isinstance(source, PassingSource):
-                raise _passes_once(plan)
-            return clipped_amounts(plan, bounds, source.reading(None), moment_at(plan, 0, now))
+            reading = _source(plan).reading(None)
+            return clipped_amounts(plan, bounds, reading, moment_at(plan, 0, now))
         except ChangedMeanwhile:
             if not again:
                 raise
@@ -163,18 +160,20 @@ def _check_readable(plan: Plan) -> None:
             why="they are seen once and nothing exact of them may be kept, not even for a moment",
             tip="bounds from what is publicly known",
         )
-    if not plan.stream.source_kind.seekable:
-        raise _passes_once(plan)
-    plan_source(plan)  # names of files and columns, which are public
+    _source(plan)
 
 
-def _passes_once(plan: Plan) -> PlanError:
-    named = plan.stream.source_kind.describe(plan.stream.source)
-    return PlanError(
-        f"The source is {named}, which can be read once only.",
-        why="choosing bounds would use up its events",
-        tip="a file with earlier events as the source",
-    )
+def _source(plan: Plan) -> SeekableSource[Any]:
+    """The source, of which only names of files and columns were looked at."""
+    source = plan_source(plan)
+    if isinstance(source, PassingSource):
+        named = plan.stream.source_kind.describe(plan.stream.source)
+        raise PlanError(
+            f"The source is {named}, which can be read once only.",
+            why="choosing bounds would use up its events",
+            tip="a file with earlier events as the source",
+        )
+    return source
 
 
 def _nothing_to_choose(every: Sequence[Bound]) -> PlanError:

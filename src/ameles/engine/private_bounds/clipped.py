@@ -146,7 +146,7 @@ class _Pass:
                 over = f"sum(least(events, {top}) - least(events, {own}))"
                 return f"{SCALE} * {over} // count(*)"
             case _:
-                outside = f"coalesce(sum({_name(place, which)}), 0)"
+                outside = f"sum({_name(place, which)})"
                 return f"{SCALE} * {outside} // greatest(sum(given_{place}), 1)"
 
     def _rows(self, relation: str, share: int = 0, shares: int = 1) -> str:
