@@ -20,8 +20,8 @@ from ameles.mechanisms.continual.replies import Reply, Said
 from ameles.mechanisms.interactive.multiplicative_weights import (
     MultiplicativeWeights,
     MultiplicativeWeightsRun,
-    multiplicative_weights,
 )
+from ameles.mechanisms.interactive.tuned_weights import multiplicative_weights
 from ameles.mechanisms.snapshot import State
 from ameles.noise import System, Tape, Zero
 
