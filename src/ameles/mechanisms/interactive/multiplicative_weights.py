@@ -78,6 +78,7 @@ class MultiplicativeWeights(Mechanism["MultiplicativeWeightsRun"]):
     A step takes a query and its exact answer, a whole number of 1 / ``grid`` rows.  The reply is
     "below" with the hypothesis's answer, "above" with the noisy one, or "halted".
 
+    >>> from ameles.mechanisms.interactive import multiplicative_weights
     >>> from ameles.noise import Zero
     >>> recipe = multiplicative_weights(epsilon=1, universe=1024, rows=100_000, horizon=10_000)
     >>> run = recipe.start(Zero())
