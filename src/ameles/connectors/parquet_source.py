@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -14,7 +12,6 @@ import duckdb
 
 from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations
-from ameles.connectors.duck import connect
 from ameles.connectors.file_identity import Present, changed, opened, readable
 from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_matching import match
@@ -22,6 +19,7 @@ from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.named_files import NamedFile
+from ameles.connectors.parquet_columns import path_of, types_of
 from ameles.connectors.parquet_scan import (
     hides_places,
     may_be_broken,
@@ -39,7 +37,6 @@ from ameles.core.exceptions import PlanError, SourceUnreadable
 from ameles.core.rules import LONG_TEXTS, SCHEMA
 from ameles.measures.fields import identifier
 
-_MEMORY = 256 << 20  # to look into a footer
 _MAGIC = b"PAR1"  # the last bytes of every whole file
 
 
@@ -114,7 +111,7 @@ class ParquetSource(FileSource):
     def _checked_types(self, file: NamedFile) -> dict[str, str]:
         """The columns of a file with their types; refuses a file without all columns of the
         plan."""
-        types = _types(file)
+        types = types_of(file)
         self._check(types, file.name)
         self._relation([file], types)  # raises what it refuses about this file
         return types
@@ -142,7 +139,7 @@ class ParquetSource(FileSource):
         if ids is None or hides_places(types):
             return ParquetPiece(relation, some)
         column = identifier(ids)
-        sound = self._relation(files, types, sound_scan([*map(_path_of, files)], column))
+        sound = self._relation(files, types, sound_scan([*map(path_of, files)], column))
         return ParquetPiece(relation, some, (column, sound))
 
     def _text_ids(self, types: Mapping[str, str]) -> str | None:
@@ -192,7 +189,7 @@ class ParquetPiece(Piece):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(_path_of(file) for file, _ in self.files)
+        return tuple(path_of(file) for file, _ in self.files)
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
         yield self._sound(duck)
@@ -215,33 +212,5 @@ def _finished(handle: int, end: int | None) -> bool:
     return size == end and os.pread(handle, len(_MAGIC), max(0, size - len(_MAGIC))) == _MAGIC
 
 
-def _path_of(file: NamedFile) -> str:
-    """The path for DuckDB; refuses characters that DuckDB would take for a pattern."""
-    path = str(file.path.resolve())
-    if glob.has_magic(path):
-        raise PlanError(
-            f"The path of the file '{file.name}' has one of the characters * ? [ in it.",
-            why="DuckDB would take it for a pattern",
-            tip="another name for the file or its folder",
-        )
-    return path
-
-
 def _scan(files: list[NamedFile]) -> str:
-    return scan([*map(_path_of, files)])
-
-
-def _types(file: NamedFile) -> dict[str, str]:
-    """The columns of a file with DuckDB's types."""
-    try:
-        with closing(connect(zone="UTC", memory=_MEMORY, readable=[_path_of(file)])) as duck:
-            rows = duck.execute(f"DESCRIBE SELECT * FROM {_scan([file])}").fetchall()
-    except duckdb.Error:
-        rows = []
-    if not rows:
-        raise SourceUnreadable(
-            f"The file '{file.name}' cannot be read as Parquet.",
-            why="it is damaged, incomplete or something else; nothing of it was counted",
-            tip="write to another name, and rename the file to .parquet when it is complete",
-        )
-    return {name: kind for name, kind, *_ in rows}
+    return scan([*map(path_of, files)])

@@ -22,6 +22,8 @@ from ameles.measures.fields import exact_number, identifier, problem
 # The SQL is a tree of comparisons; with more leaves than this DuckDB parses it slowly.
 MOST_BINS = 1024
 _TIP = "edges = [0, 18, 65, 120]"
+# Integers below this are the same as floating-point numbers.
+EXACT = 1 << 53
 
 
 def _edges(given: Any) -> tuple[Fraction, ...]:
@@ -55,6 +57,7 @@ class Bins:
     column: str
     edges: tuple[Fraction, ...]
     clamped: bool = False
+    whole: bool = False  # its values are known to be integers
 
     @property
     def size(self) -> int:
@@ -72,6 +75,8 @@ class Bins:
     @property
     def code(self) -> str:
         """SQL: the number of an event's bin, from 0; NULL where it is in none."""
+        if self.whole and self._even:
+            return self._even_code
         value = real(self.column)
         low, high = real_literal(self.edges[0]), real_literal(self.edges[-1])
         tree = _search(value, self.edges[1:-1])
@@ -80,6 +85,24 @@ class Bins:
             # in DuckDB's order NaN is above everything
             outside = f"{value} < {low} OR {value} > {high}"
         return f"CASE WHEN {value} IS NULL OR {outside} THEN NULL ELSE {tree} END"
+
+    @property
+    def _even(self) -> bool:
+        """Whether the edges are integers at equal distances."""
+        exact = all(edge.denominator == 1 and abs(edge) < EXACT for edge in self.edges)
+        return exact and len({high - low for low, high in pairwise(self.edges)}) == 1
+
+    @property
+    def _even_code(self) -> str:
+        """SQL: the same by one division of integers, without a tree."""
+        value, width = identifier(self.column), self.edges[1] - self.edges[0]
+        low, high = self.edges[0], self.edges[-1]
+        # clamped first, so that the difference cannot overflow
+        near = f"(least(greatest({value}, {low}), {high}) - ({low})) // {width}"
+        outside = "" if self.clamped else f" OR {value} < {low} OR {value} > {high}"
+        return (
+            f"CASE WHEN {value} IS NULL{outside} THEN NULL ELSE least({near}, {self.size - 1}) END"
+        )
 
 
 def real(column: str) -> str:

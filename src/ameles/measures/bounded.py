@@ -7,6 +7,7 @@ event whose value is missing or not a number counts nowhere.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
@@ -15,10 +16,10 @@ from typing import Any
 from pydantic import model_validator
 
 from ameles.core.exceptions import BadInput
-from ameles.measures.bins import real, real_literal
-from ameles.measures.fields import Column, ExactNumber, problem
+from ameles.measures.bins import EXACT, real, real_literal
+from ameles.measures.fields import Column, ExactNumber, identifier, problem
 from ameles.measures.linear import LinearMeasure
-from ameles.measures.measure import NUMERIC, Terms, Values, wrong_kind
+from ameles.measures.measure import NUMERIC, Question, Terms, Values, wrong_kind
 from ameles.measures.refusal import Refusal
 from ameles.mechanisms.counters.grid import Grid
 from ameles.mechanisms.counters.recipe import EVENTS
@@ -88,6 +89,25 @@ class BoundedMeasure(LinearMeasure):
         return float(self.grid.granularity)
 
     @property
+    def question(self) -> Question:
+        """The cell of an event that has a value, and its amounts."""
+        return self._question(self.cell, self.units)
+
+    def question_of(self, kinds: Mapping[str, str]) -> Question:
+        """Integers on a grid of integers need no floating-point numbers, and no rounding."""
+        low, high = self.ends
+        exact = self.grid.granularity == 1 and max(-low, high) < EXACT
+        if kinds.get(self.column) != "integer" or not exact:
+            return self.question
+        value = identifier(self.column)
+        cell = f"CASE WHEN {value} IS NULL THEN NULL ELSE {self.declared.cell} END"
+        return self._question(cell, f"least(greatest({value}, {low}), {high})")
+
+    @abstractmethod
+    def _question(self, cell: str, units: str) -> Question:
+        """The question, from the cell of an event and its value in grid units."""
+
+    @property
     def cell(self) -> str:
         """SQL: the cell of an event that has a value."""
         value = real(self.column)
@@ -102,7 +122,9 @@ class BoundedMeasure(LinearMeasure):
         # Clamped before the division, so that it cannot overflow, and after the rounding, so
         # that the bound holds whatever floating-point arithmetic does in between.
         clamped = f"least(greatest({real(self.column)}, {lower}), {upper})"
-        rounded = f"CAST(round({clamped} / {real_literal(self.grid.granularity)}) AS BIGINT)"
+        step = self.grid.granularity
+        share = clamped if step == 1 else f"{clamped} / {real_literal(step)}"
+        rounded = f"CAST(round({share}) AS BIGINT)"
         return f"least(greatest({rounded}, {low}), {high})"
 
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:

@@ -45,8 +45,11 @@ class Histogram(LinearMeasure):
     @property
     def declared(self) -> Keys:
         """The keys times the bins or categories."""
+        return self._declared(whole=False)
+
+    def _declared(self, *, whole: bool) -> Keys:
         if self.edges is not None:
-            return Keys(self.by, self.other, Bins(self.column, self.edges))
+            return Keys(self.by, self.other, Bins(self.column, self.edges, whole=whole))
         return Keys({**self.by, self.column: self.categories or ()}, self.other)
 
     @property
@@ -76,6 +79,11 @@ class Histogram(LinearMeasure):
     def question(self) -> Question:
         """Its cell."""
         return Question(cell=self.declared.cell, cells=self.cells)
+
+    def question_of(self, kinds: Mapping[str, str]) -> Question:
+        """The same; bins of integers may need one division only."""
+        declared = self._declared(whole=kinds.get(self.column) == "integer")
+        return Question(cell=declared.cell, cells=self.cells)
 
     def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
         """Refuses bins of a column without numbers, and categories of values without one text."""

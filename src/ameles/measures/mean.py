@@ -51,13 +51,12 @@ class Mean(BoundedMeasure):
         """The most that one event can add to the value and to the count."""
         return 2 * self.largest
 
-    @property
-    def question(self) -> Question:
-        """Its cell, its centred value, and a count as heavy."""
+    def _question(self, cell: str, units: str) -> Question:
+        # the centred value, and a count as heavy
         low, high = self.ends
         middle = (low + high) * self.parts // 2
-        centred = f"{self.units} * {self.parts} - ({middle})"
-        return Question(cell=self.cell, amounts=(centred, str(self.largest)), cells=self.cells)
+        centred = f"{units} * {self.parts} - ({middle})"
+        return Question(cell=cell, amounts=(centred, str(self.largest)), cells=self.cells)
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
         # for many events: the noise of the sum, and that of the count where the mean is at an end

@@ -226,6 +226,10 @@ class Measure(Section, ABC):
     def question(self) -> Question:
         """What it computes from each event."""
 
+    def question_of(self, kinds: Mapping[str, str]) -> Question:
+        """The same, if the kinds of the columns are known; then it may be quicker to compute."""
+        return self.question
+
     @abstractmethod
     def recipe(self, terms: Terms, loss: EpsilonLoss) -> AnyMechanism:
         """The mechanism with the smallest computed error for this question."""

@@ -14,6 +14,7 @@ likewise from the right.  So no union bound over the edges is needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -96,6 +97,11 @@ class Quantile(LinearMeasure):
     def question(self) -> Question:
         """Its bin in its cell."""
         return Question(cell=self.counted.cell, cells=self.cells)
+
+    def question_of(self, kinds: Mapping[str, str]) -> Question:
+        """The same; bins of integers may need one division only."""
+        bins = replace(self.bins, whole=kinds.get(self.column) == "integer")
+        return Question(cell=Keys(self.by, self.other, bins).cell, cells=self.cells)
 
     def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
         """Values must be numbers."""

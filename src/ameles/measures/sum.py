@@ -24,10 +24,8 @@ class Sum(BoundedMeasure):
         """The larger absolute value of the two bounds, in grid units."""
         return self.grid.reach
 
-    @property
-    def question(self) -> Question:
-        """Its cell, and its value in grid units."""
-        return Question(cell=self.cell, amounts=(self.units,), cells=self.cells)
+    def _question(self, cell: str, units: str) -> Question:
+        return Question(cell=cell, amounts=(units,), cells=self.cells)
 
     def values(self, units: Numbers) -> Numbers:
         """Grid units as values; whole numbers stay whole on a grid of ones."""

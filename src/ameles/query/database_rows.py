@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 
 import duckdb
@@ -14,7 +14,14 @@ from ameles.connectors.typed_columns import Typed, typed
 from ameles.core.exceptions import BadInput, SourceUnreadable
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.measures.fields import identifier
-from ameles.query.row_source import RowSource, declared_or_found, described, typed_relation
+from ameles.query.row_source import (
+    Duck,
+    RowsNow,
+    RowSource,
+    declared_or_found,
+    described,
+    typed_relation,
+)
 from ameles.store.postgres.driver import driver
 
 ROWS_AT_ONCE = 1 << 17
@@ -30,8 +37,11 @@ def qualified(table: str) -> str:
     return ".".join(identifier(part) for part in table.split("."))
 
 
-class CopiedRows(RowSource):
+class CopiedRows(RowSource, RowsNow):
     """Rows that can be copied, every value as text and cast by the same rules as in a file."""
+
+    def rows_now(self) -> RowsNow:
+        return self
 
     def _texts(self, kind: str) -> str:
         """SQL: the columns as texts; ``kind`` is the database's name of that type."""
@@ -61,13 +71,13 @@ class DuckRows(CopiedRows):
         super().__init__(declared_or_found(columns, self._types), user)
         typed_relation(self, self._table, self._types, self._called)
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
+    def connected(self, paths: tuple[str, ...]) -> AbstractContextManager[Duck]:
         cursor = self._connection.cursor()
         cursor.execute("SET TimeZone = 'UTC'")
-        return cursor
+        return closing(cursor)
 
     @contextmanager
-    def attached(self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
         relation = typed_relation(self, self._table, self._types, self._called)
         if self._reaches(duck):
             yield relation
@@ -75,13 +85,13 @@ class DuckRows(CopiedRows):
         # asked together with rows of another connection
         table = self.empty_table(tables)
         insert = self._insert_texts(table)
-        with closing(self.connect()) as cursor:
+        with self.connected(()) as cursor:
             cursor.execute(f"SELECT {self._texts('VARCHAR')} FROM {relation}")
             while batch := cursor.fetchmany(ROWS_AT_ONCE):
                 insert_texts(duck, insert, list(self.columns), batch)
         yield table
 
-    def _reaches(self, duck: duckdb.DuckDBPyConnection) -> bool:
+    def _reaches(self, duck: Duck) -> bool:
         try:
             return described(duck, self._table) == self._types
         except duckdb.Error:
@@ -108,7 +118,7 @@ class PostgresRows(CopiedRows):
             )
 
     @contextmanager
-    def attached(self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
         table = self.empty_table(tables)
         insert = self._insert_texts(table)
         with self._connected() as connection, connection.cursor("rows") as cursor:
@@ -156,9 +166,7 @@ _POSTGRES = {
 }
 
 
-def insert_texts(
-    duck: duckdb.DuckDBPyConnection, insert: str, names: Sequence[str], batch: Sequence[Any]
-) -> None:
+def insert_texts(duck: Duck, insert: str, names: Sequence[str], batch: Sequence[Any]) -> None:
     """Inserts a batch of rows, given as texts."""
     columns = zip(names, zip(*batch, strict=True), strict=True)
     duck.register(_BATCH, {name: np.array(one, dtype=object) for name, one in columns})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import duckdb
 
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.reading import Reading
@@ -15,7 +14,7 @@ from ameles.connectors.source import SeekableSource
 from ameles.connectors.sources import open_source
 from ameles.core.exceptions import BadInput, SourceUnreadable
 from ameles.engine.gathering.temporary_tables import TemporaryTables
-from ameles.query.row_source import RowSource
+from ameles.query.row_source import Duck, RowsNow, RowSource
 
 
 class FileRows(RowSource):
@@ -37,22 +36,8 @@ class FileRows(RowSource):
                 tip=f"one of {', '.join(source.names())[:200]}",
             )
 
-    def paths(self) -> tuple[str, ...]:
-        return self._reading().paths
-
-    @contextmanager
-    def attached(self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        reading = self._reading()
-        scans = reading.scans(duck)
-        if reading.single:
-            yield next(scans)
-        else:
-            table = self.empty_table(tables)
-            for scan in scans:
-                tables.insert(table, f"SELECT {self.names} FROM {scan}")
-            yield table
-        for _ in scans:  # fails if the file changed while it was read
-            pass
+    def rows_now(self) -> RowsNow:
+        return _Files(self, self._reading())
 
     def _reading(self) -> Reading:
         reading = self._source().reading(None)
@@ -70,3 +55,26 @@ class FileRows(RowSource):
                 tip="a path that ends in .csv, .jsonl or .parquet",
             )
         return source
+
+
+@dataclass(frozen=True)
+class _Files(RowsNow):
+    source: FileRows
+    reading: Reading
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return self.reading.paths
+
+    @contextmanager
+    def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
+        scans = self.reading.scans(duck)
+        if self.reading.single:
+            yield next(scans)
+        else:
+            table = self.source.empty_table(tables)
+            for scan in scans:
+                tables.insert(table, f"SELECT {self.source.names} FROM {scan}")
+            yield table
+        for _ in scans:  # fails if the file changed while it was read
+            pass

@@ -6,14 +6,14 @@ import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 
-import duckdb
-
 from ameles.connectors.duck import connect, quiet
 from ameles.core.exceptions import BadInput
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.query.row_source import (
     ZONE,
+    Duck,
     Frame,
+    RowsNow,
     RowSource,
     declared_or_found,
     described,
@@ -24,7 +24,7 @@ _LOOK = 256 << 20
 _NAME = "frame"
 
 
-class FrameRows(RowSource):
+class FrameRows(RowSource, RowsNow):
     """The rows of a data frame.  The frame must not change while it is asked."""
 
     def __init__(self, frame: Frame, columns: Mapping[str, str] | None, user: str | None) -> None:
@@ -35,8 +35,11 @@ class FrameRows(RowSource):
         super().__init__(declared_or_found(columns, self._types), user)
         typed_relation(self, _NAME, self._types, "The data frame")
 
+    def rows_now(self) -> RowsNow:
+        return self
+
     @contextmanager
-    def attached(self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
         name = f"{_NAME}_{id(self._frame)}"
         duck.register(name, self._frame)
         try:

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
-import duckdb
 import numpy as np
 
 from ameles.connectors.duck import connect, quiet
-from ameles.engine.gathering.event_sql import ONE, sum_of
+from ameles.engine.gathering.event_sql import wrapped
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.measures.fields import identifier
 from ameles.noise.arrays import IntArray
@@ -36,19 +35,22 @@ class TableLook:
         self, cell: str, amounts: Sequence[str], cells: int, *, where: str = "true"
     ) -> IntArray:
         """The sum of each amount in each cell: first all cells of the first amount."""
-        texts = {f"amount_{i}": text for i, text in enumerate(amounts)}
-        plain = {name: ONE if text == "1" else name for name, text in texts.items()}
+        sums = [f"{_sum(text, i)} AS amount_{i}" for i, text in enumerate(amounts)]
         chosen = [f"CAST({cell} AS BIGINT) AS cell"]
-        chosen += [f"CAST({text} AS BIGINT) AS {name}" for name, text in texts.items()]
-        sums = ", ".join(f"{sum_of(plain[name], None)} AS {name}" for name in texts)
+        chosen += [f"CAST({text} AS BIGINT) AS amount_{i}" for i, text in enumerate(amounts)]
+        # One cell needs no groups: a plain count of a file is then in its footer.  With several
+        # cells the group of NULL is dropped here: a filter would compute every cell twice.
+        one = cells == 1
         found = self.tables.fetched(
-            f"SELECT cell, {sums} FROM (SELECT {', '.join(chosen)} FROM ({self.rows}) "
-            f"WHERE {where}) WHERE cell IS NOT NULL GROUP BY cell"
+            f"SELECT {'0 AS cell' if one else 'cell'}, {', '.join(sums)} FROM (SELECT "
+            f"{', '.join(chosen)} FROM ({self.rows}) WHERE {where}) "
+            + ("WHERE cell IS NOT NULL" if one else "GROUP BY cell")
         )
         vector = np.zeros((len(amounts), cells), dtype=np.int64)
-        place = np.ma.getdata(found["cell"]).astype(np.int64)
-        for row, name in zip(vector, texts, strict=True):
-            row[place] = np.ma.getdata(found[name]).astype(np.int64)
+        known = ~np.ma.getmaskarray(found["cell"])
+        at = np.ma.getdata(found["cell"])[known].astype(np.int64)
+        for i, row in enumerate(vector):
+            row[at] = np.ma.getdata(found[f"amount_{i}"])[known].astype(np.int64)
         return vector.reshape(-1)
 
     def users(self, cell: str, cells: int) -> IntArray:
@@ -98,16 +100,26 @@ def looking(relation: RowSet) -> Iterator[TableLook]:
     sources = list({id(one.source): one.source for one in relation.sources}.values())
     with ExitStack() as stack:
         stack.enter_context(quiet("reading a table"))
-        duck = stack.enter_context(closing(_connection(relation)))
+        rows = [one.rows_now() for one in sources]
+        paths = tuple(path for one in rows for path in one.paths)
+        duck = stack.enter_context(
+            sources[0].connected(paths)
+            if len(sources) == 1
+            else closing(connect(zone=ZONE, memory=MEMORY, readable=paths))
+        )
         tables = stack.enter_context(TemporaryTables(duck))
-        relations = {id(one): stack.enter_context(one.attached(tables, duck)) for one in sources}
+        relations = {
+            id(one): stack.enter_context(now.attached(tables, duck))
+            for one, now in zip(sources, rows, strict=True)
+        }
         attached = Attached(tables, relations)
         yield TableLook(relation, relation.sql(attached), tables)
 
 
-def _connection(relation: RowSet) -> duckdb.DuckDBPyConnection:
-    sources = list({id(one.source): one.source for one in relation.sources}.values())
-    if len(sources) == 1:
-        return sources[0].connect()
-    paths = tuple(path for one in sources for path in one.paths())
-    return connect(zone=ZONE, memory=MEMORY, readable=paths)
+def _sum(text: str, place: int) -> str:
+    """SQL: the sum of an amount; of a constant, which needs no sum of rows."""
+    if text == "1":
+        return "count(*)"
+    if text.isdecimal():
+        return wrapped(f"CAST(count(*) AS HUGEINT) * {text}")
+    return wrapped(f"coalesce(sum(amount_{place}), 0)")

@@ -83,7 +83,7 @@ class MeasureEnding(Ending):
         return self.measure.recipe(self.terms(relation, unit), loss)
 
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
-        question = self.measure.question
+        question = self.measure.question_of(look.relation.columns)
         if question.once is not None:
             exact = look.users(question.cell, question.cells)
         else:

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ameles.core.exceptions import BadInput
-from ameles.engine.gathering.crowded import without_crowds
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.measures.fields import identifier
 from ameles.query.privacy_unit import PrivacyUnit
@@ -32,6 +31,8 @@ from ameles.query.row_source import RowSource
 
 # Beyond this no answer is of use, and its noise might not fit into 64 bits.
 MOST_STABLE = 1 << 30
+_HASHES = 1 << 32
+_CROWD = "crowd\n"  # no column has such a name
 
 
 @dataclass(frozen=True)
@@ -131,14 +132,27 @@ class BoundedRows(RowSet):
         return attached.bounded[id(self)]
 
     def _bounded(self, tables: TemporaryTables, rows: str) -> str:
-        who = identifier(self.unit.user or "")
-        placed = (
-            f"SELECT {self.listed}, {who} AS who, 1 AS step, "
-            f"hash('{self.salt}', {self.listed}) AS place FROM ({rows}) WHERE {who} IS NOT NULL"
+        """SQL: the rows that users keep.
+
+        Counts by a short hash of the user rule out the users that have no more rows than they may.
+        Only the rows of the others are sorted.  If two users share a hash, the result is the same.
+        """
+        who, most = identifier(self.unit.user or ""), self.unit.stability
+        crowd = f"CAST(hash({who}) % {_HASHES} AS UINTEGER)"
+        owned = f'SELECT {self.listed}, {crowd} AS "{_CROWD}" FROM ({rows}) WHERE {who} IS NOT NULL'
+        crowded = tables.create(
+            "crowded",
+            f'SELECT {crowd} AS "{_CROWD}" FROM ({rows}) WHERE {who} IS NOT NULL '
+            f"GROUP BY 1 HAVING count(*) > {most}",
         )
-        columns = f"{self.listed}, who, step, place"
-        kept = without_crowds(tables, placed, columns, self.unit.stability)
-        return f"SELECT {self.listed} FROM ({kept})"
+        using = f'{crowded} USING ("{_CROWD}")'
+        # equal places mean equal rows, so it does not matter which of them is kept
+        place = f"hash('{self.salt}', {self.listed})"
+        nth = f"row_number() OVER (PARTITION BY {who} ORDER BY {place})"
+        return (
+            f"SELECT {self.listed} FROM ({owned}) ANTI JOIN {using} UNION ALL "
+            f"SELECT {self.listed} FROM ({owned}) SEMI JOIN {using} QUALIFY {nth} <= {most}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {"table": self.name, "columns": dict(self.source.columns), **self.unit.to_dict()}

@@ -13,7 +13,6 @@ from typing import Any
 
 import duckdb
 
-from ameles.connectors.duck import connect
 from ameles.connectors.format import DEFAULT
 from ameles.connectors.parquet_types import check_type
 from ameles.connectors.typed_columns import IDS, Typed, check_kinds, typed
@@ -22,9 +21,25 @@ from ameles.core.exceptions import BadInput
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.measures.fields import identifier
 from ameles.plan.condition_sql import TYPES
+from ameles.query.connections import Connections
+
+Duck = duckdb.DuckDBPyConnection
 
 MEMORY = 4 << 30
 ZONE = "UTC"
+
+
+class RowsNow(ABC):
+    """Rows that can be attached to a connection."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that DuckDB itself opens."""
+        return ()
+
+    @abstractmethod
+    def attached(self, tables: TemporaryTables, duck: Duck) -> AbstractContextManager[str]:
+        """SQL: a relation with the columns in their kinds, valid within the ``with`` block."""
 
 
 class RowSource(ABC):
@@ -49,20 +64,15 @@ class RowSource(ABC):
             )
         self.columns = dict(columns)
         self.user = user
+        self._connections = Connections(zone=ZONE, memory=MEMORY)
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
-        """A connection on which its rows, and those of other sources, can be attached."""
-        return connect(zone=ZONE, memory=MEMORY, readable=self.paths())
-
-    def paths(self) -> tuple[str, ...]:
-        """The files that DuckDB itself opens."""
-        return ()
+    def connected(self, paths: tuple[str, ...]) -> AbstractContextManager[Duck]:
+        """A connection for one question; it may open these files."""
+        return self._connections.lent(paths)
 
     @abstractmethod
-    def attached(
-        self, tables: TemporaryTables, duck: duckdb.DuckDBPyConnection
-    ) -> AbstractContextManager[str]:
-        """SQL: a relation with the columns in their kinds, valid within the ``with`` block."""
+    def rows_now(self) -> RowsNow:
+        """Its rows as they are at this moment: once for each question."""
 
     @property
     def read_kinds(self) -> dict[str, str]:
@@ -82,7 +92,7 @@ class RowSource(ABC):
         )
 
 
-def described(duck: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+def described(duck: Duck, relation: str) -> dict[str, str]:
     """The columns of a relation, with DuckDB's types."""
     rows = duck.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
     return {name: type_name for name, type_name, *_ in rows}

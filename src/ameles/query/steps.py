@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,14 @@ from typing import Any
 from ameles.measures.fields import identifier
 from ameles.plan.condition_sql import TYPES
 from ameles.query.row_set import Attached, BoundedRows, RowSet, names, stable
+
+# Comparisons of columns and constants, and what combines them.
+_NAMES = re.compile(r'"[^"]*"')
+_TOKENS = re.compile(
+    r'(?:"[^"]*"|CAST\((?:-?[0-9]+|"[^"]*"|\'-?[0-9.]+\') AS (?:BIGINT|DOUBLE)\)'
+    r"|AND|OR|NOT|IS|NULL|IN|BETWEEN|true|false|<=|>=|<>|!=|[=<>(), ])+"
+)
+_SAFE = ("integer", "number", "boolean")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +57,9 @@ class Where(Step):
 
     def sql(self, attached: Attached) -> str:
         rows = self.below.sql(attached)
-        return f"SELECT {self.listed} FROM ({rows}) WHERE TRY({self.condition}) IS TRUE"
+        plain = cannot_fail(self.condition, self.columns)
+        condition = self.condition if plain else f"TRY({self.condition}) IS TRUE"
+        return f"SELECT {self.listed} FROM ({rows}) WHERE {condition}"
 
     def to_dict(self) -> dict[str, Any]:
         return {"where": self.text, "of": self.below.to_dict()}
@@ -195,3 +206,16 @@ class GroupBy(Step):
     def to_dict(self) -> dict[str, Any]:
         facts = {name: [*about] for name, about in self.facts.items()}
         return {"group_by": list(self.keys), "facts": facts, "of": self.below.to_dict()}
+
+
+def cannot_fail(condition: str, columns: Mapping[str, str]) -> bool:
+    """Whether SQL that was checked only compares numbers and booleans; then it needs no TRY.
+
+    >>> cannot_fail('("age" >= CAST(18 AS BIGINT))', {"age": "integer"})
+    True
+    >>> cannot_fail('("name" < CAST(18 AS BIGINT))', {"name": "text"})
+    False
+    """
+    safe = {identifier(name) for name, kind in columns.items() if kind in _SAFE}
+    named = set(_NAMES.findall(condition))
+    return _TOKENS.fullmatch(condition) is not None and named <= safe

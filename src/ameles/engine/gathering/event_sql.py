@@ -158,13 +158,13 @@ def foremost(user: str, per_step: int) -> str:
 def sum_of(amount: str, weight: str | None) -> str:
     """SQL: the sum of a group's events, a BIGINT."""
     if weight is None:
-        return "count(*)" if amount == ONE else _wrapped_sum(f"CAST({amount} AS HUGEINT)")
+        return "count(*)" if amount == ONE else wrapped(f"sum(CAST({amount} AS HUGEINT))")
     times = "" if amount == ONE else f" * CAST({amount} AS HUGEINT)"
-    return _wrapped_sum(f"CAST({weight} AS HUGEINT){times}")
+    return wrapped(f"sum(CAST({weight} AS HUGEINT){times})")
 
 
-def _wrapped_sum(amount: str) -> str:
-    """SQL: a sum modulo 2**64, as BIGINT: an overflow error would depend on the data."""
+def wrapped(total: str) -> str:
+    """SQL: a HUGEINT modulo 2**64, as BIGINT: an overflow error would depend on the data."""
     half, full = (f"{number}::HUGEINT" for number in (1 << 63, 1 << 64))
-    rest = f"(sum(CAST({amount} AS HUGEINT)) + {half}) % {full}"
+    rest = f"({total} + {half}) % {full}"
     return f"CAST(({rest} + {full}) % {full} - {half} AS BIGINT)"
