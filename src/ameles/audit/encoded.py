@@ -3,7 +3,7 @@
 An encoded counter releases whole counts, rounded from P = 2^s (running sum) + F(z), where F filters
 the noise z with roundings on the way.  P is what is audited; the releases are a rounding of it.
 
-Columns      an impulse of 2^192 on the tape, in integers that have no end, shows a column of the
+Columns      an impulse of 2^192 on the tape, in integers of any size, shows a column of the
              filter B; a second one of 2^256 shows which digits are roundings
 Shift        F without its roundings is B, so the shift that hides a change is the e with
              B e = 2^s A d.  B has ones on its diagonal: e is unique, see ``hiding_shift``
@@ -18,8 +18,8 @@ Parts        A change is hidden by the filter of its own part and by that part's
              searched for, with an upper bound for each number in each part.
 Keys         A unit changes the vector of a step by at most ``bound`` in L1.  Changes of two keys
              have nothing in common, so one key that has all of them is worst.
-The probe    on noises of several kinds the exact e + r is solved for, step by step, with the real
-             code: r must be within R, and with shifted noise the releases must be the neighbour's
+The probe    solves for the exact e + r, step by step, with the real code and several kinds of
+             noise: r must be within R, and shifted noise must give the neighbour's releases
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Bounds:
 
 
 def encoded_bounds(recipe: Encoded, steps: int, tick: Callable[[], None] = lambda: None) -> Bounds:
-    """What is proved of rho; raises NotLinear where the code is no such filter."""
+    """Proven bounds on rho; raises NotLinear if the code is not such a filter."""
     parts = parts_of(recipe, steps)
     variances = variances_of(recipe, parts)
     columns = columns_of(recipe, parts)
@@ -115,7 +115,7 @@ def worst_division(prices: Sequence[PartPrice], most: int) -> Bounds:
 def _first_steps(
     prices: Sequence[PartPrice], division: Sequence[int], directions: tuple[int, int]
 ) -> tuple[Fraction, tuple[tuple[int, int], ...]]:
-    """What it costs at least if the first steps of each part change, in turn in two directions."""
+    """A lower bound if the first steps of each part change, in alternating directions."""
     lower = Fraction(0)
     changes: list[tuple[int, int]] = []
     for price, count in zip(prices, division, strict=True):

@@ -3,8 +3,8 @@
 The encoded value of a step is P = 2^s (running sum) + F(z), where F filters the noise z, and the
 release is P, rounded.  A counter with a horizon is one part: one filter.  A segmented counter is
 cut into parts.  The last step of a part has no filtered noise: it shows the running sum with one
-noise for the total of each part so far, and what follows is hidden by these totals and by the
-filter of its own part.  That the code has these parts is checked, not believed.
+noise for the total of each part so far.  Later steps are hidden by these totals and by the filter
+of their own part.  The audit checks that the code has these parts.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class GaussianScript:
 
 
 def _endless(recipe: Encoded, draws: Sequence[int]) -> Process:
-    """The recipe's noise process, with integers that have no end."""
+    """The recipe's noise process, with integers of any size."""
     fresh = recipe.process(GaussianScript(), None).state().astype(object)
     return recipe.process(GaussianScript(draws), fresh)
 

@@ -1,9 +1,9 @@
 """The roundings of encoded counters, probed on the real code with noises of several kinds.
 
-For a neighbour the noise is found, step by step, with which the code gives the same encoded values.
-How far it is from the shift without roundings must be within what the recipe allows for, part by
-part; noise of a part in which nothing changes must stay as it is; and the releases with this noise
-must be, number by number, those that they hide.
+For each neighbour the probe solves, step by step, for the noise that gives the same encoded values.
+In every part this noise may differ from the shift without roundings by no more than the recipe
+allows.  In a part where nothing changes, the noise must not change either.  With this noise the
+neighbour's releases must equal the original ones, number by number.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def probe(
     variances: Sequence[tuple[Fraction, Fraction | None]],
     tick: Callable[[], None],
 ) -> None:
-    """Raises NotLinear where the code does something else than the bounds say."""
+    """Raises NotLinear if the code does not do what the bounds say."""
     keys, units = recipe.columns, units_of(parts)
     steps = len(units)
     laws: list[tuple[str, Fraction]] = []
@@ -144,7 +144,7 @@ def _hiding_noise(
 
 
 def _twin(process: Process) -> Process:
-    """A copy that takes its own way from here; recipes and rates, which are fixed, are shared."""
+    """A copy that goes on by itself; it shares recipes and rates, which are fixed."""
     inner = [process, *(part for part in vars(process).values() if hasattr(part, "__dict__"))]
     values = [value for part in inner for value in vars(part).values()]
     values += [

@@ -49,7 +49,7 @@ class Quantile(LinearMeasure):
     """A quantile of the values of a column, from counts between declared edges."""
 
     forecast: ClassVar[str] = "the number of events below the value"
-    interval: ClassVar[str] = "between the edges that the noise cannot have moved across, with 95%"
+    interval: ClassVar[str] = "two edges, and the true quantile is between them with 95%"
     adds_up: ClassVar[bool] = False
 
     measure: Literal["quantile"]

@@ -2,7 +2,7 @@
 
 Each round assigns every row to the nearest centre of the round before, which is public, and
 replaces each centre by noisy sum / noisy count of its rows (catalogue 45).  The number of rounds is
-fixed in advance: to stop when the centres stand still would have to be private itself.  A cluster
+fixed in advance: a test whether the centres still move would have to be private, too.  A cluster
 that seems to have no rows keeps its centre.
 """
 

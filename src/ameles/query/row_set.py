@@ -1,7 +1,7 @@
 """Sets of rows: the rows that a question is about, and how many of them one unit may change.
 
-That number is the *stability* (McSherry 2009, catalogue 44): noise on a count must hide so many
-rows.  Every transformation says how it changes it.
+That number is the *stability* (McSherry 2009, catalogue 44): the noise on a count must hide that
+many rows.  Every transformation says how it changes the stability.
 
     where, select, distinct    not at all
     select_many                times the number of rows that each row becomes
@@ -159,7 +159,7 @@ class BoundedRows(RowSet):
 
 
 def stable(rows: int) -> int:
-    """The stability, if an answer can be of use at all."""
+    """The stability; refused if no answer could be useful."""
     if rows > MOST_STABLE:
         raise BadInput(
             f"One unit could change {rows} rows of this query; {MOST_STABLE} are the most.",

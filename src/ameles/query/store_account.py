@@ -1,8 +1,8 @@
 """An account in a store: durable, and safe to use from several processes.
 
-A question debits in one short transaction, is computed while nobody waits, and stores its answer in
-another.  Its lock, which ends with the process, tells others that the answer is on its way; an
-unanswered question that nobody holds is computed again by whoever asks the same.
+A question is paid for in one short transaction and computed outside of any; another transaction
+stores its answer.  A lock, which ends with the process, tells other processes that the answer is on
+its way.  If nobody holds the lock of an unanswered question, whoever asks it again computes it.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class StoreAccount(Account):
         )
 
     def _abandoned(self, record: QuestionRecord, lock: ExitStack) -> bool:
-        """Whether nobody else computes this question, and we do from now on."""
+        """Whether no other process computes this question; this one then does."""
         run, _ = run_id(record.snapshot)
         return run not in _ANSWERING and self._locked(record.entry, lock)
 

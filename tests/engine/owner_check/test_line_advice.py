@@ -157,3 +157,13 @@ def test_json_that_is_none_and_columns_that_never_occur(tmp_path: Path) -> None:
     assert column(facts, "age") == (2, 0, 1)
     assert column(facts, "fever") == (0, 2, 0)
     assert any("'fever' never has a value" in one and "user.id" in one for one in told(facts))
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 event has"), (2, "2 events have")])
+def test_a_finding_is_a_sentence_with_its_verb(tmp_path: Path, count: int, said: str) -> None:
+    world = World(tmp_path).write([row(1)] * 9)
+    broken = row(1).replace("north", "n\xf6rd").encode("latin-1") + b"\n"
+    with world.file.open("ab") as file:
+        file.write(broken * count)
+    told = [one.what for one in checked(world.plan).findings]
+    assert f"{said} characters that are not valid UTF-8." in told

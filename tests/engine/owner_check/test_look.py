@@ -33,7 +33,7 @@ def test_what_would_be_chosen_by_looking_is_marked(tmp_path: Path) -> None:
     rows = [*busy(), row(0), row(9), row(1, who="c", amount=9, region="moon", age="x")]
     facts = checked(world.write([*rows, *[row(1, who="d", amount=7, region="moon")] * 3]).plan)
     marked = {one.mend.split(" ")[0] for one in facts.findings if one.by_looking}
-    assert marked == {"start", "horizon", "max_per_step", "other", "lower"}
+    assert marked == {"start", "horizon", "take", "other", "widen"}
     assert [one.by_looking for one in facts.findings if "columns" in one.mend] == []
 
 

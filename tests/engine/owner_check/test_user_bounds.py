@@ -33,7 +33,7 @@ def test_a_few_events_without_an_id_are_no_fault_of_the_plan(
 ) -> None:
     rows = [row(1)] * (200 - without) + [row(1, who="")] * without
     facts = checked(World(tmp_path, unit=USER).write(rows).plan)
-    (found,) = [one for one in facts.findings if "without an id" in one.what]
+    (found,) = [one for one in facts.findings if "no id in" in one.what]
     assert found.mend.startswith("user = ") is mended  # from a hundredth of the events on
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
 from ameles.engine.owner_check.column_facts import ISO
-from ameles.engine.owner_check.counted_words import are, counted
+from ameles.engine.owner_check.counted_words import are, counted, has, verb
 from ameles.engine.owner_check.facts import CheckFinding, ColumnFacts, Facts, ReleaseFacts
 from ameles.engine.owner_check.held_values import OR, not_held
 from ameles.engine.owner_check.line_advice import FEW, line_findings
@@ -43,7 +43,7 @@ def _column(plan: Plan, facts: Facts, column: ColumnFacts) -> Iterator[CheckFind
         share = column.unfit / max(1, column.read)
         yield CheckFinding(
             f"{counted(column.unfit, 'value')} of '{column.name}' ({share:.1%}) "
-            f"{'is' if column.unfit == 1 else 'are'} no {column.kind}.",
+            f"{verb(column.unfit, 'are')} no {column.kind}.",
             _kind_mend(column),
         )
 
@@ -75,20 +75,22 @@ def _times(plan: Plan, facts: Facts) -> Iterator[CheckFinding]:
     times, events = facts.times, facts.lines.events
     if times.before > FEW * events:
         yield CheckFinding(
-            f"{are(times.before, 'event')} before the start and count nowhere.",
+            f"{are(times.before, 'event')} before the start and {verb(times.before, 'count')} "
+            "nowhere.",
             _start(plan, facts),
             by_looking=True,
         )
     if times.after > FEW * events:
         what = "after the horizon" if plan.stream.horizon else "too far in the future"
         yield CheckFinding(
-            f"{are(times.after, 'event')} {what} and count nowhere.",
+            f"{are(times.after, 'event')} {what} and {verb(times.after, 'count')} nowhere.",
             _horizon(plan, facts),
             by_looking=True,
         )
     if times.late:
         longer = 'grace = "1h"' if plan.stream.grace is None else "a longer grace"
-        fate = "join the open step" if plan.stream.late == "next" else "are dropped"
+        joins = f"{verb(times.late, 'join')} the open step"
+        fate = joins if plan.stream.late == "next" else f"{verb(times.late, 'are')} dropped"
         yield CheckFinding(
             f"{counted(times.late, 'event')} of steps that are released {fate}.",
             f"{longer}, the time that events may take to arrive; only a new stream can have it",
@@ -118,9 +120,9 @@ def _users(plan: Plan, facts: Facts) -> Iterator[CheckFinding]:
         return
     if users.without:
         yield CheckFinding(
-            f"{counted(users.without, 'event')} without an id in '{plan.privacy.user}' count "
-            "nowhere.",
-            'user = "...", another column, or unit = "event"'
+            f"{has(users.without, 'event')} no id in '{plan.privacy.user}' and "
+            f"{verb(users.without, 'count')} nowhere.",
+            'user = "...", with another column, or unit = "event"'
             if users.without > FEW * facts.lines.events
             else "",
         )
@@ -129,7 +131,7 @@ def _users(plan: Plan, facts: Facts) -> Iterator[CheckFinding]:
         yield CheckFinding(
             f"The bounds leave out {left / users.events:.1%} of the events: the published numbers "
             "will be too low by that much, and their intervals do not include it.",
-            "max_per_step and max_steps from the table of bounds",
+            "take max_per_step and max_steps from the table of bounds",
             by_looking=True,
         )
 
@@ -137,7 +139,7 @@ def _users(plan: Plan, facts: Facts) -> Iterator[CheckFinding]:
 def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[CheckFinding]:
     name = release.name
     if facts.times.counted and not release.matched:
-        yield CheckFinding(f"No event meets the condition of release '{name}'.", "where = ...")
+        yield CheckFinding(f"No event meets the condition of release '{name}'.", "change its where")
     for column, count in release.nearly.items():
         if count:
             yield CheckFinding(
@@ -151,7 +153,7 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
         ):
             yield CheckFinding(
                 f"{counted(count, 'event')} of release '{name}' ({count / release.matched:.1%}) "
-                f"have no declared key of '{column}'.",
+                f"{verb(count, 'have')} no declared key of '{column}'.",
                 "other = true counts them together; ameles check --show names them",
                 by_looking=True,
             )
@@ -159,7 +161,7 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
     if release.counted and len(release.keys) > 1 and empty:
         yield CheckFinding(
             f"{counted(len(empty), 'key')} of release '{name}' "
-            f"{'has' if len(empty) == 1 else 'have'} no event: {', '.join(empty[:5])}"
+            f"{verb(len(empty), 'have')} no event: {', '.join(empty[:5])}"
             f"{', ...' if len(empty) > 5 else ''}.",
             "write the keys in by as the source does, if they should have events",
         )
@@ -168,15 +170,16 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
         return
     if release.valueless > FEW * max(1, release.matched):
         yield CheckFinding(
-            f"{counted(release.valueless, 'event')} of release '{name}' have no value and count "
+            f"{counted(release.valueless, 'event')} of release '{name}' "
+            f"{verb(release.valueless, 'have')} no value and {verb(release.valueless, 'count')} "
             "nowhere in it."
         )
     beyond = release.below + release.above
     if beyond > 5 * FEW * max(1, release.matched):
         edges = values.ends == "edges"
         yield CheckFinding(
-            f"{counted(beyond, 'value')} of release '{name}' ({beyond / release.matched:.1%}) are "
-            f"beyond its {'edges' if edges else 'bounds'}.",
-            "edges = [...], wider" if edges else "lower and upper, wider",
+            f"{counted(beyond, 'value')} of release '{name}' ({beyond / release.matched:.1%}) "
+            f"{verb(beyond, 'are')} beyond its {'edges' if edges else 'bounds'}.",
+            "widen its edges" if edges else "widen lower and upper",
             by_looking=True,
         )

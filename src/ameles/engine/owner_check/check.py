@@ -106,7 +106,7 @@ def _checked(
             CheckFinding(
                 "The plan has changed since its stream was launched, so a run refuses it. This "
                 "check reads the whole source, as for a new stream.",
-                "another name for a new stream",
+                "give the stream another name, for a new one",
             )
         )
     elif ended and not whole:

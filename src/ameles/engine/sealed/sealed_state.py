@@ -58,7 +58,7 @@ class SealedState:
         base: bytes,
         progress: Callable[[int, int], None],
     ) -> None:
-        """``base`` is what was released before the last restart, and goes on."""
+        """``base`` is what was released before the last restart; totals go on from there."""
         overwrite_freed_memory()
         self.runs = runs
         self.vault = vault
@@ -81,7 +81,7 @@ class SealedState:
         *,
         progress: Callable[[int, int], None],
     ) -> SealedState:
-        """The state from where its vault has it."""
+        """The state that the vault has."""
         try:
             saves = opened.vault.generation + sum(opened.ended)
             runs = resumed_runs(held, noise, opened.snapshots, saves)
@@ -146,7 +146,7 @@ class SealedState:
         return count
 
     def close(self) -> None:
-        """Lets go of events and of the vault."""
+        """Forgets held events and closes the vault."""
         self._connection.close()
         self.vault.close()
 
@@ -171,7 +171,7 @@ class SealedState:
         self._seal(stream.released, None)
 
     def _fold_users(self, reading: Reading) -> None:
-        """Each user's events redraw the bit of the user's cell; nothing else of them is kept."""
+        """Redraws the bit of each user's cell; nothing else of the events is kept."""
         stream = self._held.record
         duck = self._connection.reading(reading.paths)
         folding = Folding(self._held.plan, duck, stream)

@@ -1,8 +1,8 @@
 """Cauchy noise, rounded to whole numbers: exact, by refining an angle until the result is certain.
 
 Theorem      tan(pi U / 2) with a random sign is Cauchy for a uniform U in (0, 1)
-Noise        the bits of U are drawn on until all numbers in the remaining interval give the same
-             rounded result; a result is never that of an approximation
+Noise        bits of U are drawn until all numbers in the remaining interval give the same
+             rounded result, so the result is exact
 Exactness    the tangent is enclosed in whole numbers, by Taylor's series with a bound on every
              rounding
 

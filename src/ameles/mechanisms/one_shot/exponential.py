@@ -1,8 +1,8 @@
-"""Exponential mechanism: chooses a candidate, the likelier the better its score is.
+"""Exponential mechanism: chooses a candidate; a better score makes a candidate likelier.
 
 Theorem      McSherry-Talwar 2007 (catalogue 39): candidate r with probability proportional to
-             gamma(r) exp(epsilon q(r) / (2 Delta)) is epsilon-private; exp(epsilon q(r) / Delta)
-             is if the scores are monotone.  gamma is public
+             gamma(r) exp(epsilon q(r) / (2 Delta)) is epsilon-private; if the scores are
+             monotone, so is exp(epsilon q(r) / Delta).  gamma is public
 Neighbours   stated; between them every score q changes by at most ``sensitivity`` (Delta)
 Noise        one exact choice
 Error        the score is below the best by s or more with probability at most
@@ -88,7 +88,7 @@ class ExponentialMechanism(Selection[int]):
 
     @property
     def rate(self) -> Fraction:
-        """A point of score more makes a candidate e^rate times likelier."""
+        """One more point of score makes a candidate e^rate times likelier."""
         return self.epsilon / self.spread
 
     @property

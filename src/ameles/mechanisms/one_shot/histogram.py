@@ -9,8 +9,8 @@ Noise        discrete Laplace, independent for each bin
 Error        exact tails of the noise, of one bin and of all bins together
 Memory       nothing is kept
 
-Bins are public, and fixed in advance: bins found in the data tell that somebody is in them.  For
-those there is ``KeySelection``.
+Bins are public and fixed in advance.  If they were found in the data, each would reveal that
+somebody is in it; ``KeySelection`` is for such bins.
 
 >>> from ameles.noise import Zero
 >>> recipe = HistogramMechanism(epsilon=1, bins=3, neighbours="replace")

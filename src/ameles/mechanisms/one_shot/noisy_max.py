@@ -1,8 +1,8 @@
 """Report noisy max: which candidate has the highest score, after noise on each.
 
 Theorem      Dwork-Roth 2014, Claim 3.9 with its condition added (catalogue 40): noise of scale
-             2 Delta / epsilon is epsilon-private; Delta / epsilon is only if the scores are
-             monotone, and loses up to 2 epsilon otherwise
+             2 Delta / epsilon is epsilon-private; Delta / epsilon is enough only if the scores
+             are monotone; otherwise it loses up to 2 epsilon
 Neighbours   stated; between them every score changes by at most ``sensitivity`` (Delta)
 Noise        discrete Laplace, independent for each score; ties are broken by a fair draw
 Error        the score is below the best by more than m with probability at most

@@ -85,7 +85,7 @@ class NoisyTopK(Selection[IntArray]):
 
 @dataclass(frozen=True, slots=True)
 class NoisyTopKError:
-    """How far from the k-th best score who is listed, or is not, may be."""
+    """How far the list may be from the true top k, in points of score."""
 
     scale: Fraction
     candidates: int

@@ -72,7 +72,7 @@ class PeeledTopK(Selection[IntArray]):
 
     @property
     def rate(self) -> Fraction:
-        """A point of score more makes a candidate e^rate times likelier in each choice."""
+        """One more point of score makes a candidate e^rate times likelier in each choice."""
         return self.round_epsilon / self.spread
 
     @property

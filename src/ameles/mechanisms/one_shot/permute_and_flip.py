@@ -50,7 +50,7 @@ class PermuteAndFlip(Selection[int]):
 
     @property
     def rate(self) -> Fraction:
-        """A point of score less makes heads e^rate times rarer."""
+        """One point of score less makes heads e^rate times rarer."""
         return self.epsilon / self.spread
 
     @property

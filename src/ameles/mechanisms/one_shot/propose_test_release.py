@@ -1,4 +1,4 @@
-"""Propose, test, release: small noise where the table is privately found to be far from trouble.
+"""Propose, test, release: small noise if a private test finds the table far from every bad one.
 
 Theorem      Dwork-Lei 2009 (catalogue 66): propose a bound b on how far one unit can move f.  Let d
              be the number of units that must change before that bound could fail.  Publish f with
@@ -12,7 +12,8 @@ Error        T is the least whole number with a^(T+1) / (1 + a) <= delta, a = ex
              within the exact quantile of its noise
 Memory       nothing is kept
 
-Two neighbours with d = 0 both may differ in f by anything, and then only delta protects them.
+If d = 0 for both of two neighbours, their f may differ by any amount; then only delta protects
+them.
 
 >>> from ameles.noise import Zero
 >>> recipe = ProposeTestRelease(epsilon=1, delta="1e-6", proposed=10, neighbours="replace")

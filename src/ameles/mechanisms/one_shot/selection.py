@@ -2,7 +2,7 @@
 
 Each of a public number of candidates has a score, a whole number; more is better.  One unit may
 change every score, each by at most ``sensitivity``.  Scores are *monotone* if one unit moves all of
-them in the same direction, as counts do when a row is added: this needs half the noise.
+them in the same direction, as counts do when a row is added; they need half the noise.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Smooth median: noise as large as this table needs, and not as the worst table would.
+"""Smooth median: as much noise as this table needs, not as much as the worst table would need.
 
 Theorem      Nissim-Raskhodnikova-Smith 2007 with the constants of catalogue 43.  Pure:
              f + (S / epsilon_1) Cauchy loses epsilon_1 + beta' if S is beta'-smooth; here
@@ -106,7 +106,7 @@ class SmoothMedian(Look[int]):
         return self._scale(MedianSpread(values, largest=self.largest))
 
     def error_for(self, values: object) -> SmoothMedianError:
-        """The error on such a table: to plan with tables that are made up; secret for others."""
+        """The error on this table.  It is secret for real tables; made-up ones are for planning."""
         return SmoothMedianError(self, self.scale_for(numbers(values, self.rows)))
 
     @property
