@@ -11,7 +11,7 @@ import pytest
 
 from ameles.engine.private_bounds import choose
 from ameles.engine.private_bounds.account import plan_account
-from ameles.engine.private_bounds.candidates import Bound
+from ameles.engine.private_bounds.candidates import CandidateBound
 from ameles.engine.running.plan_checks import mark_checked
 from ameles.engine.running.registering import registered
 from ameles.mechanisms.one_shot import ChoiceSeries
@@ -36,7 +36,7 @@ _OTHER = '{"asked": "count", "plan": {"stream": {"name": "s"}}}'
 def widest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Data by which the widest candidates are chosen, which are the plan's own bounds."""
 
-    def clipped(plan: Plan, bounds: tuple[Bound, ...], now: datetime) -> list[list[int]]:
+    def clipped(plan: Plan, bounds: tuple[CandidateBound, ...], now: datetime) -> list[list[int]]:
         return [[10**15] * (len(bound.candidates) - 1) + [0] for bound in bounds]
 
     monkeypatch.setattr(choose, "_clipped", clipped)

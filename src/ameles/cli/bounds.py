@@ -16,7 +16,7 @@ from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.parameters import exact, shown
 from ameles.core.words import brief
 from ameles.engine.private_bounds.account import plan_account
-from ameles.engine.private_bounds.candidates import Bound
+from ameles.engine.private_bounds.candidates import CandidateBound
 from ameles.engine.private_bounds.choose import BoundsQuestion, bounds_question
 from ameles.plan.plan import Plan, read_plan
 from ameles.query.account import Account
@@ -124,14 +124,14 @@ def _show(asked: BoundsQuestion, answer: Answer | None, *, as_json: bool) -> Non
         typer.echo(f"\nAll together cost {loss}: all of them are paid, or none.", err=True)
 
 
-def _of(bound: Bound) -> str:
+def _of(bound: CandidateBound) -> str:
     """What the scores of a bound count."""
     if bound.release is not None:
         return ""
     return " steps" if bound.name == "max_steps" else " events"
 
 
-def _lines(bounds: Sequence[Bound], chosen: Mapping[str, Fraction]) -> Iterator[str]:
+def _lines(bounds: Sequence[CandidateBound], chosen: Mapping[str, Fraction]) -> Iterator[str]:
     """The lines for the plan, each below the table that it belongs to."""
     before: str | None = "none yet"
     for bound in bounds:

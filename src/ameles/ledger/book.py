@@ -9,18 +9,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ameles.accounting.filter import left_of
 from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
-from ameles.ledger.arguments import check_loss
+from ameles.ledger.arguments import check_loss, check_recipes
 from ameles.ledger.budget import Budget
 from ameles.ledger.children import Children
 from ameles.ledger.entering import CapTerms
 from ameles.ledger.entry import BudgetRecord, Entry, Renewal
 from ameles.ledger.replay import replayed, told
 from ameles.ledger.spendable import Quote, Spendable
+from ameles.mechanisms.mechanism import AnyMechanism
 
 
 class LedgerBook(Budget):
@@ -97,6 +98,20 @@ class LedgerBook(Budget):
     def renewals(self) -> tuple[Renewal, ...]:
         """Every addition to the cap since the ledger was opened."""
         return tuple(self._renewals)
+
+    def prices(self, recipes: Mapping[str, AnyMechanism]) -> dict[str, Loss]:
+        """What each recipe would cost here, in the population's currency; nothing is bought.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> prices = people.prices({"fever": SimpleTwoCounter(epsilon="0.25")})
+        >>> print(prices["fever"])
+        epsilon 0.25
+        """
+        check_recipes(recipes)
+        return {
+            name: self._terms.price(recipe.guarantee, self._cap) for name, recipe in recipes.items()
+        }
 
     def history(self, budget: Spendable) -> str:
         """What a budget was spent on, in one line: the latest, and how many before.

@@ -151,20 +151,6 @@ class Ledger(LedgerBook):
             self._renewals.append(renewal)
             self._cap = cap
 
-    def prices(self, recipes: Mapping[str, AnyMechanism]) -> dict[str, Loss]:
-        """What each recipe would cost here, in the population's currency; nothing is bought.
-
-        >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
-        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
-        >>> prices = people.prices({"fever": SimpleTwoCounter(epsilon="0.25")})
-        >>> print(prices["fever"])
-        epsilon 0.25
-        """
-        check_recipes(recipes)
-        return {
-            name: self._terms.price(recipe.guarantee, self._cap) for name, recipe in recipes.items()
-        }
-
     def check_plan(
         self, recipes: Mapping[str, AnyMechanism], *, budget: Budget, on: str | None = None
     ) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ameles.connectors.duck import OutOfMemory
 from ameles.engine.private_bounds import clipped
-from ameles.engine.private_bounds.candidates import Bound
+from ameles.engine.private_bounds.candidates import CandidateBound
 from ameles.engine.private_bounds.noise_cost import SCALE
 from tests.engine.worlds import COUNT, EVENT, World, row
 
@@ -57,7 +57,7 @@ def units_of(amount: Any) -> int | None:
     return whole if halves >= 0 else -whole
 
 
-def expected(bound: Bound, events: list[Event], window: int | None) -> list[int]:
+def expected(bound: CandidateBound, events: list[Event], window: int | None) -> list[int]:
     """What the candidates of a bound clip, counted event by event."""
     units: dict[tuple[str, int], list[Event]] = defaultdict(list)
     for event in events:
@@ -68,7 +68,7 @@ def expected(bound: Bound, events: list[Event], window: int | None) -> list[int]
     ]
 
 
-def part(bound: Bound, candidate: int, mine: list[Event]) -> int:
+def part(bound: CandidateBound, candidate: int, mine: list[Event]) -> int:
     steps: dict[int, int] = defaultdict(int)
     for at, *_ in mine:
         steps[at] += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.engine.private_bounds.candidates import Bound, plan_bounds, with_bounds
+from ameles.engine.private_bounds.candidates import CandidateBound, plan_bounds, with_bounds
 from ameles.engine.private_bounds.noise_cost import LARGEST, SCALE, noise_costs
 from ameles.plan.plan import Plan
 from tests.engine.worlds import COUNT, EVENT
@@ -68,9 +68,9 @@ def test_it_is_the_mean_of_the_releases_whose_noise_depends_on_the_bound(tmp_pat
 
 def test_noise_that_does_not_depend_on_a_bound_is_no_reason(tmp_path: Path) -> None:
     assert costs(world_of(tmp_path, DISTINCT).plan, "max_per_step") is None
-    bound = Bound("upper", "spent", (Fraction(1), Fraction(2)), Fraction(1, 2))
+    bound = CandidateBound("upper", "spent", (Fraction(1), Fraction(2)), Fraction(1, 2))
     plan = world_of(tmp_path, SUM, EVENT).plan
-    below = Bound("lower", "spent", (Fraction(-5),), Fraction(1, 2))
+    below = CandidateBound("lower", "spent", (Fraction(-5),), Fraction(1, 2))
     assert noise_costs(plan, bound, [below, bound], 8) is None, "the other end is further away"
 
 
@@ -92,7 +92,7 @@ def test_values_count_in_their_own_grid(tmp_path: Path) -> None:
 
 def test_a_candidate_without_a_mechanism_is_the_worst(tmp_path: Path) -> None:
     plan = world_of(tmp_path, COUNT).plan
-    bound = Bound("max_steps", None, (Fraction(1), Fraction(9)), Fraction(1))
+    bound = CandidateBound("max_steps", None, (Fraction(1), Fraction(9)), Fraction(1))
     first, second = noise_costs(plan, bound, [bound], 8) or ()
     assert first < second == LARGEST
 

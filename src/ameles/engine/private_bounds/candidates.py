@@ -28,7 +28,7 @@ Grids = Mapping[str, Sequence[Fraction]]
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class CandidateBound:
     """A bound with its candidates, from the narrowest to the widest."""
 
     name: str  # the key in the plan
@@ -62,7 +62,7 @@ def round_numbers(top: int) -> list[int]:
     return [*found, top]
 
 
-def plan_bounds(plan: Plan, grids: Grids | None = None) -> tuple[Bound, ...]:
+def plan_bounds(plan: Plan, grids: Grids | None = None) -> tuple[CandidateBound, ...]:
     """Every bound of the plan; ``grids`` replaces the candidates of some.
 
     A bound with one candidate is not chosen: it stays as it is.
@@ -92,29 +92,29 @@ def with_bounds(plan: Plan, values: Mapping[str, Fraction]) -> Plan:
     return replace(check_plan(document, plan.base), stream=plan.stream, rules=plan.rules)
 
 
-def _all_bounds(plan: Plan) -> Iterator[Bound]:
+def _all_bounds(plan: Plan) -> Iterator[CandidateBound]:
     """Every bound of the plan, with its default candidates."""
     one = Fraction(1)
     if plan.privacy.user is not None:
         for name in USER_BOUNDS:
             top = getattr(plan.privacy, name) or 1
-            yield Bound(name, None, tuple(map(Fraction, round_numbers(top))), one)
+            yield CandidateBound(name, None, tuple(map(Fraction, round_numbers(top))), one)
     for release in plan.releases:
         if isinstance(release, BoundedMeasure):
             yield from _of_values(release)
 
 
-def _of_values(release: BoundedMeasure) -> Iterator[Bound]:
+def _of_values(release: BoundedMeasure) -> Iterator[CandidateBound]:
     unit = release.grid.granularity
     low, high = release.ends
     inner = min(max(0, low), high)  # the value nearest to zero
     below = [inner - step for step in round_numbers(inner - low)] if low < inner else [low]
     above = [inner + step for step in round_numbers(high - inner)] if high > inner else [high]
     for name, ends in zip(VALUE_BOUNDS, (below, above), strict=True):
-        yield Bound(name, release.name, tuple(end * unit for end in ends), unit)
+        yield CandidateBound(name, release.name, tuple(end * unit for end in ends), unit)
 
 
-def _with_grid(bound: Bound, grid: Sequence[Fraction] | None) -> Bound:
+def _with_grid(bound: CandidateBound, grid: Sequence[Fraction] | None) -> CandidateBound:
     """The bound with the candidates that a person gave."""
     if grid is None:
         return bound

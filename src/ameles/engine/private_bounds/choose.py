@@ -21,7 +21,7 @@ from ameles.core.exceptions import PlanError
 from ameles.core.guarantee import Neighbours
 from ameles.core.parameters import Exact, exact
 from ameles.engine.gathering.moment import moment_at
-from ameles.engine.private_bounds.candidates import Bound, Grids, plan_bounds, with_bounds
+from ameles.engine.private_bounds.candidates import CandidateBound, Grids, plan_bounds, with_bounds
 from ameles.engine.private_bounds.clipped import clipped_amounts
 from ameles.engine.private_bounds.noise_cost import SCALE, noise_costs
 from ameles.engine.running.chosen_bounds import ASKED
@@ -42,9 +42,9 @@ class BoundsQuestion:
 
     plan: Plan
     widest: Plan  # the same with every bound at its widest candidate
-    bounds: tuple[Bound, ...]
+    bounds: tuple[CandidateBound, ...]
     costs: tuple[tuple[int, ...], ...]  # of each bound and candidate: the noise, public
-    idle: tuple[Bound, ...]  # bounds that stay as they are, since no noise depends on them
+    idle: tuple[CandidateBound, ...]  # bounds that stay as they are, since no noise depends on them
     recipe: ChoiceSeries
     now: datetime
 
@@ -58,7 +58,7 @@ class BoundsQuestion:
         """What one choice costs."""
         return self.recipe.epsilons[0]
 
-    def worse(self, bound: Bound) -> Fraction:
+    def worse(self, bound: CandidateBound) -> Fraction:
         """By how much a choice may be worse than the best, with 95%: in what the bound is about."""
         step = self.bounds.index(bound) + 1
         return Fraction(int(self.recipe.error.bound(step, BETA)), SCALE) * bound.unit
@@ -140,7 +140,7 @@ def bounds_question(
     )
 
 
-def _clipped(plan: Plan, bounds: Sequence[Bound], now: datetime) -> list[list[int]]:
+def _clipped(plan: Plan, bounds: Sequence[CandidateBound], now: datetime) -> list[list[int]]:
     """What each candidate clips in the whole source; retried if a file changes meanwhile."""
     for again in reversed(range(LOOKS)):
         try:
@@ -176,7 +176,7 @@ def _source(plan: Plan) -> SeekableSource[Any]:
     return source
 
 
-def _nothing_to_choose(every: Sequence[Bound]) -> PlanError:
+def _nothing_to_choose(every: Sequence[CandidateBound]) -> PlanError:
     if not every:
         return PlanError(
             "The plan has no bounds to choose.",

@@ -32,7 +32,7 @@ from ameles.connectors.duck import OutOfMemory, connect, quiet
 from ameles.connectors.reading import Reading
 from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.gathering.moment import Moment
-from ameles.engine.private_bounds.candidates import Bound
+from ameles.engine.private_bounds.candidates import CandidateBound
 from ameles.engine.private_bounds.noise_cost import SCALE
 from ameles.measures.bounded import BoundedMeasure
 from ameles.measures.fields import identifier
@@ -45,7 +45,7 @@ _MOST_PASSES = 1 << 10
 
 def clipped_amounts(
     plan: Plan,
-    bounds: Sequence[Bound],
+    bounds: Sequence[CandidateBound],
     reading: Reading,
     moment: Moment,
     *,
@@ -68,7 +68,12 @@ def clipped_amounts(
 
 class _Pass:
     def __init__(
-        self, plan: Plan, bounds: Sequence[Bound], reading: Reading, moment: Moment, memory: int
+        self,
+        plan: Plan,
+        bounds: Sequence[CandidateBound],
+        reading: Reading,
+        moment: Moment,
+        memory: int,
     ) -> None:
         self._plan = plan
         self._bounds = bounds

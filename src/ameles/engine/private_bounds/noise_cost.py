@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from ameles.core.exceptions import AmelesError
 from ameles.core.loss import EpsilonLoss
-from ameles.engine.private_bounds.candidates import USER_BOUNDS, Bound, with_bounds
+from ameles.engine.private_bounds.candidates import USER_BOUNDS, CandidateBound, with_bounds
 from ameles.measures.bounded import BoundedMeasure
 from ameles.measures.measure import Measure
 from ameles.plan.plan import Plan
@@ -28,7 +28,7 @@ LARGEST = 1 << 60
 
 
 def noise_costs(
-    plan: Plan, bound: Bound, others: Sequence[Bound], steps: int
+    plan: Plan, bound: CandidateBound, others: Sequence[CandidateBound], steps: int
 ) -> tuple[int, ...] | None:
     """The penalty of each candidate, in thousandths of a unit; None if no noise depends on it.
 
@@ -44,7 +44,11 @@ def noise_costs(
 
 
 def _of_releases(
-    plan: Plan, bound: Bound, candidate: Fraction, others: Sequence[Bound], steps: int
+    plan: Plan,
+    bound: CandidateBound,
+    candidate: Fraction,
+    others: Sequence[CandidateBound],
+    steps: int,
 ) -> list[float]:
     """The penalty of each release that the bound is about."""
     narrow = {
@@ -64,7 +68,9 @@ def _of_releases(
         return [math.inf] * len(names)
 
 
-def _of_release(plan: Plan, release: Measure, bound: Bound, steps: int, loss: EpsilonLoss) -> float:
+def _of_release(
+    plan: Plan, release: Measure, bound: CandidateBound, steps: int, loss: EpsilonLoss
+) -> float:
     """The noise of all numbers of a release: in events, or for a bound on values in grid units."""
     variance = release.variance(plan.terms(release), loss)
     window = plan.window(release)
