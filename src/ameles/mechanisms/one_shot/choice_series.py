@@ -23,7 +23,6 @@ epsilon 0.75
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -44,10 +43,8 @@ from ameles.core.noise import Noise
 from ameles.core.parameters import Switch
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
-from ameles.mechanisms.one_shot.series import Losses, Wholes
-from ameles.mechanisms.run import Turn
+from ameles.mechanisms.one_shot.series import Losses, SeriesRun, Wholes
 from ameles.mechanisms.snapshot import State
-from ameles.mechanisms.stepped import SteppedRun
 from ameles.noise.arrays import IntArray
 
 
@@ -110,7 +107,7 @@ class ChoiceSeries(Mechanism["ChoiceSeriesRun"]):
         return ChoiceSeriesRun(self, state, noise)
 
 
-class ChoiceSeriesRun(SteppedRun[object, int]):
+class ChoiceSeriesRun(SeriesRun[int]):
     """A run: one choice a step."""
 
     def __init__(self, recipe: ChoiceSeries, state: State, noise: Noise) -> None:
@@ -118,24 +115,7 @@ class ChoiceSeriesRun(SteppedRun[object, int]):
         self._recipe = recipe
         self._noise = noise
 
-    def _parts(self) -> tuple[IntArray, ...]:
-        return ()
-
-    def feed(self, xs: Iterable[object]) -> list[int]:
-        """Many choices; all scores are checked before the first step."""
-        self.check_live()
-        first, rows = self.t, list(xs)
-        self.check_room(len(rows))
-        given = [self._scores(x, first + place) for place, x in enumerate(rows)]
-        with Turn(self):
-            self.check_room(len(given))
-            return [self._step(x) for x in given]
-
-    def _checked(self, x: object) -> IntArray:
-        self.check_room(1)
-        return self._scores(x, self.t)
-
-    def _scores(self, x: object, step: int) -> IntArray:
+    def _input(self, x: object, step: int) -> IntArray:
         return self._recipe.choice(step + 1).checked(x)
 
     def _step(self, x: IntArray) -> int:

@@ -23,6 +23,7 @@ epsilon 0.75
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,7 +47,7 @@ from ameles.core.parameters import Epsilon, Exact, Parameter, Whole, refuse
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.one_shot.exact_inputs import numbers
-from ameles.mechanisms.run import Turn
+from ameles.mechanisms.run import Out, Turn
 from ameles.mechanisms.snapshot import State
 from ameles.mechanisms.stepped import SteppedRun
 from ameles.noise.arrays import IntArray
@@ -128,7 +129,32 @@ class LaplaceSeries(Mechanism["LaplaceSeriesRun"]):
         return LaplaceSeriesRun(self, state, noise)
 
 
-class LaplaceSeriesRun(SteppedRun[object, IntArray]):
+class SeriesRun(SteppedRun[object, Out]):
+    """A run with an input of its own kind at each step; it keeps nothing but the step."""
+
+    def _parts(self) -> tuple[IntArray, ...]:
+        return ()
+
+    def feed(self, xs: Iterable[object]) -> list[Out]:
+        """Many steps; every input is checked before the first step."""
+        self.check_live()
+        first, rows = self.t, list(xs)
+        self.check_room(len(rows))
+        given = [self._input(x, first + place) for place, x in enumerate(rows)]
+        with Turn(self):
+            self.check_room(len(given))
+            return [self._step(x) for x in given]
+
+    def _checked(self, x: object) -> IntArray:
+        self.check_room(1)
+        return self._input(x, self.t)
+
+    @abstractmethod
+    def _input(self, x: object, step: int) -> IntArray:
+        """The input of a step, from 0, or an error that does not tell its value."""
+
+
+class LaplaceSeriesRun(SeriesRun[IntArray]):
     """A run: one vector a step."""
 
     def __init__(self, recipe: LaplaceSeries, state: State, noise: Noise) -> None:
@@ -136,24 +162,7 @@ class LaplaceSeriesRun(SteppedRun[object, IntArray]):
         self._recipe = recipe
         self._noise = noise
 
-    def _parts(self) -> tuple[IntArray, ...]:
-        return ()
-
-    def feed(self, xs: Iterable[object]) -> list[IntArray]:
-        """Many steps; every vector is checked before the first step."""
-        self.check_live()
-        first, vectors = self.t, list(xs)
-        self.check_room(len(vectors))
-        given = [self._vector(x, first + place) for place, x in enumerate(vectors)]
-        with Turn(self):
-            self.check_room(len(given))
-            return [self._step(x) for x in given]
-
-    def _checked(self, x: object) -> IntArray:
-        self.check_room(1)
-        return self._vector(x, self.t)
-
-    def _vector(self, x: object, step: int) -> IntArray:
+    def _input(self, x: object, step: int) -> IntArray:
         return numbers(x, self._recipe.widths[step])
 
     def _step(self, x: IntArray) -> IntArray:
