@@ -1,0 +1,380 @@
+"""Questions about a table: beside OpenDP, diffprivlib and bare DuckDB, and mechanisms with a goal.
+
+The sides of a ratio run in turns in one process, and the median of the rounds counts.  Every side
+asks the same Parquet file.  OpenDP scans it by its Polars interface; for diffprivlib, which takes
+arrays, Arrow reads the one column that is asked about.  "in memory" is diffprivlib with that array
+at hand, which is no question about a table: it is shown without a goal.
+
+Ameles and OpenDP protect a row that is added or removed.  diffprivlib protects a row that is
+replaced, and publishes the number of rows where it divides by it.  OpenDP and diffprivlib have no
+top-k for counts of public keys: theirs is a histogram that is sorted, as is that of Ameles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+import ameles
+from ameles.query import Table
+
+Ask = Callable[[], Any]
+SHOPS, PER_USER = 1000, 5
+KEYS = [f"shop {number}" for number in range(SHOPS)]
+COLUMNS = {"person": "integer", "age": "integer", "spend": "number", "shop": "text"}
+COLUMNS["fever"] = "boolean"
+TENS = list(range(0, 101, 10))
+DELTA = "1e-6"
+FASTER, ROWS, USERS = 5.0, 1.3, 2.0
+
+
+def written(file: Path, count: int) -> None:
+    """Visits: four of a person on average, shops of which few are popular."""
+    with duckdb.connect() as duck:
+        duck.execute(
+            f"COPY (SELECT CAST(hash(range, 1) % {max(1, count // 4)} AS BIGINT) AS person, "
+            "CAST(hash(range, 2) % 100 AS BIGINT) AS age, "
+            "1000 * (hash(range, 3) / pow(2, 64)) AS spend, "
+            f"'shop ' || CAST(floor({SHOPS} * pow(hash(range, 4) / pow(2, 64), 3)) AS INTEGER) "
+            "AS shop, hash(range, 5) % 10 < 3 AS fever "
+            f"FROM range({count})) TO '{file}' (FORMAT parquet)"
+        )
+
+
+def budget(unit: ameles.Unit) -> ameles.Ledger:
+    """More than anybody will ask for."""
+    users = unit == ameles.USER
+    return ameles.Ledger(
+        "people",
+        cap=ameles.Approx(10**9, "0.9"),
+        unit=unit,
+        neighbours=ameles.Neighbours.USER_PRESENCE if users else ameles.Neighbours.ADD_REMOVE,
+    )
+
+
+def tables(data: Any) -> tuple[Table, Table]:
+    """The table with rows and with users protected, of a file or a data frame."""
+    made = []
+    for unit in ("row", "user"):
+        account = budget(ameles.USER if unit == "user" else ameles.EVENT)
+        bounds = {"user": "person", "max_rows": PER_USER} if unit == "user" else {}
+        about: dict[str, Any] = {"columns": COLUMNS, "account": account, "unit": unit, **bounds}
+        if isinstance(data, Path):
+            made.append(Table.from_file(data, **about))
+        else:
+            made.append(Table.from_dataframe(data, name="visits", **about))
+    return made[0], made[1]
+
+
+# The same questions, in every library -------------------------------------------------------------
+
+
+def ours(table: Table, epsilon: str) -> dict[str, Ask]:
+    """Ameles."""
+    whole = {"lower": 0, "upper": 99, "epsilon": epsilon}
+
+    def by_private_keys() -> Any:
+        # a tenth of epsilon finds the keys, the rest counts
+        first, rest = (Fraction(epsilon) * Fraction(part) for part in ("0.1", "0.9"))
+        keys = table.private_keys("shop", epsilon=first, delta=DELTA)
+        return table.partition(shop=keys).noisy_count(epsilon=rest)
+
+    return {
+        "count": lambda: table.where("fever").noisy_count(epsilon=epsilon),
+        "sum": lambda: table.noisy_sum("age", **whole),
+        "mean": lambda: table.noisy_average("age", **whole),
+        "histogram": lambda: table.histogram("age", edges=TENS, epsilon=epsilon),
+        "quantile": lambda: table.noisy_median("age", **whole),
+        "top-k": lambda: table.top_k(10, by={"shop": KEYS}, epsilon=epsilon),
+        "private keys": by_private_keys,
+    }
+
+
+def opendp(file: Path, epsilon: str) -> dict[str, Ask]:
+    """OpenDP by its Polars interface, which is its documented way for tables."""
+    import opendp.prelude as dp
+    import polars as pl
+
+    dp.enable_features("contrib")
+    warnings.simplefilter("ignore", FutureWarning)
+    age = pl.col("age").fill_null(0)
+    shops = pl.LazyFrame({"shop": KEYS})
+    bins = pl.LazyFrame({"age": list(range(10))})
+
+    def query(delta: float | None = None) -> Any:
+        loss = {"epsilon": float(epsilon)} | ({"delta": delta} if delta else {})
+        return dp.Context.compositor(
+            data=pl.scan_parquet(file),
+            privacy_unit=dp.unit_of(contributions=1),
+            privacy_loss=dp.loss_of(**loss),
+            split_evenly_over=1,
+            margins=[dp.polars.Margin(max_length=10**8)],
+        ).query()
+
+    def by_shop(asked: Any) -> Any:
+        return asked.group_by("shop").agg(dp.len(signed=True))
+
+    def asked(plan: Any) -> Any:
+        return plan.release().collect()
+
+    tens = (pl.col("age") // 10).alias("age")
+    found = {
+        "count": lambda: query().filter(pl.col("fever")).select(dp.len(signed=True)),
+        "sum": lambda: query().select(age.dp.sum((0, 99))),
+        "mean": lambda: query().select(age.dp.sum((0, 99)), dp.len(signed=True)),
+        "histogram": lambda: (
+            query().with_columns(tens).group_by("age").agg(dp.len(signed=True)).with_keys(bins)
+        ),
+        "quantile": lambda: query().select(age.dp.quantile(0.5, list(range(100)))),
+        "top-k": lambda: by_shop(query()).with_keys(shops),
+        "private keys": lambda: by_shop(query(float(DELTA))),
+    }
+    return {name: lambda plan=plan: asked(plan()) for name, plan in found.items()}
+
+
+def diffprivlib(file: Path, epsilon: str, *, held: bool = False) -> dict[str, Ask]:
+    """diffprivlib's tools; it has no private keys.  ``held``: the columns are in memory before."""
+    import diffprivlib.tools as tools
+    import pyarrow.parquet as parquet
+
+    warnings.simplefilter("ignore")
+
+    def read(column: str) -> Any:
+        values = parquet.read_table(file, columns=[column])[column]
+        if column != "shop":
+            return values.to_numpy()
+        return values.combine_chunks().dictionary_encode().indices.to_numpy()
+
+    kept = {column: read(column) for column in ("age", "fever", "shop")} if held else {}
+
+    def array(column: str) -> Any:
+        return kept[column] if held else read(column)
+
+    given = {"epsilon": float(epsilon)}
+    return {
+        "count": lambda: tools.count_nonzero(array("fever"), **given),
+        "sum": lambda: tools.sum(array("age"), bounds=(0, 99), **given),
+        "mean": lambda: tools.mean(array("age"), bounds=(0, 99), **given),
+        "histogram": lambda: tools.histogram(array("age"), bins=10, range=(0, 100), **given)[0],
+        "quantile": lambda: tools.quantile(array("age"), 0.5, bounds=(0, 99), **given),
+        "top-k": lambda: tools.histogram(array("shop"), bins=SHOPS, range=(0, SHOPS), **given)[0],
+    }
+
+
+# Errors -------------------------------------------------------------------------------------------
+
+
+class Truth:
+    """The exact answers, and how far a library's answer is from them."""
+
+    def __init__(self, file: Path) -> None:
+        def one(query: str) -> Any:
+            return duckdb.execute(f"SELECT {query} FROM '{file}'").fetchall()[0][0]
+
+        self.exact = {"count": one("count(*) FILTER (fever)"), "sum": one("sum(age)")}
+        self.exact["mean"] = one("avg(age)")
+        ages = duckdb.execute(f"SELECT age FROM '{file}'").fetchnumpy()["age"]
+        self.ages = np.bincount(np.ma.getdata(ages), minlength=100)
+        shops = duckdb.execute(f"SELECT shop, count(*) FROM '{file}' GROUP BY shop").fetchall()
+        self.shops = dict(shops)
+        # the codes that diffprivlib counts are in the order in which shops appear in the file
+        first = duckdb.execute(f"SELECT shop FROM '{file}'").fetchall()
+        self.order = list(dict.fromkeys(shop for (shop,) in first))
+
+    def error(self, question: str, answer: Any, library: str) -> float:
+        """Of a count, sum, mean or histogram its distance; of a median the difference of ranks;
+        of a top-k the visits that its shops have less than the best; of keys that of counts."""
+        match question:
+            case "count" | "sum" | "mean":
+                return abs(self._number(question, answer, library) - self.exact[question])
+            case "histogram":
+                bins = self.ages.reshape(10, 10).sum(axis=1)
+                return float(np.abs(self._bins(answer, library) - bins).mean())
+            case "quantile":
+                value = int(self._number(question, answer, library))
+                below, above = self.ages[:value].sum(), self.ages[value + 1 :].sum()
+                return float(max(0, abs(below - above) - self.ages[value]))
+            case "top-k":
+                best = sorted(self.shops.values())[-10:]
+                chosen = self._top(answer, library)
+                return float(sum(best) - sum(self.shops.get(shop, 0) for shop in chosen))
+            case _:
+                counts = self._counts(answer, library)
+                return statistics.mean(abs(n - self.shops[shop]) for shop, n in counts.items())
+
+    def _number(self, question: str, answer: Any, library: str) -> float:
+        if library == "Ameles":
+            return float(answer.value)
+        if library.startswith("diffprivlib"):
+            return float(answer)
+        row = answer.row(0)
+        return row[0] / row[1] if question == "mean" else float(row[0])
+
+    def _bins(self, answer: Any, library: str) -> Any:
+        if library == "Ameles":
+            return np.array([row.value for row in answer.rows])
+        if library == "OpenDP":
+            return answer.sort("age")["len"].to_numpy()
+        return np.asarray(answer)
+
+    def _top(self, answer: Any, library: str) -> Sequence[str]:
+        if library == "Ameles":
+            return [row.key[1] for row in answer.rows]
+        if library == "OpenDP":
+            return list(answer.sort("len", descending=True)["shop"][:10])
+        return [self.order[code] for code in np.argsort(answer)[-10:] if code < len(self.order)]
+
+    def _counts(self, answer: Any, library: str) -> dict[str, float]:
+        if library == "Ameles":
+            return {row.key[0]: float(row.value) for row in answer.rows}
+        return dict(zip(answer["shop"], answer["len"], strict=True))
+
+
+# The parts of the benchmark -----------------------------------------------------------------------
+
+
+def timed(asks: Sequence[Ask], rounds: int) -> list[list[float]]:
+    """The seconds of each, in turns, after one round that does not count."""
+    found: list[list[float]] = [[] for _ in asks]
+    for one in range(rounds + 1):
+        for place, ask in enumerate(asks):
+            start = time.perf_counter()
+            ask()
+            if one:
+                found[place].append(time.perf_counter() - start)
+    return found
+
+
+def peers(file: Path, small: Path, rounds: int, repeats: int) -> None:
+    """Time on the large table at epsilon 1, mean error on the small one at epsilon 0.1."""
+    print("time at epsilon 1, in seconds and as a multiple of Ameles'; error at epsilon 0.1")
+    names = ("Ameles", "OpenDP", "diffprivlib", "  in memory")
+    large, few = (
+        [
+            ours(tables(data)[0], epsilon),
+            opendp(data, epsilon),
+            diffprivlib(data, epsilon),
+            diffprivlib(data, epsilon, held=True),
+        ]
+        for data, epsilon in ((file, "1"), (small, "0.1"))
+    )
+    truth = Truth(small)
+    for question in large[0]:
+        sides = [place for place, one in enumerate(large) if question in one]
+        seconds = timed([large[place][question] for place in sides], rounds)
+        first = statistics.median(seconds[0])
+        for place, spent in zip(sides, seconds, strict=True):
+            middle = statistics.median(spent)
+            ratio = middle / first
+            told = f"  {question:13} {names[place]:12} {middle:8.3f} s {ratio:7.1f} x"
+            if place < len(names) - 1:
+                asked = [few[place][question]() for _ in range(repeats)]
+                errors = [truth.error(question, one, names[place]) for one in asked]
+                told += f"   error {statistics.mean(errors):10.4g}"
+            if place in (1, 2):
+                told += f"   {'reached' if ratio >= FASTER else 'MISSED'}"
+            print(told, flush=True)
+
+
+def bare_questions(source: str) -> dict[str, str]:
+    """The same questions in SQL, without noise."""
+    return {
+        "count": f"SELECT count(*) FROM {source} WHERE fever",
+        "sum": f"SELECT sum(least(greatest(age, 0), 99)) FROM {source}",
+        "mean": f"SELECT avg(least(greatest(age, 0), 99)) FROM {source}",
+        "histogram": f"SELECT age // 10 AS bin, count(*) FROM {source} GROUP BY bin",
+        "quantile": f"SELECT quantile_disc(age, 0.5) FROM {source}",
+        "top-k": f"SELECT shop, count(*) AS n FROM {source} GROUP BY shop ORDER BY n DESC LIMIT 10",
+    }
+
+
+def beside_duckdb(file: Path, rounds: int, *, frame: bool) -> None:
+    """Ratios to bare DuckDB, of a Parquet file or a data frame."""
+    with duckdb.connect() as duck:
+        duck.execute("SET preserve_insertion_order = false")
+        visits = duck.sql(f"SELECT * FROM '{file}'").to_arrow_table() if frame else None
+        if frame:
+            duck.register("visits", visits)
+        source = "visits" if frame else f"read_parquet('{file}')"
+        bounded = (
+            f"(SELECT * FROM {source} QUALIFY row_number() OVER (PARTITION BY person ORDER BY "
+            f"hash('salt', person, age, spend, shop, fever)) <= {PER_USER})"
+        )
+        print(f"{'a data frame (Arrow)' if frame else 'a Parquet file'}, beside bare DuckDB")
+        kinds = zip(("rows", "users"), tables(visits if frame else file), strict=True)
+        for kind, table in kinds:
+            asked = ours(table, "1")
+            goal = ROWS if kind == "rows" else USERS
+            for question, sql in bare_questions(source if kind == "rows" else bounded).items():
+                mine, theirs = timed(
+                    [asked[question], lambda sql=sql: duck.execute(sql).fetchall()], rounds
+                )
+                ratio = statistics.median(a / b for a, b in zip(mine, theirs, strict=True))
+                print(
+                    f"  {kind:6} {question:10} {statistics.median(mine):7.3f} s, bare "
+                    f"{statistics.median(theirs):7.3f} s: {ratio:5.2f} x, goal {goal:g}: "
+                    f"{'reached' if ratio <= goal else 'MISSED'}",
+                    flush=True,
+                )
+
+
+def mechanisms() -> None:
+    """Private multiplicative weights, and choices from a million candidates."""
+    from ameles.mechanisms.interactive.multiplicative_weights import multiplicative_weights
+    from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
+    from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
+    from ameles.noise import System
+
+    random = np.random.default_rng(1)
+    scores = random.integers(0, 10**5, 10**6)
+    for kind in (ExponentialMechanism, PermuteAndFlip):
+        recipe = kind(epsilon="0.01", candidates=10**6, neighbours="replace")
+        (seconds,) = timed([lambda recipe=recipe: recipe.start(System()).step(scores)], 5)
+        print(f"{kind.__name__} of a million: {statistics.median(seconds):.2f} s, goal 1 s")
+    universe, asked = 1 << 16, 10_000
+    counts = random.multinomial(10**6, random.dirichlet(np.full(universe, 0.001)))
+    recipe = multiplicative_weights(epsilon=10, universe=universe, rows=10**6, horizon=asked)
+    run, spent, above = recipe.start(System()), 0.0, 0
+    for _ in range(asked):
+        query = random.random(universe) < 0.5
+        exact = int(counts[query].sum())
+        start = time.perf_counter()
+        above += str(run.step((query, exact))).startswith("above")
+        spent += time.perf_counter() - start
+    print(f"multiplicative weights, 2^16 and {asked:,} queries: {spent:.1f} s, {above} updates")
+
+
+def main() -> None:
+    """All parts, or one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=float, default=1e7)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=20, help="answers for each mean error")
+    parser.add_argument("--only", choices=["peers", "parquet", "frame", "mechanisms"])
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        file, small = Path(folder) / "visits.parquet", Path(folder) / "few.parquet"
+        written(file, int(given.rows))
+        written(small, min(100_000, int(given.rows)))
+        print(f"{int(given.rows):,} rows")
+        if given.only in (None, "mechanisms"):
+            mechanisms()
+        for part, frame in (("parquet", False), ("frame", True)):
+            if given.only in (None, part):
+                beside_duckdb(file, given.rounds, frame=frame)
+        if given.only in (None, "peers"):
+            peers(file, small, given.rounds, given.repeats)
+
+
+if __name__ == "__main__":
+    main()
