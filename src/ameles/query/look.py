@@ -88,7 +88,7 @@ class TableLook:
             units = f"count(DISTINCT {who})"
         found = self.tables.fetched(
             f"SELECT {key} AS key, {units} AS units FROM ({rows}) "
-            f"WHERE {key} IS NOT NULL GROUP BY key"
+            f"WHERE {key} IS NOT NULL GROUP BY 1"
         )
         keys = [str(one) for one in found["key"]]
         return keys, np.ma.getdata(found["units"]).astype(np.int64)

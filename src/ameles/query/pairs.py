@@ -49,7 +49,8 @@ class Combined(RowSet):
     def sql(self, attached: Attached) -> str:
         word = {"union": "UNION ALL", "intersect": "INTERSECT", "except": "EXCEPT"}[self.how]
         left, right = (
-            f"SELECT {self.listed} FROM ({side.sql(attached)})" for side in (self.left, self.right)
+            f"SELECT {self.listed} FROM (SELECT {side.alike} FROM ({side.sql(attached)}))"
+            for side in (self.left, self.right)
         )
         return f"({left}) {word} ({right})"
 

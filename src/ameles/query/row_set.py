@@ -33,6 +33,7 @@ from ameles.query.row_source import RowSource
 MOST_STABLE = 1 << 30
 _HASHES = 1 << 32
 _CROWD = "crowd\n"  # no column has such a name
+_ALIKE = "CASE WHEN {0} = 0 THEN CAST(0 AS DOUBLE) WHEN NOT isnan({0}) THEN {0} END"
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,19 @@ class RowSet(ABC):
     def listed(self) -> str:
         """SQL: the columns, separated by commas."""
         return names(self.columns)
+
+    @property
+    def alike(self) -> str:
+        """SQL: the columns, in which values that are equal look the same.
+
+        0.0 and -0.0 are equal, and so are NaN and -NaN.  Where rows are compared, one of several
+        equal rows is kept; which one must not matter, because it depends on the other rows.
+        """
+        return ", ".join(
+            f"{_ALIKE.format(identifier(name)) if kind == 'number' else identifier(name)} "
+            f"AS {identifier(name)}"
+            for name, kind in self.columns.items()
+        )
 
 
 def names(columns: Mapping[str, str]) -> str:
@@ -139,7 +153,7 @@ class BoundedRows(RowSet):
         """
         who, most = identifier(self.unit.user or ""), self.unit.stability
         crowd = f"CAST(hash({who}) % {_HASHES} AS UINTEGER)"
-        owned = f'SELECT {self.listed}, {crowd} AS "{_CROWD}" FROM ({rows}) WHERE {who} IS NOT NULL'
+        owned = f'SELECT {self.alike}, {crowd} AS "{_CROWD}" FROM ({rows}) WHERE {who} IS NOT NULL'
         crowded = tables.create(
             "crowded",
             f'SELECT {crowd} AS "{_CROWD}" FROM ({rows}) WHERE {who} IS NOT NULL '

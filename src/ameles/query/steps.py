@@ -146,7 +146,7 @@ class DistinctRows(Step):
     """Each different row once."""
 
     def sql(self, attached: Attached) -> str:
-        return f"SELECT DISTINCT {self.listed} FROM ({self.below.sql(attached)})"
+        return f"SELECT DISTINCT {self.alike} FROM ({self.below.sql(attached)})"
 
     def to_dict(self) -> dict[str, Any]:
         return {"distinct": True, "of": self.below.to_dict()}
@@ -199,9 +199,8 @@ class GroupBy(Step):
             f"{AGGREGATES[fact].format(identifier(column or ''))} AS {identifier(name)}"
             for name, (fact, column) in self.facts.items()
         ]
-        return (
-            f"SELECT {', '.join([keys, *facts])} FROM ({self.below.sql(attached)}) GROUP BY {keys}"
-        )
+        rows = f"SELECT {self.below.alike} FROM ({self.below.sql(attached)})"
+        return f"SELECT {', '.join([keys, *facts])} FROM ({rows}) GROUP BY {keys}"
 
     def to_dict(self) -> dict[str, Any]:
         facts = {name: [*about] for name, about in self.facts.items()}

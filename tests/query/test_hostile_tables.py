@@ -1,0 +1,82 @@
+"""Tables whose names or values are awkward: the bounds hold, and nothing fails after it is paid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pytest
+
+from ameles.core.guarantee import EVENT, USER
+from ameles.query import Table
+from ameles.query.look import looking
+from tests.query.tables import rows_of, truthful
+
+INTERNAL = ["who", "step", "place", "crowd", "key", "cell", "column_0", "column_1", "amount_0"]
+
+
+def made(columns: str, rows: list[tuple[Any, ...]], **unit: Any) -> Table:
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE t ({columns})")
+    marks = ", ".join("?" * len(rows[0]))
+    connection.executemany(f"INSERT INTO t VALUES ({marks})", rows)
+    account = truthful(USER if unit else EVENT)
+    return Table.from_duckdb(
+        connection, "t", account=account, unit="user" if unit else "row", **unit
+    )
+
+
+@pytest.mark.parametrize("name", INTERNAL)
+def test_a_user_is_bounded_whatever_the_columns_are_called(name: str) -> None:
+    rows = [(place, "one person") for place in range(9)]
+    people = made(f'"{name}" INTEGER, id VARCHAR', rows, user="id", max_rows=2)
+    assert people.noisy_count(epsilon=1).value == 2
+    kept = rows_of(people)
+    assert len(kept) == 2
+    assert set(kept) <= set(rows)
+
+
+def test_keys_are_found_in_a_table_that_has_a_column_called_key() -> None:
+    people = made("key INTEGER, region VARCHAR", [(place, "north") for place in range(4)])
+    with_key = people.select("key", "region")
+    assert rows_of(with_key.group_by("region", n="count")) == [("north", 4)]
+    with looking(people.relation) as look:
+        keys, units = look.units_of_keys("region")
+    assert (keys, units.tolist()) == (["north"], [4])
+
+
+COMPARED = ["distinct", "group_by", "intersect", "except_", "union distinct"]
+
+
+@pytest.mark.parametrize("after", COMPARED)
+def test_zeros_with_and_without_a_sign_are_one_value(after: str) -> None:
+    # otherwise the presence of one row would decide how the other row looks
+    people = made("x DOUBLE", [(-0.0,), (0.0,)])
+    both = {
+        "distinct": people.distinct(),
+        "group_by": people.group_by("x"),
+        "intersect": people.intersect(people.select(x="-x")),
+        "except_": people.except_(people.where("x > 1")),
+        "union distinct": people.union(people).distinct(),
+    }[after]
+    texts = both.select(text="CAST(x AS VARCHAR)")
+    assert rows_of(texts) == [("0.0",)]
+
+
+def test_the_order_in_which_rows_of_a_user_count_ignores_the_sign_of_zero() -> None:
+    rows = [(1, -0.0), (1, -0.0), (2, -0.0), (3, 5.0)]
+    people = made("id INTEGER, x DOUBLE", rows, user="id", max_rows=1)
+    assert sorted(rows_of(people.select(text="CAST(x AS VARCHAR)"))) == [("0.0",)] * 2 + [("5.0",)]
+
+
+def test_the_rows_of_a_join_ignore_the_sign_of_zero() -> None:
+    people = made("h INTEGER, x DOUBLE", [(1, -0.0), (2, 5.0)])
+    pairs = people.join(people.select("h", y="x"), on="h", at_most=(1, 1))
+    texts = pairs.select(x="CAST(x AS VARCHAR)", y="CAST(y AS VARCHAR)")
+    assert sorted(rows_of(texts)) == [("0.0", "0.0"), ("5.0", "5.0")]
+
+
+def test_what_is_not_a_number_has_no_value_where_rows_are_compared() -> None:
+    people = made("x DOUBLE", [(1e308,), (-1e308,)])
+    odd = people.select(x="x * 10 - x * 10").distinct()
+    assert rows_of(odd) == [(None,)]
