@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import duckdb
 import pytest
 
+from ameles.core.exceptions import BadInput, PlanError
 from ameles.core.guarantee import EVENT, USER
+from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.query import Table
 from ameles.query.look import looking
 from tests.query.tables import rows_of, truthful
@@ -80,3 +83,57 @@ def test_what_is_not_a_number_has_no_value_where_rows_are_compared() -> None:
     people = made("x DOUBLE", [(1e308,), (-1e308,)])
     odd = people.select(x="x * 10 - x * 10").distinct()
     assert rows_of(odd) == [(None,)]
+
+
+def test_rows_that_come_while_a_table_is_read_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT 'one person' AS id")
+    people = Table.from_duckdb(
+        connection, "t", account=truthful(USER), unit="user", user="id", max_rows=1
+    )
+    create = TemporaryTables.create
+
+    def then_insert(tables: TemporaryTables, what: str, query: str) -> str:
+        name = create(tables, what, query)
+        connection.execute("INSERT INTO t SELECT 'one person' FROM range(9)")
+        return name
+
+    monkeypatch.setattr(TemporaryTables, "create", then_insert)
+    assert people.noisy_count(epsilon=1).value == 1
+
+
+@pytest.mark.parametrize("odd", ["Bob Smith", 10**30, [1], None])
+def test_one_value_in_a_column_of_objects_changes_no_type_and_no_error(odd: Any) -> None:
+    pandas: Any = import_module("pandas")
+    frame = pandas.DataFrame({"x": pandas.Series([1, 2, odd, None], dtype=object)})
+    found = Table.from_dataframe(frame, account=truthful(), unit="row", name="t")
+    assert found.columns == {"x": "text"}
+    declared = Table.from_dataframe(
+        frame, account=truthful(), unit="row", name="t", columns={"x": "integer"}
+    )
+    assert declared.where("x < 9").noisy_count(epsilon=1).value == 2
+
+
+def test_keys_of_one_column_may_have_slashes_and_be_empty() -> None:
+    people = made("p VARCHAR, n INTEGER", [("a/b", 1), ("a", 1), ("", 1), ("a", 1)])
+    keys = ["a", "a/b", ""]
+    parts = people.partition(p=keys)
+    assert parts.noisy_count(epsilon=1).columns()["p"] == keys
+    assert parts.noisy_variance("n", lower=0, upper=2, epsilon=1).columns()["p"] == keys
+    made_up = people.synthetic({"p": keys}, rows=4, ways=1, epsilon=1)
+    assert made_up.columns()["p"] == keys
+    assert [part.noisy_count(epsilon=1).value for part in parts.values()] == [2, 1, 1]
+
+
+def test_keys_of_two_columns_have_no_slashes() -> None:
+    people = made("p VARCHAR, q VARCHAR", [("a/b", "c"), ("a", "b/c")])
+    with pytest.raises(BadInput, match="has a slash"):
+        people.partition(p=["a", "a/b"], q=["c", "b/c"])
+
+
+def test_columns_do_not_differ_in_capitals_only() -> None:
+    people = made("p VARCHAR, q VARCHAR", [("a", "b")])
+    with pytest.raises(PlanError, match="differ only in capital letters"):
+        people.select("p", P="'x'")
+    with pytest.raises(PlanError, match="differ only in capital letters"):
+        people.join(people.select("p", Q="q"), on="p", at_most=(1, 1))

@@ -28,8 +28,12 @@ class Chain(ABC):
     version: str | None
 
     @abstractmethod
-    def _with(self, relation: RowSet, version: str | None = None) -> Self:
-        """The same with other rows; ``version`` is the label of their data, if it is another."""
+    def _with(self, relation: RowSet) -> Self:
+        """The same with other rows."""
+
+    @abstractmethod
+    def _with_version(self, version: str | None) -> Self:
+        """The same with another label of the data, or none."""
 
     def where(self, condition: str) -> Self:
         """The rows for which a condition is true, written as after WHERE in SQL."""
@@ -130,13 +134,16 @@ class Chain(ABC):
                 whole(left, "at_most", low=1, high=1 << 20),
                 whole(right, "at_most", low=1, high=1 << 20),
             )
-        return self._with(Join(self.relation, other.relation, keys, most), self._both(other))
+        pairs = Join(self.relation, other.relation, keys, most)
+        return self._with(pairs)._with_version(self._both(other))
 
     def _combined(self, how: str, other: Chain) -> Self:
         self._same_account(other, how)
-        return self._with(Combined(how, self.relation, other.relation), self._both(other))
+        rows = Combined(how, self.relation, other.relation)
+        return self._with(rows)._with_version(self._both(other))
 
     def _both(self, other: Chain) -> str | None:
+        """The label of two tables' data; without a label of each, theirs may have changed."""
         if self.version is None or other.version is None:
             return None
         return json.dumps([self.version, other.version])

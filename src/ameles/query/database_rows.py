@@ -74,6 +74,9 @@ class DuckRows(CopiedRows):
     def connected(self, paths: tuple[str, ...]) -> AbstractContextManager[Duck]:
         cursor = self._connection.cursor()
         cursor.execute("SET TimeZone = 'UTC'")
+        # Rows are read more than once: without a transaction a user whose rows come meanwhile
+        # could keep more than the bound.
+        cursor.execute("BEGIN TRANSACTION")
         return closing(cursor)
 
     @contextmanager

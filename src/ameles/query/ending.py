@@ -45,6 +45,17 @@ class AnswerRow:
         return f"{brief(self.low)} to {brief(self.high)}"
 
 
+def key_of(text: str, columns: int) -> tuple[str, ...]:
+    """The values of a cell's key, one for each column.
+
+    >>> key_of("north/true", 2), key_of("and/or", 1), key_of("", 0)
+    (('north', 'true'), ('and/or',), ())
+    """
+    if columns == 0:
+        return ()
+    return (text,) if columns == 1 else tuple(text.split("/"))
+
+
 class Ending(ABC):
     """The end of a query."""
 

@@ -48,11 +48,23 @@ class FrameRows(RowSource, RowsNow):
             duck.unregister(name)
 
 
+def _with_texts(frame: Frame) -> Frame:
+    """A frame of pandas whose columns of objects, which may be of any type, are texts.
+
+    A type for such a column would be found in the data, where one row can change it.
+    """
+    objects = [name for name, dtype in frame.dtypes.items() if str(dtype) == "object"]
+    texts = {n: frame[n].map(str, na_action="ignore").astype("string") for n in objects}
+    return frame.assign(**texts) if texts else frame
+
+
 def _readable(frame: Frame) -> Frame:
     """The frame in a form that DuckDB can scan again and again."""
     kind = type(frame)
-    if kind.__module__.startswith("pandas.") and kind.__name__ == "DataFrame":
-        return frame
+    if kind.__module__.split(".")[0] == "pandas" and kind.__name__ == "DataFrame":
+        frame = _with_texts(frame)
+        if not hasattr(frame, "__arrow_c_stream__"):
+            return frame
     if kind.__module__.startswith("pyarrow") and kind.__name__ in ("Table", "RecordBatch"):
         return frame
     if hasattr(frame, "collect") and not hasattr(frame, "__arrow_c_stream__"):

@@ -22,7 +22,7 @@ from ameles.measures.measure import Measure, Published, Terms
 from ameles.measures.top import Top
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.problems import problems_of
-from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.ending import AnswerRow, AnyRun, Ending, key_of
 from ameles.query.look import TableLook
 from ameles.query.row_set import RowSet
 
@@ -93,7 +93,8 @@ class MeasureEnding(Ending):
         return self._rows(self.measure.publish(recipe, terms, outputs, 1, _NO_HISTORY))
 
     def _rows(self, found: Published) -> tuple[AnswerRow, ...]:
-        keys = [tuple(key.split("/")) if key else () for key in self.measure.keys]
+        columns = len(self.key_names) - (found.label is not None)
+        keys = [key_of(key, columns) for key in self.measure.keys]
         if found.label is not None:
             labels = found.label[0].tolist()
             keys = [(*key, label) for key, label in zip(keys, labels, strict=True)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ameles.connectors.typed_columns import check_kinds
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours
 from ameles.core.loss import EpsilonLoss, Pure
@@ -90,6 +91,12 @@ class Query(Chain, WholeEnds):
             values = [str(v).lower() if isinstance(v, bool) else str(v) for v in given]
             if isinstance(given, str) or not values or len(set(values)) < len(values):
                 raise BadInput(f"The keys of '{column}' must be a list, each key once.")
+            if len(keys) > 1 and any("/" in value for value in values):
+                raise BadInput(
+                    f"A key of '{column}' has a slash.",
+                    why="a slash separates the columns of a key in what is published",
+                    tip="keys without slashes, or a partition by one column",
+                )
             declared[column] = tuple(values)
         return Partition(self, declared)
 
@@ -97,9 +104,13 @@ class Query(Chain, WholeEnds):
         """Another relation of the same data, paid for by another account."""
         return Query(relation, account, self.version)
 
-    def _with(self, relation: RowSet, version: str | None = None) -> Query:
+    def _with(self, relation: RowSet) -> Query:
         stable(relation.stability)
-        return Query(relation, self.account, self.version if version is None else version)
+        check_kinds(relation.columns)
+        return Query(relation, self.account, self.version)
+
+    def _with_version(self, version: str | None) -> Query:
+        return Query(self.relation, self.account, version)
 
     def recipe(self, end: str, **arguments: Any) -> AnyMechanism:
         """The mechanism that would answer a question; nothing is read or paid."""

@@ -7,6 +7,7 @@ its way.  If nobody holds the lock of an unanswered question, whoever asks it ag
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ class Parts:
     names: list[str]
     touching: int
     spent: dict[str, Loss] = field(default_factory=dict)
+    paying: threading.Lock = field(default_factory=threading.Lock)
 
 
 class StoreAccount(Account):
@@ -190,6 +192,19 @@ class StoreAccount(Account):
 
     def _bought(self, purchase: PaidQuestion, locks: ExitStack) -> tuple[Entry, Run[Any, Any]]:
         """Pays, and stores the question with its run before the first step."""
+        if self._part is None:
+            entry, run, _ = self._paid(purchase, locks)
+        else:
+            shared, name = self._part
+            with shared.paying:  # else two threads would pay from the same total
+                entry, run, shared.spent[name] = self._paid(purchase, locks)
+        # Another process that asks the same just now may be faster, and answer in our place: then
+        # both show the answer that is stored first.
+        self._locked(entry.number, locks)
+        return entry, run
+
+    def _paid(self, purchase: PaidQuestion, locks: ExitStack) -> tuple[Entry, Run[Any, Any], Loss]:
+        """The entry, the run, and what the payer has spent with it."""
         with self._store.writing() as transaction:
             ledger = self._ledger(transaction, self._noise)
             payer = self._budget(ledger)
@@ -205,14 +220,7 @@ class StoreAccount(Account):
                 label=purchase.version,
                 snapshot=run.snapshot(),
             )
-            spent = payer.spent
-        # Another process that asks the same just now may be faster, and answer in our place: then
-        # both show the answer that is stored first.
-        self._locked(entry.number, locks)
-        if self._part is not None:
-            shared, name = self._part
-            shared.spent[name] = spent
-        return entry, run
+            return entry, run, payer.spent
 
     def _ledger(self, transaction: Transaction, noise: Noise | None) -> Ledger:
         """The ledger; with ``noise`` it sells runs, and marks the store if that is not genuine."""

@@ -23,7 +23,7 @@ from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from ameles.noise.arrays import BoolArray
 from ameles.query.choosing import comes_and_goes
-from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.ending import AnswerRow, AnyRun, Ending, key_of
 from ameles.query.look import TableLook
 from ameles.query.measure_ending import check_columns, measured
 from ameles.query.row_set import RowSet
@@ -94,7 +94,7 @@ class SyntheticEnding(Ending):
         question = self.counted.question
         exact = look.totals(question.cell, question.amounts, question.cells)
         made = run.step((self.marginals(), exact))
-        keys = (tuple(key.split("/")) for key in self.counted.keys)
+        keys = (key_of(key, len(self.counted.by)) for key in self.counted.keys)
         return tuple(
             AnswerRow(key=key, value=round(float(value), 6))
             for key, value in zip(keys, made, strict=True)

@@ -23,7 +23,7 @@ from ameles.measures.mean import Mean
 from ameles.measures.measure import BETA
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.series import LaplaceSeries
-from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.ending import AnswerRow, AnyRun, Ending, key_of
 from ameles.query.look import TableLook
 from ameles.query.measure_ending import check_columns, measured
 from ameles.query.row_set import RowSet
@@ -104,8 +104,7 @@ class VarianceEnding(Ending):
         bounds = [recipe.error.bound(step, BETA / 3) for step in (_COUNT, _SUM, _SQUARES)]
         rows = zip(self.values.keys, count.tolist(), total.tolist(), squares.tolist(), strict=True)
         return tuple(
-            self._row(tuple(key.split("/")) if key else (), numbers, bounds)
-            for key, *numbers in rows
+            self._row(key_of(key, len(self.values.by)), numbers, bounds) for key, *numbers in rows
         )
 
     def _row(self, key: tuple[str, ...], numbers: list[int], bounds: list[float]) -> AnswerRow:
