@@ -15,7 +15,17 @@ from ameles.query import Table
 from ameles.query.look import looking
 from tests.query.tables import rows_of, truthful
 
-INTERNAL = ["who", "step", "place", "crowd", "key", "cell", "column_0", "column_1", "amount_0"]
+INTERNAL = [
+    "who",
+    "step",
+    "place",
+    "crowd",
+    "key",
+    "cell",
+    "column_0",
+    "column_1",
+    "amount_0",
+]
 
 
 def made(columns: str, rows: list[tuple[Any, ...]], **unit: Any) -> Table:
@@ -137,3 +147,8 @@ def test_columns_do_not_differ_in_capitals_only() -> None:
         people.select("p", P="'x'")
     with pytest.raises(PlanError, match="differ only in capital letters"):
         people.join(people.select("p", Q="q"), on="p", at_most=(1, 1))
+
+
+def test_names_of_columns_are_in_one_line() -> None:
+    with pytest.raises(BadInput, match="must be in one line"):
+        made('"crowd\n" INTEGER, id VARCHAR', [(1, "a")], user="id", max_rows=1)

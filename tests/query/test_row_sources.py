@@ -86,10 +86,13 @@ def test_a_data_frame(name: str) -> None:
     given = frames()[name]
     plain: dict[str, Any] = {"unit": "row", "name": "visits"}
     found = Table.from_dataframe(given, account=truthful(), **plain)
-    # pandas has no missing integers of its own, and makes them floats
-    assert found.columns == {**KINDS, "age": "number" if name == "pandas" else "integer"}
+    # Pandas has no missing integers of its own, and makes them floats; missing booleans make a
+    # column of objects, whose values tell no type.
+    odd = {"age": "number", "fever": "text"} if name == "pandas" else {}
+    assert found.columns == {**KINDS, **odd}
     table = Table.from_dataframe(given, account=truthful(), columns=KINDS, **plain)
-    assert facts(table) == facts(found) == ROWS
+    assert facts(table) == ROWS
+    assert odd or facts(found) == ROWS
     users = Table.from_dataframe(given, account=truthful(USER), name="visits", **USERS)
     assert users.distinct_users(epsilon=1).value == 3  # a missing and an empty id are no users
     assert facts(table.union(table))[0] == 12

@@ -56,6 +56,12 @@ class RowSource(ABC):
                 "A table must have at least one column.", tip='columns={"age": "integer"}'
             )
         check_kinds(columns)
+        if any("\n" in name for name in columns):
+            raise BadInput(
+                "The name of a column must be in one line.",
+                why="names with a line break are for columns of our own",
+                tip="columns={...} without it, or another name",
+            )
         if user is not None and columns.get(user) not in IDS:
             raise BadInput(
                 f"The user column '{user}' must be a column of texts or integers.",
