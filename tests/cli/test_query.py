@@ -89,6 +89,12 @@ def test_the_same_version_is_free(ameles: Program, visits: Path) -> None:
     values = [[answer["rows"] for answer in json.loads(shown.out)] for shown in (first, again)]
     assert values[0] == values[1]
     assert left(visits) == Pure(98)
+    # also when there is too little left to ask anew
+    dear = [*asked[:3], *ROWS, "--epsilon", "60", "--version", "2026-01", "--json"]
+    once, twice = ameles(*dear), ameles(*dear)
+    assert (once.code, twice.code) == (0, 0)
+    assert left(visits) == Pure(38)
+    assert ameles(*dear[:-3], "--json").code == 3  # without the label it is another question
 
 
 def test_a_query_that_is_too_expensive_pays_for_none_of_its_parts(

@@ -89,6 +89,10 @@ class Account(ABC):
         """Raises if these recipes together do not fit.  Nothing is bought."""
 
     @abstractmethod
+    def stored(self, purchase: PaidQuestion) -> bool:
+        """Whether ``ask`` would give a stored answer, at no cost."""
+
+    @abstractmethod
     def ask(self, purchase: PaidQuestion, compute: Compute) -> Answer:
         """The answer: bought and computed now, or stored before."""
 
@@ -132,6 +136,10 @@ class LedgerAccount(Account):
 
     def check_fits(self, recipes: Sequence[AnyMechanism], *, on: str) -> None:
         self._budget.check_fits(numbered(recipes), on=on)
+
+    def stored(self, purchase: PaidQuestion) -> bool:
+        version = purchase.version
+        return version is not None and (purchase.question, version) in self._answers
 
     def ask(self, purchase: PaidQuestion, compute: Compute) -> Answer:
         if purchase.version is not None:

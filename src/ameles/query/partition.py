@@ -18,7 +18,7 @@ from ameles.core.loss import EpsilonLoss
 from ameles.core.parameters import Exact
 from ameles.measures.fields import identifier, literal
 from ameles.mechanisms.mechanism import AnyMechanism
-from ameles.query.account import Account
+from ameles.query.account import Account, PaidQuestion
 from ameles.query.answer import Answer
 from ameles.query.ending import Ending
 from ameles.query.ends import Ends
@@ -66,6 +66,10 @@ class Partition(Ends, Mapping[str, "Query"]):
     def recipe(self, end: str, **arguments: object) -> AnyMechanism:
         """The mechanism that would answer a question to all parts; nothing is read or paid."""
         return self.whole.recipe(end, by=self._lists, **arguments)
+
+    def paid_question(self, end: str, **arguments: object) -> PaidQuestion:
+        """A question to all parts as it would be paid for; nothing is read or paid."""
+        return self.whole.paid_question(end, by=self._lists, **arguments)
 
     def explain(self, end: str, *, expected_rows: int | None = None, **arguments: object) -> str:
         """What a question to all parts would cost; nothing is read or paid.

@@ -14,7 +14,7 @@ from typing import Any
 from ameles.connectors.typed_columns import check_kinds
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours
-from ameles.core.loss import EpsilonLoss, Pure
+from ameles.core.loss import EpsilonLoss, Pure, loss_to_dict
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.core.words import brief
 from ameles.measures.measure import KEYED
@@ -182,15 +182,18 @@ class Query(Chain, WholeEnds):
         ending, _ = self._ending(end, given)
         return ending.half_width(self.relation, self.recipe(end, **given))
 
-    def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:
+    def paid_question(self, end: str, **arguments: Any) -> PaidQuestion:
+        """A question as it would be paid for and stored; nothing is read or paid."""
+        return self._question(*self._ending(end, arguments), None)
+
+    def _question(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> PaidQuestion:
         relation, unit = self.relation, self.account.unit
         ending.check(relation, unit)
-        recipe = ending.recipe(relation, unit, self._halved(loss))
-        question = {"loss": str(loss), **ending.to_dict(), "of": relation.to_dict()}
-        purchase = PaidQuestion(
+        question = {"loss": loss_to_dict(loss), **ending.to_dict(), "of": relation.to_dict()}
+        return PaidQuestion(
             question=json.dumps(question, sort_keys=True, default=str, ensure_ascii=False),
             version=self.version,
-            recipe=recipe,
+            recipe=ending.recipe(relation, unit, self._halved(loss)),
             asked=ending.name,
             key_names=ending.key_names,
             value_name=ending.value_name,
@@ -198,9 +201,12 @@ class Query(Chain, WholeEnds):
             why=why or f"{ending.name} of {relation.sources[0].name}",
         )
 
+    def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:
+        relation, purchase = self.relation, self._question(ending, loss, why)
+
         def compute(run: Any) -> Any:
             with looking(relation) as look:
-                return ending.answer(look, recipe, run)
+                return ending.answer(look, purchase.recipe, run)
 
         return self.account.ask(purchase, compute)
 

@@ -55,16 +55,26 @@ class SqlQuery:
 
     def check_fits(self, account: Account) -> None:
         """Raises if anything is missing, or if all questions together cost too much."""
-        each = self._shares
-        recipes = [one.recipe(*each) for one in [*self.choices, *self.asked]]
-        account.check_fits(recipes, on="the query")
+        self._check(account, [*self.choices, *self.asked])
 
     def ask(self, account: Account) -> list[Answer]:
-        """Asks all questions and pays, after a check that all of them can be paid."""
-        self.check_fits(account)
-        each = self._shares
-        found = {one.label: chosen_keys(one.label, one.ask(*each)) for one in self.choices}
-        return [one.ask(*each) for one in self._asked(found)]
+        """Asks all questions and pays, after a check that all of them can be paid.
+
+        Answers that are stored already cost nothing.
+        """
+        each, choices = self._shares, self.choices
+        if not all(account.stored(one.paid(*each)) for one in choices):
+            self.check_fits(account)  # as long as keys are not chosen, no answer is stored
+        found = {one.label: chosen_keys(one.label, one.ask(*each)) for one in choices}
+        asked = self._asked(found)
+        self._check(account, asked)
+        return [one.ask(*each) for one in asked]
+
+    def _check(self, account: Account, asked: Sequence[SqlQuestion]) -> None:
+        questions = [one.paid(*self._shares) for one in asked]
+        unpaid = [one.recipe for one in questions if not account.stored(one)]
+        if unpaid:
+            account.check_fits(unpaid, on="the query")
 
     @property
     def _shares(self) -> tuple[Exact, Exact]:

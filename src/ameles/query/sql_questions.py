@@ -11,6 +11,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.parameters import Exact, exact
 from ameles.measures.bins import MOST_BINS
 from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.query.account import PaidQuestion
 from ameles.query.answer import Answer
 from ameles.query.partition import Partition
 from ameles.query.query import Query
@@ -50,6 +51,10 @@ class SqlQuestion:
         asked = {"epsilon": epsilon, "delta": delta, **self.arguments}
         answer: Answer = getattr(self.query, self.end)(**asked)
         return answer
+
+    def paid(self, epsilon: Exact, delta: Exact = 0) -> PaidQuestion:
+        """The question as it would be paid for."""
+        return self.query.paid_question(self.end, epsilon=epsilon, delta=delta, **self.arguments)
 
     def recipe(self, epsilon: Exact, delta: Exact = 0) -> AnyMechanism:
         """The mechanism that would answer."""

@@ -113,6 +113,12 @@ class StoreAccount(Account):
         with self._store.reading() as transaction:
             self._budget(self._ledger(transaction, None)).check_fits(numbered(recipes), on=on)
 
+    def stored(self, purchase: PaidQuestion) -> bool:
+        if purchase.version is None:
+            return False
+        with self._store.reading() as transaction:
+            return any(one.answer is not None for one in self._records(transaction, purchase))
+
     def ask(self, purchase: PaidQuestion, compute: Compute) -> Answer:
         with ExitStack() as locks:
             known = self._known(purchase, locks)
