@@ -49,7 +49,16 @@ AT_LENGTH = {
         *("restarting_crash", "restarting_plans", "sink_fence", "sink_places"),
         *("carriage_returns", "chosen_bounds"),
     ),
-    "cli": ("bounds", "budget", "check", "explain", "intrusion", "launch_question", "plan", "releases"),
+    "cli": (
+        "bounds",
+        "budget",
+        "check",
+        "explain",
+        "intrusion",
+        "launch_question",
+        "plan",
+        "releases",
+    ),
 }
 
 
