@@ -1,7 +1,7 @@
 """``./run test --quick``: the tests that one runs often, without those that take long.
 
 A test is quick unless it needs a server or the victims of the fault laboratory, or is listed in
-``slow.txt``: the functions whose cases took 0.04 seconds or more each, on average, when the whole
+``slow.txt``: the functions whose cases took 0.008 seconds or more each, on average, when the whole
 suite was last measured, on two cores.  Of each second a quick run so gets the most tests.
 ``./run test --measure`` writes that list anew.
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 SLOW_TESTS = Path(__file__).with_name("slow.txt")
-SLOW = 0.04  # seconds that a case of a function takes, where the suite was measured
+SLOW = 0.008  # seconds that a case of a function takes, where the suite was measured
 TOLD = 1.0  # seconds a case after which a quick run says that a function should be listed
 EXPENSIVE = frozenset({"postgres", "victims"})  # fixtures that start servers
 
@@ -82,7 +82,7 @@ def read(file: Path = SLOW_TESTS) -> dict[str, float]:
 def written(seconds: Mapping[str, float]) -> str:
     """The list of what took long."""
     slow = sorted((name, each) for name, each in seconds.items() if each >= SLOW)
-    return "".join(f"{each:7.2f} {name}\n" for name, each in slow)
+    return "".join(f"{each:8.3f} {name}\n" for name, each in slow)
 
 
 class Measuring:

@@ -112,6 +112,6 @@ def test_a_function_takes_what_its_cases_take_on_average() -> None:
         report = pytest.TestReport(name, ("", 0, ""), {}, "passed", None, when, duration=seconds)
         measuring.pytest_runtest_logreport(report)
     assert measuring.seconds == {"test_a.py::test_long": pytest.approx(0.6)}
-    measuring.total["test_a.py::test_short"] = 0.03
+    measuring.total["test_a.py::test_short"] = 0.003
     measuring.cases["test_a.py::test_short"] = {"test_a.py::test_short"}
-    assert quick.written(measuring.seconds) == "   0.60 test_a.py::test_long\n"
+    assert quick.written(measuring.seconds) == "   0.600 test_a.py::test_long\n"
