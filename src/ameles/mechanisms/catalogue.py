@@ -134,7 +134,7 @@ def recipe_from_json(text: str) -> Recipe:
 
 def mechanism_from_json(text: str) -> AnyMechanism:
     """The recipe that a ledger has sold; what it does not sell is refused."""
-    found = recipe_from_json(text)
-    if not isinstance(found, Mechanism):
+    recipe = recipe_from_json(text)
+    if not isinstance(recipe, Mechanism):
         raise codec.damaged("recipe of a mechanism")
-    return found
+    return recipe

@@ -62,11 +62,11 @@ class Checking:
             )
         if stream is None or privacy is None:
             return None
-        found = [release for release in releases if release is not None]
-        self._across(stream, privacy, found)
+        sound = [release for release in releases if release is not None]
+        self._across(stream, privacy, sound)
         if self.problems or store is None:
             return None
-        return Sections(stream, privacy, tuple(found), store, tuple(sinks))
+        return Sections(stream, privacy, tuple(sound), store, tuple(sinks))
 
     def _tables(self, name: str) -> Iterator[tuple[int, Any]]:
         tables = self.document.get(name, [])
@@ -104,8 +104,8 @@ class Checking:
                 )
             )
             return None
-        found: Measure | None = self._table(where, kind, table)
-        return found
+        release: Measure | None = self._table(where, kind, table)
+        return release
 
     def _across(
         self, stream: StreamSection, privacy: PrivacySection, releases: list[Measure]
@@ -247,12 +247,12 @@ class Checking:
             self.problems.append(Problem(f"{place}.over", refusal.what, refusal.why, refusal.tip))
             return
         if not missing:
-            for found in (
+            for refused in (
                 *release.refusals(terms, weighted=stream.weight is not None),
                 *release.column_refusals(stream.columns),
             ):
                 self.problems.append(
-                    Problem(f"{place}.{found.key}", found.what, found.why, found.tip)
+                    Problem(f"{place}.{refused.key}", refused.what, refused.why, refused.tip)
                 )
 
     def _shares(self, releases: list[Measure]) -> None:

@@ -117,8 +117,8 @@ def _parsed(duck: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
             why=ALONE,
             tip=_EXAMPLE,
         )
-    found: dict[str, Any] = node["select_list"][0]
-    return found
+    expression: dict[str, Any] = node["select_list"][0]
+    return expression
 
 
 def _evaluated(

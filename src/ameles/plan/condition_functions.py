@@ -88,7 +88,7 @@ def substring(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     return _texts("text", *["integer"] * (len(parts) - 1))("substring", parts)
 
 
-def found(name: str, parts: Sequence[SqlPart]) -> SqlPart:
+def searched(name: str, parts: Sequence[SqlPart]) -> SqlPart:
     """contains and position: searching takes time in proportion to the product of the lengths."""
     _pattern(f"'{name}'", parts[1])
     if name == "contains":
@@ -111,8 +111,8 @@ def like(name: str, parts: Sequence[SqlPart]) -> SqlPart:
         raise wrong("It has more than one character after ESCAPE.", tip="ESCAPE '$'")
     text = as_kind(parts[0], "text", "LIKE")
     expression = literal(_expression(_pattern("LIKE", parts[1]), escape))
-    found = f"regexp_full_match({text}, {expression}, '{'si' if folded else 's'}')"
-    return SqlPart(f"(NOT {found})" if negated else found, "boolean")
+    match = f"regexp_full_match({text}, {expression}, '{'si' if folded else 's'}')"
+    return SqlPart(f"(NOT {match})" if negated else match, "boolean")
 
 
 def _pattern(name: str, part: SqlPart) -> str:
@@ -169,7 +169,7 @@ FUNCTIONS: dict[str, tuple[tuple[int, ...], Maker]] = {
     **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim"), ((1,), _texts("text"))),
     "length": ((1,), _texts("integer")),
     **dict.fromkeys(("starts_with", "ends_with"), ((2,), _texts("boolean"))),
-    **dict.fromkeys(("contains", "position", "strpos", "instr"), ((2,), found)),
+    **dict.fromkeys(("contains", "position", "strpos", "instr"), ((2,), searched)),
     **dict.fromkeys(("left", "right"), ((2,), _texts("text", "integer"))),
     **dict.fromkeys(("substring", "substr"), ((2, 3), substring)),
     **dict.fromkeys(("regexp_matches", "regexp_full_match"), ((2,), matched)),

@@ -78,8 +78,8 @@ class Walk:
             raise wrong(f"It has {_NAMES[kind]}, which a condition may not.", why=ALONE, tip=_WORDS)
         if kind not in _KEYS or not node.keys() <= _COMMON | _KEYS[kind] or node.get("alias"):
             raise wrong("It has a form that a condition may not.", why=ALONE, tip=_WORDS)
-        found: SqlPart = getattr(self, f"_{kind.lower()}")(node, depth + 1)
-        return found
+        part: SqlPart = getattr(self, f"_{kind.lower()}")(node, depth + 1)
+        return part
 
     def _parts(self, nodes: list[dict[str, Any]], depth: int) -> list[SqlPart]:
         return [self.part(node, depth) for node in nodes]

@@ -34,14 +34,14 @@ class Duration:
     @classmethod
     def read(cls, text: str) -> Duration:
         """The duration that a person wrote."""
-        found = _WRITTEN.fullmatch(text)
-        if found is None:
+        written = _WRITTEN.fullmatch(text)
+        if written is None:
             raise BadInput(
                 "A duration is a whole number and one of s, m, h, d, w. "
                 f"Got {text[:40]!r} instead.",
                 tip='"10m" for ten minutes, "1d" for a day',
             )
-        return cls(int(found[1]), found[2])
+        return cls(int(written[1]), written[2])
 
     @property
     def calendar(self) -> bool:

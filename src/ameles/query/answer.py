@@ -77,11 +77,11 @@ class Answer:
 
     def columns(self) -> dict[str, list[Any]]:
         """The answer as columns: those of the key, then value, low and high."""
-        found: dict[str, list[Any]] = {
+        keys: dict[str, list[Any]] = {
             name: [row.key[i] for row in self.rows] for i, name in enumerate(self.key_names)
         }
         return {
-            **found,
+            **keys,
             self.value_name: [row.value for row in self.rows],
             "low": [row.low for row in self.rows],
             "high": [row.high for row in self.rows],
@@ -106,10 +106,10 @@ class Answer:
     @classmethod
     def from_json(cls, text: str, *, repeated: bool) -> Answer:
         """The answer that ``to_json`` wrote."""
-        found = json.loads(text)
-        rows = tuple(AnswerRow(**{**row, "key": tuple(row["key"])}) for row in found["rows"])
-        names = tuple(found["key_names"])
-        return cls(**{**found, "rows": rows, "key_names": names, "repeated": repeated})
+        document = json.loads(text)
+        rows = tuple(AnswerRow(**{**row, "key": tuple(row["key"])}) for row in document["rows"])
+        names = tuple(document["key_names"])
+        return cls(**{**document, "rows": rows, "key_names": names, "repeated": repeated})
 
     def plot(self, file: str | Path | None = None) -> Drawing | None:
         """Draws the values with their intervals, into a .png or .svg file (the ``plot`` extra).

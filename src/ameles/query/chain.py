@@ -59,14 +59,14 @@ class Chain(ABC):
         """
         if isinstance(expressions, str) or not expressions:
             raise refuse("expressions", 'a list such as ["first", "second"]', expressions)
-        found = [_expression(text, self.relation) for text in expressions]
-        kinds = {kind for _, kind in found}
+        parsed = [_expression(text, self.relation) for text in expressions]
+        kinds = {kind for _, kind in parsed}
         if len(kinds) > 1:
             raise BadInput(
                 "All expressions of select_many must be of the same kind.",
                 tip="CAST(... AS VARCHAR)",
             )
-        sqls = tuple(sql for sql, _ in found)
+        sqls = tuple(sql for sql, _ in parsed)
         if name == self.relation.user:
             raise BadInput("A computed column cannot take the place of the user column.")
         return self._with(SelectMany(self.relation, name, kinds.pop(), tuple(expressions), sqls))

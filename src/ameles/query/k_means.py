@@ -84,8 +84,8 @@ class KMeansEnding(Ending):
         for _ in range(self.rounds):
             count, total = self._round(look, run, centres)
             some = np.maximum(count, 1)[:, None]
-            found = np.clip(total / some / UNITS, -1.0, 1.0)
-            centres = np.where(count[:, None] > 0, found, centres)
+            means = np.clip(total / some / UNITS, -1.0, 1.0)
+            centres = np.where(count[:, None] > 0, means, centres)
         return self._rows(recipe, centres, count, total)
 
     def start(self) -> Centres:
@@ -178,14 +178,14 @@ def k_means_ending(
     """The columns with their bounds, and how many clusters and rounds."""
     if not bounds:
         raise BadInput("k_means needs bounds of its columns.", tip='bounds={"age": (0, 120)}')
-    found = {}
+    ranges = {}
     for column, ends in bounds.items():
         low, high = (exact(end, column) for end in ends)
         if low >= high:
             raise BadInput(f"The bounds of '{column}' must be a lower and an upper one.")
-        found[column] = low, high
+        ranges[column] = low, high
     return KMeansEnding(
-        found,
+        ranges,
         whole(clusters, "clusters", low=1, high=MOST_CLUSTERS),
         whole(rounds, "rounds", low=1, high=MOST_ROUNDS),
     )

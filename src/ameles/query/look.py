@@ -41,16 +41,16 @@ class TableLook:
         # One cell needs no groups: a plain count of a file is then in its footer.  With several
         # cells the group of NULL is dropped here: a filter would compute every cell twice.
         one = cells == 1
-        found = self.tables.fetched(
+        cells_and_amounts = self.tables.fetched(
             f"SELECT {'0 AS cell' if one else 'cell'}, {', '.join(sums)} FROM (SELECT "
             f"{', '.join(chosen)} FROM ({self.rows}) WHERE {where}) "
             + ("WHERE cell IS NOT NULL" if one else "GROUP BY cell")
         )
         vector = np.zeros((len(amounts), cells), dtype=np.int64)
-        known = ~np.ma.getmaskarray(found["cell"])
-        at = np.ma.getdata(found["cell"])[known].astype(np.int64)
+        known = ~np.ma.getmaskarray(cells_and_amounts["cell"])
+        at = np.ma.getdata(cells_and_amounts["cell"])[known].astype(np.int64)
         for i, row in enumerate(vector):
-            row[at] = np.ma.getdata(found[f"amount_{i}"])[known].astype(np.int64)
+            row[at] = np.ma.getdata(cells_and_amounts[f"amount_{i}"])[known].astype(np.int64)
         return vector.reshape(-1)
 
     def users(self, cell: str, cells: int) -> IntArray:
@@ -59,13 +59,13 @@ class TableLook:
         salt = self.relation.sources[0].salt
         placed = f"SELECT {who} AS who, CAST({cell} AS BIGINT) AS cell FROM ({self.rows})"
         one = f"arg_min(cell, hash('{salt}', who, cell))"
-        found = self.tables.fetched(
+        users_of_cells = self.tables.fetched(
             f"SELECT cell, count(*) AS users FROM (SELECT {one} AS cell FROM ({placed}) "
             "WHERE cell IS NOT NULL AND who IS NOT NULL GROUP BY who) GROUP BY cell"
         )
         vector = np.zeros(cells, dtype=np.int64)
-        place = np.ma.getdata(found["cell"]).astype(np.int64)
-        vector[place] = np.ma.getdata(found["users"]).astype(np.int64)
+        place = np.ma.getdata(users_of_cells["cell"]).astype(np.int64)
+        vector[place] = np.ma.getdata(users_of_cells["users"]).astype(np.int64)
         return vector
 
     def units_of_keys(self, column: str) -> tuple[list[str], IntArray]:
@@ -86,12 +86,12 @@ class TableLook:
             rows = f"SELECT * FROM ({rows}) WHERE {key} IS NOT NULL AND {who} IS NOT NULL"
             rows = f"SELECT * FROM ({rows}) QUALIFY {nth} <= {bounded.unit.max_groups}"
             units = f"count(DISTINCT {who})"
-        found = self.tables.fetched(
+        counted = self.tables.fetched(
             f"SELECT {key} AS key, {units} AS units FROM ({rows}) "
             f"WHERE {key} IS NOT NULL GROUP BY 1"
         )
-        keys = [str(one) for one in found["key"]]
-        return keys, np.ma.getdata(found["units"]).astype(np.int64)
+        keys = [str(one) for one in counted["key"]]
+        return keys, np.ma.getdata(counted["units"]).astype(np.int64)
 
 
 @contextmanager

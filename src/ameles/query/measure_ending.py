@@ -92,13 +92,13 @@ class MeasureEnding(Ending):
         terms = self.terms(look.relation, recipe.guarantee.unit)
         return self._rows(self.measure.publish(recipe, terms, outputs, 1, _NO_HISTORY))
 
-    def _rows(self, found: Published) -> tuple[AnswerRow, ...]:
-        columns = len(self.key_names) - (found.label is not None)
+    def _rows(self, published: Published) -> tuple[AnswerRow, ...]:
+        columns = len(self.key_names) - (published.label is not None)
         keys = [key_of(key, columns) for key in self.measure.keys]
-        if found.label is not None:
-            labels = found.label[0].tolist()
+        if published.label is not None:
+            labels = published.label[0].tolist()
             keys = [(*key, label) for key, label in zip(keys, labels, strict=True)]
-        values = zip(keys, found.value[0], found.low[0], found.high[0], strict=True)
+        values = zip(keys, published.value[0], published.low[0], published.high[0], strict=True)
         return tuple(
             AnswerRow(key=key, value=value.item(), low=low.item(), high=high.item())
             for key, value, low, high in values
@@ -123,9 +123,9 @@ def measured(called: str, kind: type[MeasureT], **fields: Any) -> MeasureT:
     try:
         return kind.model_validate({"name": "answer", **fields})
     except ValidationError as failure:
-        found = problems_of(failure, "", kind.model_fields)[0]
-        key = f"The '{found.key}' of {called}: " if found.key else ""
-        raise BadInput(f"{key}{found.what}", why=found.why) from None
+        problem = problems_of(failure, "", kind.model_fields)[0]
+        key = f"The '{problem.key}' of {called}: " if problem.key else ""
+        raise BadInput(f"{key}{problem.what}", why=problem.why) from None
 
 
 def check_columns(measure: Measure, relation: RowSet) -> None:

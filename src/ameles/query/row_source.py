@@ -110,8 +110,8 @@ def kinds_of(types: Mapping[str, str]) -> dict[str, str]:
     >>> kinds_of({"id": "UINTEGER", "age": "DECIMAL(3,1)", "at": "TIMESTAMP_NS", "a": "INTEGER[]"})
     {'id': 'integer', 'age': 'number', 'at': 'timestamp'}
     """
-    found = {name: _kind_of(type_name) for name, type_name in types.items()}
-    return {name: kind for name, kind in found.items() if kind is not None}
+    kinds = {name: _kind_of(type_name) for name, type_name in types.items()}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
 def _kind_of(type_name: str) -> str | None:

@@ -33,30 +33,30 @@ def kinds_for(
 ) -> dict[str, str]:
     """The kind of every column; one that nothing tells is refused."""
     check_kinds(declared)
-    found = {
+    known = {
         **dict.fromkeys([*parsed.numbers, *bounded], "number"),
         **dict.fromkeys(keyed, "text"),
         **({} if user is None else {user: "text"}),
         **declared,
     }
     wanted = {*parsed.columns, *([] if user is None else [user])}
-    found = {name: kind for name, kind in found.items() if name in wanted}
-    missing = [name for name in parsed.columns if name not in found]
+    known = {name: kind for name, kind in known.items() if name in wanted}
+    missing = [name for name in parsed.columns if name not in known]
     if missing and parsed.where is not None and len(missing) <= _MOST_OPEN:
         fitting = [
             dict(zip(missing, kinds, strict=True))
             for kinds in product(KINDS, repeat=len(missing))
-            if _reads(parsed.where, {**found, **dict(zip(missing, kinds, strict=True))})
+            if _reads(parsed.where, {**known, **dict(zip(missing, kinds, strict=True))})
         ]
         if len(fitting) == 1:
-            return {**found, **fitting[0]}
+            return {**known, **fitting[0]}
     if missing:
         raise BadInput(
             f"The kind of the column '{missing[0]}' must be declared.",
             why="types are never guessed from the data",
             tip=f"--columns {missing[0]}=integer, or one of {', '.join(KINDS)}",
         )
-    return found
+    return known
 
 
 def _reads(where: str, kinds: Mapping[str, str]) -> bool:

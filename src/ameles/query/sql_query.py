@@ -65,8 +65,8 @@ class SqlQuery:
         each, choices = self._shares, self.choices
         if not all(account.stored(one.paid(*each)) for one in choices):
             self.check_fits(account)  # as long as keys are not chosen, no answer is stored
-        found = {one.label: chosen_keys(one.label, one.ask(*each)) for one in choices}
-        asked = self._asked(found)
+        chosen = {one.label: chosen_keys(one.label, one.ask(*each)) for one in choices}
+        asked = self._asked(chosen)
         self._check(account, asked)
         return [one.ask(*each) for one in asked]
 
@@ -81,6 +81,6 @@ class SqlQuery:
         count = len(self.parsed.aggregates) + len(dict.fromkeys(self.private_keys))
         return shares(self.epsilon, count), shares(self.delta, count)
 
-    def _asked(self, found: Mapping[str, Sequence[str]]) -> list[SqlQuestion]:
-        keys = {**self.keys, **found}
+    def _asked(self, chosen: Mapping[str, Sequence[str]]) -> list[SqlQuestion]:
+        keys = {**self.keys, **chosen}
         return questions(self.parsed, self.tables, bounds=self.bounds, keys=keys)

@@ -146,8 +146,8 @@ def _valued(query: Query, expression: str, keys: Sequence[str]) -> tuple[Query, 
 
 def _range(aggregate: Aggregate, bounds: Mapping[str, ColumnBounds]) -> dict[str, Any]:
     wanted = str(aggregate.expression)
-    found = bounds.get(wanted) or bounds.get(wanted.strip('"()'))
-    if found is None:
+    declared = bounds.get(wanted) or bounds.get(wanted.strip('"()'))
+    if declared is None:
         raise BadInput(
             f"The bounds of {wanted} must be declared.",
             why="without them one row could change the answer by any amount; bounds taken from the "
@@ -155,5 +155,5 @@ def _range(aggregate: Aggregate, bounds: Mapping[str, ColumnBounds]) -> dict[str
             tip=f"--bounds {wanted}=0:120",
         )
     if aggregate.q is not None:
-        return {"q": aggregate.q, "edges": found.edges}
-    return {"lower": found.lower, "upper": found.upper, "granularity": found.granularity}
+        return {"q": aggregate.q, "edges": declared.edges}
+    return {"lower": declared.lower, "upper": declared.upper, "granularity": declared.granularity}

@@ -172,10 +172,10 @@ class GroupBy(Step):
     @property
     def columns(self) -> Mapping[str, str]:
         below = self.below.columns
-        found = {key: below[key] for key in self.keys}
+        kinds = {key: below[key] for key in self.keys}
         for name, (fact, column) in self.facts.items():
-            found[name] = "integer" if column is None or fact == "sum" else below[column]
-        return found
+            kinds[name] = "integer" if column is None or fact == "sum" else below[column]
+        return kinds
 
     @property
     def user(self) -> str | None:

@@ -82,13 +82,13 @@ class SyntheticEnding(Ending):
         """One row for each combination of values of up to ``ways`` columns: the cells with it."""
         values = [range(len(keys)) for keys in self.counted.by.values()]
         cells = np.array(list(product(*values)), dtype=np.int64)
-        found = [
+        rows = [
             np.all(cells[:, list(columns)] == wanted, axis=1)
             for ways in range(1, self.ways + 1)
             for columns in combinations(range(len(values)), ways)
             for wanted in product(*(values[column] for column in columns))
         ]
-        return np.array(found)
+        return np.array(rows)
 
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         question = self.counted.question

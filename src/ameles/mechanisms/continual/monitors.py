@@ -124,15 +124,15 @@ class WindowMonitorsRun(SteppedRun[Any, IntArray]):
 
     def _rows(self, xs: Any) -> IntArray:
         try:
-            found = np.asarray(xs)
+            rows = np.asarray(xs)
         except (TypeError, ValueError):  # rows of unequal lengths
-            found = np.empty(0, dtype=object)
+            rows = np.empty(0, dtype=object)
         width = self._recipe.width
-        if width == 1 and found.ndim == 1:  # one key's plain numbers
-            found = found[:, None]
-        if found.dtype.kind in "iu" and found.ndim == 2 and found.shape[1] == width:
+        if width == 1 and rows.ndim == 1:  # one key's plain numbers
+            rows = rows[:, None]
+        if rows.dtype.kind in "iu" and rows.ndim == 2 and rows.shape[1] == width:
             # nothing larger than this is told apart, and numbers without a sign may be
-            least: IntArray = np.minimum(found, LARGEST).astype(np.int64)
+            least: IntArray = np.minimum(rows, LARGEST).astype(np.int64)
             return least
         if isinstance(xs, list | tuple | np.ndarray) and len(xs) == 0:
             return np.empty((0, width), dtype=np.int64)

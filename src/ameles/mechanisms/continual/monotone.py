@@ -102,8 +102,8 @@ def _smallest(bound: Callable[[int], float], *, start: int) -> int:
     """Where the bound is smallest, from a good start: it falls and then rises, but for rounding."""
     best, reach = start, start
     while reach:
-        found = min((best, max(1, best - reach), best + reach), key=bound)
-        if found == best:
+        better = min((best, max(1, best - reach), best + reach), key=bound)
+        if better == best:
             reach //= 2
-        best = found
+        best = better
     return best

@@ -13,10 +13,10 @@ TRIED = (3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 29, 33, 41)
 
 def digits_of(t: int, k: int) -> list[int]:
     """The base-k digits of t, the lowest first; of 0, a single 0."""
-    found = [t % k]
+    digits = [t % k]
     while t := t // k:
-        found.append(t % k)
-    return found
+        digits.append(t % k)
+    return digits
 
 
 def digit_total(

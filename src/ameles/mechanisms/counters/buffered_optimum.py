@@ -60,8 +60,8 @@ def worst_deviation(
 
 def encoder_weights(x: Floats, a: Floats) -> Floats:
     """w with c_j = sum of w_i (1 - x_i)^(j-1) for j >= 1; c_0 = 1."""
-    found: Floats = np.prod(a - x[:, None], axis=1) / np.prod(_others(x), axis=1)
-    return found
+    weights: Floats = np.prod(a - x[:, None], axis=1) / np.prod(_others(x), axis=1)
+    return weights
 
 
 def decoder_weights(x: Floats, a: Floats) -> tuple[Floats, Floats]:
@@ -99,8 +99,8 @@ def _either(x: Floats) -> Floats:
 
 def _others(p: Floats) -> Floats:
     """p_k - p_i, with ones on the diagonal, which products leave out."""
-    found: Floats = p - p[:, None] + np.eye(len(p))
-    return found
+    gaps: Floats = p - p[:, None] + np.eye(len(p))
+    return gaps
 
 
 def _rates(gaps: Floats) -> tuple[Floats, Floats]:

@@ -92,9 +92,9 @@ class Cascade:
     @classmethod
     def read(cls, numbers: Sequence[int]) -> Cascade:
         """The cascade that ``numbers`` described."""
-        found = [int(number) for number in numbers]
-        places = range(0, len(found), NUMBERS)
-        return cls(tuple(CascadeBuffer(*found[i : i + NUMBERS]) for i in places))
+        whole = [int(number) for number in numbers]
+        places = range(0, len(whole), NUMBERS)
+        return cls(tuple(CascadeBuffer(*whole[i : i + NUMBERS]) for i in places))
 
     @property
     def numbers(self) -> list[int]:

@@ -112,7 +112,7 @@ class CascadeProcess:
             (i, section.part, section.mantissa, section.shift)
             for i, section in enumerate(self._levels.cascade.sections)
         ]
-        found = []
+        filtered = []
         for noise in column.tolist():
             walk += noise
             row = walk
@@ -120,8 +120,8 @@ class CascadeProcess:
                 average = averages[i]
                 averages[i] = average + (mantissa * (row - average) >> shift)
                 row -= part * average >> PRECISION
-            found.append(row)
-        column[:] = found
+            filtered.append(row)
+        column[:] = filtered
         level[:] = [walk, *averages]
 
 

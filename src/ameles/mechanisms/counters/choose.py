@@ -106,8 +106,8 @@ def compare(
     shared = {"width": width, "contributions": contributions, "bound": bound, "unit": unit}
     pure = {"epsilon": epsilon, "horizon": horizon, **shared}
     recipes = _built(_candidates(pure, delta, asked, steps, optimise))
-    found = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
-    return CounterComparison(_relative(row, found[0].objective) for row in found)
+    rows = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
+    return CounterComparison(_relative(row, rows[0].objective) for row in rows)
 
 
 def points(steps: int) -> list[int]:
@@ -178,15 +178,15 @@ def _required(kind: type[CounterRecipe]) -> set[str]:
 
 def _built(builds: Iterator[Callable[[], CounterRecipe]]) -> list[CounterRecipe]:
     """The recipes that these parameters allow; a refusal counts only if all refuse."""
-    found, refusals = [], []
+    recipes, refusals = [], []
     for build in builds:
         try:
-            found.append(build())
+            recipes.append(build())
         except BadInput as refusal:
             refusals.append(refusal)
-    if not found:
+    if not recipes:
         raise refusals[0]
-    return found
+    return recipes
 
 
 def _best_of(

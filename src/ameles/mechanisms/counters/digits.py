@@ -131,11 +131,11 @@ class DigitError(LaplaceError):
 
     def digits(self, t: int) -> list[int]:
         """The digits of t, the lowest first; the top one has no limit."""
-        found = []
+        lower = []
         for arity in self.arities:
             t, digit = divmod(t, arity)
-            found.append(digit)
-        return [*found, t]
+            lower.append(digit)
+        return [*lower, t]
 
     def terms(self, t: int) -> int:
         """How many noises the release at t has."""
@@ -169,8 +169,8 @@ def unshared_blocks(before: int, t: int, arities: tuple[int, ...]) -> list[int]:
     >>> unshared_blocks(5, 7, (2, 2))  # 4 + 1 and 4 + 2 + 1: the 4 is shared
     [2, 1, 0]
     """
-    found = []
+    counts = []
     for arity in arities:
         (before, one), (t, other) = divmod(before, arity), divmod(t, arity)
-        found.append(abs(other - one) if before == t else one + other)
-    return [*found, abs(t - before)]
+        counts.append(abs(other - one) if before == t else one + other)
+    return [*counts, abs(t - before)]

@@ -202,12 +202,12 @@ def balanced_digits(t: int, k: int, levels: int) -> list[int]:
     >>> balanced_digits(8, 3, 3)  # 9 - 1
     [-1, 0, 1]
     """
-    found = []
+    digits = []
     for _ in range(levels):
         digit = (t + k // 2) % k - k // 2
-        found.append(digit)
+        digits.append(digit)
         t = (t - digit) // k
-    return found
+    return digits
 
 
 def balanced_levels(horizon: int, k: int) -> int:

@@ -84,8 +84,8 @@ class GaussianError(ABC):
     def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> NDArray[np.float64]:
         """The quantile of ``between`` for each pair of steps."""
         pairs = zip(before.tolist(), after.tolist(), strict=True)
-        found = [self.between(start, t).quantile(beta) for start, t in pairs]
-        return np.array(found, dtype=np.float64)
+        bounds = [self.between(start, t).quantile(beta) for start, t in pairs]
+        return np.array(bounds, dtype=np.float64)
 
 
 def quantile(variance: float, beta: float, *, factor: float = 1.0, slack: float = 0.0) -> int:

@@ -68,8 +68,8 @@ class Grid:
 
     def units(self, values: ArrayLike) -> Any:
         """Values as grid units: an integer for a number, an array of them for an array."""
-        found = np.asarray(values)
-        if found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+        given = np.asarray(values)
+        if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
             raise BadInput(
                 "A grid takes finite real numbers.",
                 why="what is missing or infinite has no place on it",
@@ -77,7 +77,7 @@ class Grid:
             )
         # Clamped before the division, so that it cannot overflow, and after the rounding, so
         # that the bound holds whatever floating-point arithmetic does in between.
-        clamped = np.clip(found.astype(np.float64), float(self.lower), float(self.upper))
+        clamped = np.clip(given.astype(np.float64), float(self.lower), float(self.upper))
         units = np.rint(clamped / float(self.granularity)).astype(np.int64)
         low, high = (int(end / self.granularity) for end in (self.lower, self.upper))
         kept: IntArray = np.clip(units, low, high)

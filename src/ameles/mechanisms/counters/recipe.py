@@ -165,23 +165,23 @@ class CounterRecipe(Mechanism[CounterRun]):
 
     def rows(self, xs: object) -> IntArray:
         """Many steps' input, as rows, for either kind of counter."""
-        found = np.asarray(xs)
-        count = len(found) if found.ndim else 0
+        given = np.asarray(xs)
+        count = len(given) if given.ndim else 0
         shape = (count,) if self.width is None else (count, self.width)
-        if found.size == 0 and found.ndim == 1:  # an empty list is no steps, of any width
+        if given.size == 0 and given.ndim == 1:  # an empty list is no steps, of any width
             return np.empty((0, self.columns), dtype=np.int64)
-        return self._array(found, shape).reshape(count, self.columns)
+        return self._array(given, shape).reshape(count, self.columns)
 
     def _array(self, x: object, shape: tuple[int, ...]) -> IntArray:
-        found = np.asarray(x)
-        if found.dtype.kind not in "iu":
+        given = np.asarray(x)
+        if given.dtype.kind not in "iu":
             raise _not_integers(x)
-        if found.shape != shape:
+        if given.shape != shape:
             raise BadInput(
-                f"The input must have the shape {shape}. Got {found.shape} instead.",
+                f"The input must have the shape {shape}. Got {given.shape} instead.",
                 tip="one integer for each counter" if self.width else "plain integers",
             )
-        return found.astype(np.int64, copy=False)
+        return given.astype(np.int64, copy=False)
 
 
 def check_fits(bound: int, spread: float | Fraction, *, tip: str) -> None:

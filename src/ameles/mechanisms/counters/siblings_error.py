@@ -27,12 +27,12 @@ from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 @lru_cache(maxsize=4096)
 def gains(k: int, levels: int) -> tuple[float, ...]:
     """K of each level but the top one."""
-    found, v = [], 1.0
+    values, v = [], 1.0
     for _ in range(levels - 1):
         spread = (k - 1) + v
-        found.append(1 / (spread + 1))
+        values.append(1 / (spread + 1))
         v = spread / (spread + 1)
-    return tuple(found)
+    return tuple(values)
 
 
 @lru_cache(maxsize=256)

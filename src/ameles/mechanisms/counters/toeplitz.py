@@ -171,10 +171,10 @@ class SquareRoot:
     @cached_property
     def lower(self) -> list[int]:
         """In units of 2^-96: the true c_j is above by at most j."""
-        found = [1 << PRECISION]
+        coefficients = [1 << PRECISION]
         for j in range(1, self.horizon):
-            found.append(found[-1] * (2 * j - 1) // (2 * j))
-        return found
+            coefficients.append(coefficients[-1] * (2 * j - 1) // (2 * j))
+        return coefficients
 
     @cached_property
     def coefficients(self) -> IntArray:

@@ -83,20 +83,20 @@ class Sums:
 
     def tails(self, x: FloatArray) -> FloatArray:
         """P(|Y| > x) for each law and its own x >= 0."""
-        found = np.empty(len(x))
+        tails = np.empty(len(x))
         for rows, laws in self._chunks():
-            found[rows] = laws.tails(x[rows] / laws.unit)
-        return np.clip(found, 0.0, 1.0)
+            tails[rows] = laws.tails(x[rows] / laws.unit)
+        return np.clip(tails, 0.0, 1.0)
 
     def quantiles(self, beta: float, guard: float | None = None) -> FloatArray:
         """For each law the x >= 0 with P(|Y| > x) = beta, for a beta smaller by ``guard``."""
         if guard is None:
             guard = GUARD if beta <= 0.5 else ROUGH_GUARD
         level = math.log(beta) + math.log1p(-guard)
-        found = np.empty(len(self.widths))
+        quantiles = np.empty(len(self.widths))
         for rows, laws in self._chunks():
-            found[rows] = laws.quantiles(level) * laws.unit
-        return found
+            quantiles[rows] = laws.quantiles(level) * laws.unit
+        return quantiles
 
     def _chunks(self) -> Iterator[tuple[slice, _Laws]]:
         laws, parts = self.widths.shape
@@ -124,12 +124,12 @@ class _Laws:
 
     def tails(self, x: FloatArray) -> FloatArray:
         """P(|Y| > x)."""
-        return self.path(self.crossing(lambda found: found.x < x)).tails(x)[0]
+        return self.path(self.crossing(lambda saddle: saddle.x < x)).tails(x)[0]
 
     def quantiles(self, level: float) -> FloatArray:
         """Where the logarithm of P(|Y| > x) is ``level``, or 0 if it is never that large."""
         half = level - math.log(2)
-        start = self.crossing(lambda found: (found.level > half) | (found.x < 0))
+        start = self.crossing(lambda saddle: (saddle.level > half) | (saddle.x < 0))
         path, x = self.path(start), np.maximum(start.x, 0.0)
         for _ in range(20):  # Newton's, on the logarithm, which is concave and nearly flat
             tail, fall = path.tails(x, level)
@@ -195,11 +195,11 @@ class _Laws:
         size = np.log1p(real * (2 + real) + imaginary * imaginary)
         angle = np.arctan2(imaginary, 1 + real)
         counts = self.counts[:, None, :]
-        found: ComplexArray = -(counts @ (size / 2) + 1j * (counts @ angle))[:, 0]
-        return found
+        logarithms: ComplexArray = -(counts @ (size / 2) + 1j * (counts @ angle))[:, 0]
+        return logarithms
 
 
 def _total(one: FloatArray, other: FloatArray) -> FloatArray:
     """The sums of the rows of products."""
-    found: FloatArray = np.einsum("ij,ij->i", one, other)
-    return found
+    sums: FloatArray = np.einsum("ij,ij->i", one, other)
+    return sums

@@ -44,8 +44,8 @@ def tail(terms: int, scale: Fraction, m: int) -> float:
     """P(|Y| > m) for m >= 0; never below the truth by more than a relative 1e-9."""
     if terms <= MOST_TERMS:
         return min(1.0, 2 * _upper_tail(terms, float(scale), m + 1))
-    found = _many(np.array([terms]), scale).tails(np.array([m + 0.5]))
-    return float(found[0])
+    tails = _many(np.array([terms]), scale).tails(np.array([m + 0.5]))
+    return float(tails[0])
 
 
 def quantile(terms: int, scale: Fraction, beta: float) -> int:
@@ -57,11 +57,11 @@ def quantiles(terms: IntArray, scale: Fraction, beta: float) -> IntArray:
     """The quantile for each number of terms."""
     different, places = np.unique(terms, return_inverse=True)
     few = int(np.searchsorted(different, MOST_TERMS, side="right"))
-    found = np.empty(len(different), dtype=np.int64)
-    found[:few] = [quantile(int(count), scale, beta) for count in different[:few]]
+    numbers = np.empty(len(different), dtype=np.int64)
+    numbers[:few] = [quantile(int(count), scale, beta) for count in different[:few]]
     if few < len(different):
-        found[few:] = _many_quantiles(different[few:], scale, probability(beta))
-    return found[places]
+        numbers[few:] = _many_quantiles(different[few:], scale, probability(beta))
+    return numbers[places]
 
 
 def probability(beta: float) -> float:
@@ -118,12 +118,12 @@ def _coefficients(terms: int, q: float) -> list[float]:
     """w[0..k-1] of the module's theorem."""
     # f'/f = k u / ((1 + (u - v) s) (1 - v s)), from the lowest coefficient on
     u, v = q * q / (1 + q), 1 / (1 + q)
-    found, before = [v**terms], 0.0
+    coefficients, before = [v**terms], 0.0
     for j in range(terms - 1):
-        here = found[j]
-        found.append(((terms * u + (2 * v - u) * j) * here + (u - v) * v * before) / (j + 1))
+        here = coefficients[j]
+        coefficients.append(((terms * u + (2 * v - u) * j) * here + (u - v) * v * before) / (j + 1))
         before = j * here
-    return found
+    return coefficients
 
 
 def _upper_tail(terms: int, scale: float, m: int) -> float:

@@ -87,15 +87,15 @@ class LaplaceMixture:
     @property
     def terms(self) -> Terms:
         """Equal parts put together, and those without effect left out."""
-        found: Terms = {}
+        counts: Terms = {}
         scale, size = Fraction(0), 0.0
         for part in self.parts:
             if part.scale is not scale:  # most are the same, and a fraction is slow to convert
                 scale, size = part.scale, float(part.scale)
             if part.weight:
                 place = size, part.weight
-                found[place] = found.get(place, 0) + part.count
-        return {place: count for place, count in found.items() if count}
+                counts[place] = counts.get(place, 0) + part.count
+        return {place: count for place, count in counts.items() if count}
 
     def shape(self, terms: Terms) -> TailMethod:
         """How the tail of these terms, the law's, is found."""
@@ -144,15 +144,15 @@ def quantiles(laws: Iterable[LaplaceMixture], beta: float) -> IntArray:
             equal.setdefault(law._scale, []).append((place, int(sum(terms.values()))))
         elif shape is not TailMethod.NOTHING:
             others.setdefault(shape, []).append((place, terms))
-    found = np.zeros(place + 1, dtype=np.int64)
+    numbers = np.zeros(place + 1, dtype=np.int64)
     for scale, counted in equal.items():
         places, counts = np.array(counted).T
-        found[places] = laplace_sum.quantiles(counts, scale, beta)
+        numbers[places] = laplace_sum.quantiles(counts, scale, beta)
     for shape, rows in others.items():
-        found[[place for place, _ in rows]] = _Table([terms for _, terms in rows]).quantiles(
+        numbers[[place for place, _ in rows]] = _Table([terms for _, terms in rows]).quantiles(
             shape, beta
         )
-    return found
+    return numbers
 
 
 class _Table:
@@ -184,15 +184,15 @@ class _Table:
     def quantiles(self, shape: TailMethod, beta: float) -> IntArray:
         """For each of the laws, in their first order."""
         if shape is TailMethod.WHOLE:
-            found = np.ceil(self.whole.quantiles(beta) - 0.5)
+            numbers = np.ceil(self.whole.quantiles(beta) - 0.5)
         elif shape is TailMethod.WEIGHTED:
-            found = np.ceil(self.continuous.quantiles(beta)) + 1
+            numbers = np.ceil(self.continuous.quantiles(beta)) + 1
         else:
             # a bound on P(|Y| >= x) is beta at the x of this h, and at the smallest for the best
             each = math.log(2 / beta)
             least = self._least(lambda h: (self._logarithm(h) + each) / h)
-            found = np.ceil(least - _spare(shape))
-        return found[self._places.reshape(-1)].astype(np.int64)
+            numbers = np.ceil(least - _spare(shape))
+        return numbers[self._places.reshape(-1)].astype(np.int64)
 
     def tail(self, shape: TailMethod, x: int) -> float:
         """A bound on P(|Y| > x) for the only law."""
@@ -206,8 +206,8 @@ class _Table:
     def _logarithm(self, h: FloatArray) -> FloatArray:
         """That of the moment generating function."""
         ratio = np.sinh(self._weights * h[:, None] / 2) / np.sinh(0.5 / self._scales)
-        found: FloatArray = -np.sum(self._counts * np.log1p(-(ratio**2)), axis=1)
-        return found
+        logarithms: FloatArray = -np.sum(self._counts * np.log1p(-(ratio**2)), axis=1)
+        return logarithms
 
     def _least(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """The least values of functions that fall and then rise, up to the first pole."""

@@ -85,10 +85,10 @@ def _total(epsilon: Exact) -> Fraction:
 
 
 def _positive(numbers: Sequence[Exact], name: str) -> list[Fraction]:
-    found = [exact(number, name) for number in numbers]
-    if not found or min(found) <= 0:
+    fractions = [exact(number, name) for number in numbers]
+    if not fractions or min(fractions) <= 0:
         raise BadInput(f"The '{name}' must be numbers above 0, one for each question.")
-    return found
+    return fractions
 
 
 def _cube_root(number: Fraction) -> Fraction:

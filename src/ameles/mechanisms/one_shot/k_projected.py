@@ -179,9 +179,9 @@ class ProjectedError:
         """All answers together are this close with probability at least 1 - beta."""
         recipe = self.recipe
         widest = recipe.rows * recipe.grid * math.sqrt(recipe.queries)
-        found = math.sqrt(2 * recipe.rows * self.largest_product(beta) + recipe.gap)
+        projected = math.sqrt(2 * recipe.rows * self.largest_product(beta) + recipe.gap)
         plain = math.sqrt(recipe.queries) * self.largest_noise(beta) + math.sqrt(recipe.gap)
-        return min((2 if recipe.symmetric else 1) * widest, found, plain)
+        return min((2 if recipe.symmetric else 1) * widest, projected, plain)
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:

@@ -130,8 +130,8 @@ class KeySelection(Look[IntArray]):
         for users in np.flatnonzero(np.diff(ends[:-1])) + 1:
             these = order[ends[users - 1] : ends[users]]
             kept.append(these[noise.bernoulli(Fraction(table[users], ONE), these.size)])
-        found: IntArray = np.sort(np.concatenate(kept))
-        return found
+        kept_keys: IntArray = np.sort(np.concatenate(kept))
+        return kept_keys
 
 
 @lru_cache(maxsize=64)
@@ -143,14 +143,14 @@ def keep_probabilities(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]:
     """
     shrink = exp_minus(epsilon, PRECISION)[1]  # e^-epsilon, rounded up
     extra = int(delta * ONE)
-    found = [0]
-    while found[-1] < ONE:
-        if len(found) > LONGEST_TABLE:
+    table = [0]
+    while table[-1] < ONE:
+        if len(table) > LONGEST_TABLE:
             return ()
-        grown = (found[-1] << PRECISION) // shrink + extra
-        lost = shrink * (ONE - found[-1] - extra)
-        found.append(min(grown, ONE + (-lost >> PRECISION), ONE))
-    return tuple(found)
+        grown = (table[-1] << PRECISION) // shrink + extra
+        lost = shrink * (ONE - table[-1] - extra)
+        table.append(min(grown, ONE + (-lost >> PRECISION), ONE))
+    return tuple(table)
 
 
 @dataclass(frozen=True, slots=True)

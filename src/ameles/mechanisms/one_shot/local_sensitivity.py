@@ -69,12 +69,12 @@ class MedianSpread:
 
 def smooth_sensitivity(spread: MedianSpread, beta: Fraction) -> Fraction:
     """A dyadic fraction from S to S (1 + 2^-48), but at least 2^-40."""
-    found = [LEAST]
+    bounds = [LEAST]
     for k in _candidates(spread, float(beta)):
         # so many bits that the enclosure is narrow beside exp(-k beta)
         bits = 64 + math.ceil(float(k * beta) * 1.5)
-        found.append(spread.within(k) * Fraction(exp_minus(k * beta, bits)[1], 1 << bits))
-    return _rounded_up(max(found))
+        bounds.append(spread.within(k) * Fraction(exp_minus(k * beta, bits)[1], 1 << bits))
+    return _rounded_up(max(bounds))
 
 
 def _candidates(spread: MedianSpread, beta: float) -> list[int]:

@@ -149,8 +149,8 @@ class SyntheticError:
         lost = 2 * math.log(2 * recipe.queries * rounds / beta) / float(recipe.share)
         picks = (lost * recipe.grid + 1) / whole  # 1: two gaps are compared, each rounded
         entropy = math.log(recipe.universe) / (2 * rounds)
-        found = picks + 2 * noise + math.sqrt(entropy + noise * noise)
-        return whole * min(1.0, found)  # no table of these rows is further from another
+        relative = picks + 2 * noise + math.sqrt(entropy + noise * noise)
+        return whole * min(1.0, relative)  # no table of these rows is further from another
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:

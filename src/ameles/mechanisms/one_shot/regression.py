@@ -113,14 +113,14 @@ class Moments:
         # along directions that have nothing, and no penalty, the coefficient is 0
         kept = values + penalty > 1e-12 * max(1.0, float(values.max()))
         inverse = np.divide(1.0, values + penalty, out=np.zeros_like(values), where=kept)
-        found = vectors @ (inverse * (vectors.T @ products))
+        coefficients = vectors @ (inverse * (vectors.T @ products))
         bound = self.noise(beta)
         eta, off = bound * len(others), bound * math.sqrt(len(others))
         least = max(penalty, penalty + float(values.min()) - eta)
-        size = float(np.linalg.norm(found))
+        size = float(np.linalg.norm(coefficients))
         told = least > 0 and bool(kept.all())
         radius = (off + eta * size) / least if told else math.inf
-        return Coefficients(found, radius)
+        return Coefficients(coefficients, radius)
 
     def covariance(self, *, ones: int) -> FloatArray:
         """The covariance of the other columns; ``ones`` is the column of ones."""

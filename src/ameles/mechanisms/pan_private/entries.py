@@ -19,23 +19,23 @@ Entries: TypeAlias = NDArray[np.unsignedinteger[Any]]
 def indices(users: object, universe: int) -> IntArray:
     """The users who occur, in a copy that the caller wipes; anything else is refused."""
     try:
-        found = np.atleast_1d(np.array(users))
+        given = np.atleast_1d(np.array(users))
     except ValueError:  # rows of different lengths
         raise _not_indices("rows of different lengths") from None
-    if found.size == 0 and found.ndim == 1:
+    if given.size == 0 and given.ndim == 1:
         return np.empty(0, dtype=np.int64)
-    if found.dtype.kind not in "iu":
-        raise _not_indices(f"an array of {found.dtype}")
-    if found.ndim > 1:
-        raise _not_indices(f"an array of {found.ndim} dimensions")
-    if int(found.min()) < 0 or int(found.max()) >= universe:
-        found.fill(0)
+    if given.dtype.kind not in "iu":
+        raise _not_indices(f"an array of {given.dtype}")
+    if given.ndim > 1:
+        raise _not_indices(f"an array of {given.ndim} dimensions")
+    if int(given.min()) < 0 or int(given.max()) >= universe:
+        given.fill(0)
         raise BadInput(
             f"Every user must be a whole number from 0 to {universe - 1}. Got one outside of it.",
             why="the table has an entry for each user of the declared universe and no other",
             tip="leave out who does not belong to it, before counting anything",
         )
-    return _widened(found)
+    return _widened(given)
 
 
 def _not_indices(kind: str) -> BadInput:
@@ -48,24 +48,24 @@ def _not_indices(kind: str) -> BadInput:
 def amounts(by: object, count: int) -> IntArray:
     """By how much each of ``count`` users changes, in a copy that the caller wipes."""
     try:
-        found = np.atleast_1d(np.array(by))
+        given = np.atleast_1d(np.array(by))
     except ValueError:  # rows of different lengths
         raise _not_amounts() from None
-    if found.size == 0 and found.ndim == 1 and count == 0:
+    if given.size == 0 and given.ndim == 1 and count == 0:
         return np.empty(0, dtype=np.int64)
-    if found.dtype.kind not in "iu" or found.shape != (count,):
+    if given.dtype.kind not in "iu" or given.shape != (count,):
         raise _not_amounts()
-    if found.dtype.kind == "u" and int(found.max()) > np.iinfo(np.int64).max:
-        found.fill(0)
+    if given.dtype.kind == "u" and int(given.max()) > np.iinfo(np.int64).max:
+        given.fill(0)
         raise _not_amounts()
-    return _widened(found)
+    return _widened(given)
 
 
-def _widened(found: NDArray[Any]) -> IntArray:
+def _widened(given: NDArray[Any]) -> IntArray:
     """The same numbers with 64 bits; if that is a copy, what it was made of is wiped."""
-    wide = found.astype(np.int64, copy=False)
-    if wide is not found:
-        found.fill(0)
+    wide = given.astype(np.int64, copy=False)
+    if wide is not given:
+        given.fill(0)
     return wide
 
 

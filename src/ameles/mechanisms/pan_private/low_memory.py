@@ -195,24 +195,24 @@ def distinct(noise: Noise, users: int, count: int) -> IntArray:
     is uniform given its size, and in the end its size is given.  A round that brings nothing
     new (noise without randomness brings no other) leaves the rest to ``_others``.
     """
-    found: IntArray = np.empty(0, dtype=np.int64)
-    while found.size < count:
-        grown = np.union1d(found, noise.uniform(users, count - found.size))
-        if grown.size == found.size:
-            return np.union1d(found, _others(noise, users, found, count - found.size))
-        found = grown
-    return found
+    drawn: IntArray = np.empty(0, dtype=np.int64)
+    while drawn.size < count:
+        grown = np.union1d(drawn, noise.uniform(users, count - drawn.size))
+        if grown.size == drawn.size:
+            return np.union1d(drawn, _others(noise, users, drawn, count - drawn.size))
+        drawn = grown
+    return drawn
 
 
-def _others(noise: Noise, users: int, found: IntArray, count: int) -> IntArray:
+def _others(noise: Noise, users: int, drawn: IntArray, count: int) -> IntArray:
     """A uniformly random set of users not ``found``, by Floyd's algorithm on their ranks."""
-    room = users - found.size
+    room = users - drawn.size
     chosen: set[int] = set()
     for last in range(room - count, room):
         rank = int(noise.uniform(last + 1, 1)[0])
         chosen.add(last if rank in chosen else rank)
     ranks: IntArray = np.array(sorted(chosen), dtype=np.int64)
-    return ranks + np.searchsorted(found - np.arange(found.size), ranks, side="right")
+    return ranks + np.searchsorted(drawn - np.arange(drawn.size), ranks, side="right")
 
 
 def buckets(users: IntArray, key: IntArray, count: int) -> IntArray:
@@ -229,6 +229,6 @@ def buckets(users: IntArray, key: IntArray, count: int) -> IntArray:
     np.right_shift(mixed, np.uint64(32), out=shifted)
     shifted *= np.uint64(count)
     shifted >>= np.uint64(32)
-    found = shifted.astype(np.int64)
+    places = shifted.astype(np.int64)
     wipe(mixed, shifted)  # the key is in the state, and would give the users back
-    return found
+    return places

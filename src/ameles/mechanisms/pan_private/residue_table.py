@@ -133,20 +133,20 @@ class ResidueRun(UserRun[Out]):
     def change(self, users: object, by: object) -> None:
         """Moves the counts of users by whole numbers of either sign, one for each."""
         self.check_live()
-        found = indices(users, self._recipe.users)
+        places = indices(users, self._recipe.users)
         try:
-            moves = amounts(by, found.size)
+            moves = amounts(by, places.size)
             try:
                 with Turn(self):
                     self._check_open()
                     moves %= self.modulus
-                    for start in range(0, found.size, CHUNK):
+                    for start in range(0, places.size, CHUNK):
                         part = slice(start, start + CHUNK)
-                        self._move(*totals(found[part], moves[part]))
+                        self._move(*totals(places[part], moves[part]))
             finally:
                 moves.fill(0)
         finally:
-            found.fill(0)
+            places.fill(0)
 
     def _refresh(self) -> None:
         """Moves every residue on by a fresh offset."""

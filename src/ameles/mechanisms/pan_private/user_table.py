@@ -192,14 +192,14 @@ class UserRun(FoldedRun[object, Out]):
 
     def _take(self, users: object, sign: int) -> None:
         self.check_live()
-        found = indices(users, self._recipe.users)
+        places = indices(users, self._recipe.users)
         try:
             with Turn(self):
                 self._check_open()
-                for start in range(0, found.size, CHUNK):
-                    self._fold(found[start : start + CHUNK], sign)
+                for start in range(0, places.size, CHUNK):
+                    self._fold(places[start : start + CHUNK], sign)
         finally:
-            found.fill(0)
+            places.fill(0)
 
     def _check_open(self) -> None:
         if self._announced == self._recipe.seizures:
