@@ -118,10 +118,7 @@ def test_every_column_of_a_release_is_documented_in_its_order() -> None:
 
 def test_every_measure_has_its_interval() -> None:
     table = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", RELEASES.partition("## Intervals")[2], re.M)
-    assert re.findall(r"`(\w+)`", " ".join(table)) == [
-        *("count", "sum", "histogram", "distinct", "top", "mean", "quantile", "alert")
-    ]
-    assert len(MEASURES) == 8
+    assert sorted(re.findall(r"`(\w+)`", " ".join(table))) == sorted(MEASURES)
 
 
 @pytest.mark.parametrize("page", [PLANS, README], ids=["plans", "readme"])

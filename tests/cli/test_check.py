@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
 import sys
+from importlib import resources
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from ameles.cli.check_report import Page
 from ameles.cli.secret_output import HEADING
+from ameles.engine.owner_check.facts import Facts
+from ameles.plan.plan import read_plan_text
 from tests.cli.conftest import Ended, Program
 from tests.cli.test_run import change
 from tests.stand_in import bare_store
@@ -244,3 +250,11 @@ def test_texts_of_the_data_do_not_command_the_terminal(on_terminal: Program) -> 
     assert r"\x1b[2J\x07" in shown.out
     assert "\x1b[2J" not in shown.out
     assert "\x1b[31m" not in shown.out
+
+
+def test_a_source_without_files_has_its_name_alone_as_heading() -> None:
+    console = Console(record=True, file=io.StringIO())
+    demo = resources.files("ameles.cli").joinpath("demo.toml").read_text(encoding="utf-8")
+    page = Page(console, read_plan_text(demo))
+    page.show(Facts("visits", "topic://visits", unreadable="It is not there."))
+    assert "\nSource topic://visits\n" in console.export_text()

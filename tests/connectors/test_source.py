@@ -18,7 +18,7 @@ def test_a_source_without_a_file_is_refused(text: str, tmp_path: Path) -> None:
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("text", ["a.txt", "kafka://host/topic", "a.csv.xz", "folder/*"])
+@pytest.mark.parametrize("text", ["a.txt", "gopher://host/topic", "a.csv.xz", "folder/*"])
 def test_a_source_of_no_known_kind_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="not of a kind that Ameles can read"):
         open_files(text, {"a": "text"}, tmp_path)

@@ -15,6 +15,8 @@ from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.noise import System
 from tests.measures.asked import EVENTS, asked, largest_change, measure, problems, published, terms
 
+FIELDS = {"threshold": 3, "times": 2, "over": "step"}
+
 ALERT: dict[str, Any] = {"threshold": 3, "times": 1, "over": "2d"}
 
 

@@ -45,7 +45,9 @@ def test_nothing_beyond_the_horizon_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "steps", [[], [5, 9], [9, 5], list(range(1, FEW + 2))], ids=["none", "apart", "back", "many"]
+    "steps",
+    [[], [5, 9], [9, 5], [1, 1, 3], list(range(1, FEW + 2))],
+    ids=["none", "apart", "back", "repeated", "many"],
 )
 def test_other_steps_are_computed_as_they_are(steps: list[int]) -> None:
     given = np.array(steps, dtype=np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -10,6 +12,8 @@ from ameles.core.loss import Pure
 from ameles.measures.measure import BETA
 from ameles.noise import System
 from tests.measures.asked import EVENTS, STEPS, asked, largest_change, measure, published, terms
+
+FIELDS: dict[str, Any] = {}
 
 
 def test_without_noise_it_counts() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ameles.core.guarantee import USER, user_window
 from ameles.core.loss import Pure
 from tests.measures.asked import EVENTS, asked, largest_change, measure, published, terms
+
+FIELDS: dict[str, Any] = {}
 
 
 @pytest.mark.parametrize(("over", "once", "steps"), [("total", "life", 1), ("step", "step", 5)])

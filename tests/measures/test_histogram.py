@@ -18,6 +18,8 @@ from tests.measures.asked import (
     user_terms,
 )
 
+FIELDS = {"column": "age", "edges": [0, 18, 65]}
+
 
 def counted(release: Any) -> dict[str, int]:
     totals = asked(release).sum(axis=0).tolist()

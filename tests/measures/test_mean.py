@@ -12,7 +12,18 @@ from ameles.core.loss import Pure
 from ameles.measures.mean import Mean
 from ameles.measures.measure import BETA, Question
 from ameles.noise import System
-from tests.measures.asked import EVENTS, STEPS, asked, largest_change, measure, published, terms
+from tests.measures.asked import (
+    BOUNDS,
+    EVENTS,
+    STEPS,
+    asked,
+    largest_change,
+    measure,
+    published,
+    terms,
+)
+
+FIELDS = BOUNDS
 
 CENTS = {"column": "spent", "lower": -2, "upper": 10, "granularity": "0.1"}
 AGES = {"column": "age", "lower": 0, "upper": 101, "granularity": 1}

@@ -25,6 +25,8 @@ from tests.measures.asked import (
     terms,
 )
 
+FIELDS = {"column": "age", "edges": [0, 18, 65], "q": "0.5"}
+
 AGES = {"column": "age", "edges": [0, 20, 40, 60, 80], "q": 0.5}
 
 

@@ -9,6 +9,7 @@ from ameles.core.loss import Pure
 from ameles.measures.measure import BETA
 from ameles.noise import System
 from tests.measures.asked import (
+    BOUNDS,
     CENTS,
     EVENTS,
     STEPS,
@@ -19,6 +20,8 @@ from tests.measures.asked import (
     terms,
     user_terms,
 )
+
+FIELDS = BOUNDS
 
 
 def test_without_noise_it_adds_up_clamped_values() -> None:

@@ -14,6 +14,8 @@ from ameles.measures.top import Top
 from ameles.noise import System
 from tests.measures.asked import EVENTS, asked, largest_change, measure, problems, published, terms
 
+FIELDS = {"k": 1, "by": {"region": ["north", "south"]}}
+
 
 def test_without_noise_it_is_the_order_and_ties_are_as_declared() -> None:
     release = measure("top", k=3, by={"region": ["west", "south", "north", "it's"]})

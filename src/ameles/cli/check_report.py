@@ -80,7 +80,7 @@ class Page:
         shown = [f"{file.name} ({_size(file.size)})" for file in facts.files[:MOST_FILES]]
         more = len(facts.files) - len(shown)
         listed = ", ".join(shown) + (f" and {more:,} more" if more else "")
-        self._head(f"Source {facts.source}: {listed}")
+        self._head(f"Source {facts.source}" + (f": {listed}" if listed else ""))
         if facts.released:
             self._say(
                 f"Step {facts.released} is released. This is what the stream has not read yet."

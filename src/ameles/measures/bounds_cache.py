@@ -37,7 +37,7 @@ def cached_bounds(
     array([2. , 2.5])
     """
     count = len(steps)
-    if not 0 < count <= FEW or steps[-1] - steps[0] != count - 1:
+    if not 0 < count <= FEW or (np.diff(steps) != 1).any():
         return bounds(steps, *about)
     first, last = int(steps[0]), int(steps[-1])
     parts = [
