@@ -13,7 +13,7 @@ from ameles.core.exceptions import BadInput
 from ameles.store import Seen, Transaction
 from ameles.store.columns import Columns
 from ameles.store.seen import Users, sorted_hashes
-from ameles.store.sqlite.session import found
+from ameles.store.sqlite.session import lookup_sql
 from tests.store.places import Place
 from tests.store.stores import launch, new_store
 
@@ -109,7 +109,7 @@ def plan_of(transaction: Transaction) -> list[str]:
     session = transaction._session
     keys: Columns = {"stream": 1, "window": 0, "user": [bytes(16)]}
     assert session.lookup("seen", keys, ("steps",)) == []
-    question = found("seen", tuple(keys), ("steps",))
+    question = lookup_sql("seen", tuple(keys), ("steps",))
     return [row[3] for row in session.rows(f"EXPLAIN QUERY PLAN {question}")]
 
 

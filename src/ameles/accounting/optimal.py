@@ -89,8 +89,8 @@ def optimal_each(*, count: SupportsIndex, epsilon: Exact, delta: Exact) -> Fract
     def passes(steps: int) -> bool:
         return optimal_delta(each=steps * grid, count=k, epsilon=total) <= allowed
 
-    found = grid * edge(passes, passing=least // grid, failing=-(-2 * least // grid))
-    return max(least, found)
+    largest = grid * edge(passes, passing=least // grid, failing=-(-2 * least // grid))
+    return max(least, largest)
 
 
 def _terms(step: Fraction, k: int) -> Iterator[tuple[Decimal, Decimal]]:

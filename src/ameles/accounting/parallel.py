@@ -52,11 +52,11 @@ def parallel(parts: Sequence[Guarantee], *, partition_of: Unit) -> Guarantee:
         raise BadInput("Parallel composition needs at least one part. Got none instead.")
     first = parts[0]
     for aspect in ("unit", "neighbours", "contribution", "horizon", "intrusions"):
-        found = {str(getattr(part, aspect)) for part in parts}
-        if len(found) > 1:
+        different = {str(getattr(part, aspect)) for part in parts}
+        if len(different) > 1:
             raise BadInput(
                 f"All parts must have the same {aspect}. "
-                f"Got {' and '.join(sorted(found))} instead.",
+                f"Got {' and '.join(sorted(different))} instead.",
                 why="a maximum over different promises is none of them",
                 tip="compose the losses one after the other, or give the parts one promise",
             )

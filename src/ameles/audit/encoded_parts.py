@@ -67,14 +67,14 @@ def parts_of(recipe: Encoded, steps: int) -> list[Part]:
     """The parts of the first ``steps`` steps, as the recipe's public numbers say."""
     if isinstance(recipe, EncodedCounter):
         return [Part(0, steps, False, recipe.encoding.bits, recipe.allowance)]
-    found: list[Part] = []
-    while (start := recipe.cuts.before(len(found))) < steps:
-        segment = len(found)
+    parts: list[Part] = []
+    while (start := recipe.cuts.before(len(parts))) < steps:
+        segment = len(parts)
         inside = min(recipe.cuts.inside(segment), steps - start)
         bits = recipe.encoding(segment).bits
         closed = start + inside < steps
-        found.append(Part(start, inside, closed, bits, recipe.allowance(segment)))
-    return found
+        parts.append(Part(start, inside, closed, bits, recipe.allowance(segment)))
+    return parts
 
 
 def units_of(parts: Sequence[Part]) -> list[int]:
@@ -146,7 +146,7 @@ def variances_of(recipe: Encoded, parts: Sequence[Part]) -> list[tuple[Fraction,
     if len(laws) != steps * columns or any(law != "gaussian" for law, _ in laws):
         raise NotLinear("an encoded counter draws from another law")
     scales = [scale for _, scale in laws]
-    found: list[tuple[Fraction, Fraction | None]] = []
+    variances: list[tuple[Fraction, Fraction | None]] = []
     for part in parts:
         inside = set(scales[part.start * columns : part.last * columns])
         total = set(scales[part.last * columns : (part.start + part.steps) * columns])
@@ -155,8 +155,8 @@ def variances_of(recipe: Encoded, parts: Sequence[Part]) -> list[tuple[Fraction,
         filtered, closing = inside.pop(), total.pop() if total else None
         if not isinstance(filtered, Fraction) or not isinstance(closing, Fraction | None):
             raise NotLinear("an encoded counter draws from another law")
-        found.append((filtered, closing))
-    return found
+        variances.append((filtered, closing))
+    return variances
 
 
 def shaped(recipe: Encoded, numbers: Sequence[int]) -> IntArray:
@@ -167,9 +167,9 @@ def shaped(recipe: Encoded, numbers: Sequence[int]) -> IntArray:
 
 def columns_of(recipe: Encoded, parts: Sequence[Part]) -> list[FilterColumn]:
     """The column of each part's filter; raises NotLinear if the code does not have these parts."""
-    found = [_column(recipe, part) for part in parts]
-    _check_mixture(recipe, parts, found)
-    return found
+    columns = [_column(recipe, part) for part in parts]
+    _check_mixture(recipe, parts, columns)
+    return columns
 
 
 def _column(recipe: Encoded, part: Part) -> FilterColumn:

@@ -125,7 +125,7 @@ def _hiding_noise(
     """The noise with which the changed inputs have the same encoded values."""
     script = GaussianScript(words=True)
     process = recipe.process(script, None)
-    found: Rows = []
+    rows: Rows = []
     totals = [0] * recipe.columns
     for step, unit in enumerate(units):
         for key in range(recipe.columns):
@@ -139,8 +139,8 @@ def _hiding_noise(
             ]
         script.values += row
         encode(process, 1)
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _twin(process: Process) -> Process:

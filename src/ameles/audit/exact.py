@@ -70,7 +70,7 @@ def exact_loss(
     apart = -(-count * len(wanted) // MOST_PLAYED)
     try:
         shared = SharedReading(recipe, count, [] if stepping else wanted)
-        found = [
+        findings = [
             _look(
                 Observer(recipe, count, view, stepping=stepping),
                 shared.of(view),
@@ -81,10 +81,10 @@ def exact_loss(
         ]
     except NotLinear as seen:
         return _unknown(recipe, count, str(seen))
-    lower = max(one.lower for one in found)
-    upper = max(one.upper for one in found)
+    lower = max(one.lower for one in findings)
+    upper = max(one.upper for one in findings)
     # the view that proves the larger loss; if none is proved, the one with the largest bound
-    worst = max(found, key=lambda one: (one.upper, one.lower))
+    worst = max(findings, key=lambda one: (one.upper, one.lower))
     changes = tuple((step, by) for step, by in enumerate(worst.worst.changes, start=1) if by)
     return Finding(
         mechanism=type(recipe).__name__,
@@ -103,17 +103,17 @@ def _encoded_finding(recipe: Encoded, count: int, tick: Callable[[], None]) -> F
     """The loss of an encoded counter, whose roundings are not linear."""
     promise = recipe.guarantee
     try:
-        found = encoded_bounds(recipe, count, tick)
+        bounds = encoded_bounds(recipe, count, tick)
     except NotLinear as seen:
         return _unknown(recipe, count, str(seen))
-    lower, upper = _in_currency(promise.loss, found.lower, found.upper, concentrated=True)
+    lower, upper = _in_currency(promise.loss, bounds.lower, bounds.upper, concentrated=True)
     return Finding(
         mechanism=type(recipe).__name__,
         steps=count,
         claimed=promise.loss,
         lower=lower,
         upper=upper,
-        worst=Pair(changes=found.changes),
+        worst=Pair(changes=bounds.changes),
         how=HOW,
         intrusions=promise.intrusions,
         horizon=promise.horizon,

@@ -55,19 +55,19 @@ class HidingShift:
     @classmethod
     def of(cls, column: FilterColumn, *, bits: int) -> HidingShift:
         """Solves B e = 2^bits (1, 1, ...)."""
-        found: list[int] = []
+        shift: list[int] = []
         backwards = column.values[::-1]
         cut = False
         for t in range(len(column.values)):
-            past = sum(map(mul, backwards[-1 - t : -1], found))
+            past = sum(map(mul, backwards[-1 - t : -1], shift))
             cut = cut or bool(past & (ONE - 1))
-            found.append((ONE << bits) - (past >> DIGITS))
-        size = sum(map(abs, found))
+            shift.append((ONE << bits) - (past >> DIGITS))
+        size = sum(map(abs, shift))
         off = int(cut) + _up(column.error * size, DIGITS)  # d of the module's text
-        if 4 * len(found) * off > ONE << bits:
+        if 4 * len(shift) * off > ONE << bits:
             raise NotLinear("the filter of the noise has too many digits")
-        spread = sum(abs(b - a) for a, b in zip([0, *found], found, strict=False))
-        return cls(tuple(found), _up(2 * off * spread, DIGITS + bits))
+        spread = sum(abs(b - a) for a, b in zip([0, *shift], shift, strict=False))
+        return cls(tuple(shift), _up(2 * off * spread, DIGITS + bits))
 
     def longest(self, count: int) -> Fraction:
         """An upper bound on the L2 norm of the shifts of any ``count`` steps, each by at most 1."""

@@ -82,9 +82,9 @@ def _several(hiding: Hiding, single: Worst, most: int) -> Worst:
     upper = shifts.most(most)
     lower, changes = single.lower, single.changes
     for candidate in _likely(shifts, most):
-        found = hiding.change(candidate)
-        if found.lower > lower:
-            lower, changes = found.lower, candidate
+        worst = hiding.change(candidate)
+        if worst.lower > lower:
+            lower, changes = worst.lower, candidate
     how = f"{single.how}; the sum of the {most} dearest steps bounds all neighbours"
     return replace(single, lower=lower, upper=upper, changes=changes, how=how)
 
@@ -102,12 +102,12 @@ def _all(hiding: Hiding, single: Worst, most: int, shifts: _Shifts) -> Worst:
             if costs[candidate] > dearest:
                 dearest, dearest_changes = costs[candidate], candidate
             break
-        found = hiding.change(candidate)
-        cost = min(costs[candidate], found.upper)
+        worst = hiding.change(candidate)
+        cost = min(costs[candidate], worst.upper)
         if cost > dearest:
             dearest, dearest_changes = Fraction(cost), candidate
-        if found.lower > lower:
-            lower, changes, how = found.lower, candidate, found.how
+        if worst.lower > lower:
+            lower, changes, how = worst.lower, candidate, worst.how
     changes = changes if lower >= dearest else dearest_changes
     return replace(single, lower=lower, upper=dearest, changes=changes, how=how)
 

@@ -248,8 +248,8 @@ def _probe(
             ways.append(Observer(observer.recipe, observer.steps, stepping=True))
         for way in ways:
             seen = way.see(draws, inputs)
-            found = [(now - then) * f for now, then, f in zip(seen, still, factors, strict=True)]
-            if found != expected:
+            answers = [(now - then) * f for now, then, f in zip(seen, still, factors, strict=True)]
+            if answers != expected:
                 raise NotLinear("the effect of a sum is not the sum of the effects")
 
 

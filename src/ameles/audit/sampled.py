@@ -100,13 +100,13 @@ def sampled_loss(
 
 
 def _outcomes(program: Sampler, count: int) -> IntArray:
-    found = np.asarray(program(count))
-    if found.shape != (count,) or found.dtype.kind not in "iub":
+    outcomes = np.asarray(program(count))
+    if outcomes.shape != (count,) or outcomes.dtype.kind not in "iub":
         raise BadInput(
             f"A program must give {count} whole numbers. "
-            f"Got an array of {found.dtype} with the shape {found.shape} instead."
+            f"Got an array of {outcomes.dtype} with the shape {outcomes.shape} instead."
         )
-    return found.astype(np.int64)
+    return outcomes.astype(np.int64)
 
 
 def _telling_event(ones: IntArray, others: IntArray, error: float) -> tuple[IntArray, bool]:

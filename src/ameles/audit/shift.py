@@ -75,9 +75,9 @@ class Price(ABC):
         boxed = solver.cheapest(matrix, target, costs, longest=1)
         if boxed is not None:
             yield boxed.shift
-        found = solver.cheapest_whole(matrix, target, costs)
-        if found is not None:
-            yield found
+        shift = solver.cheapest_whole(matrix, target, costs)
+        if shift is not None:
+            yield shift
 
     def lengths(self, rates: Floats) -> Floats:
         """What a shift costs if costs are to add up."""
@@ -113,12 +113,12 @@ class PurePrice(Price):
     def propose_each(
         self, matrix: Floats, targets: Sequence[Floats], rates: Floats
     ) -> list[solver.Proposal | None]:
-        found: list[solver.Proposal | None] = []
+        proposals: list[solver.Proposal | None] = []
         for start in range(0, len(targets), TOGETHER):
             some = targets[start : start + TOGETHER]
             together = solver.cheapest_of_each(matrix, some, self.lengths(rates))
-            found += together or super().propose_each(matrix, some, rates)
-        return found
+            proposals += together or super().propose_each(matrix, some, rates)
+        return proposals
 
 
 class ConcentratedPrice(Price):

@@ -51,8 +51,8 @@ def cheapest(
 
     ``longest`` is the most that any |e_i| may be.
     """
-    found = cheapest_of_each(matrix, [target], costs, longest=longest)
-    return found[0] if found is not None else None
+    proposals = cheapest_of_each(matrix, [target], costs, longest=longest)
+    return proposals[0] if proposals is not None else None
 
 
 def cheapest_of_each(
@@ -62,17 +62,17 @@ def cheapest_of_each(
     optimize, sparse = _load("optimize"), _load("sparse")
     times, count = len(targets), len(costs)
     both = sparse.csr_array(np.hstack([matrix, -matrix]))
-    found = optimize.linprog(
+    solution = optimize.linprog(
         np.tile(costs, 2 * times),
         A_eq=sparse.block_diag([both] * times, format="csr"),
         b_eq=np.concatenate(targets),
         bounds=(0, longest),
         method="highs-ds",
     )
-    if found.status != 0:
+    if solution.status != 0:
         return None
-    parts = np.asarray(found.x, dtype=np.float64).reshape(times, 2, count)
-    duals = np.asarray(found.eqlin.marginals, dtype=np.float64).reshape(times, len(matrix))
+    parts = np.asarray(solution.x, dtype=np.float64).reshape(times, 2, count)
+    duals = np.asarray(solution.eqlin.marginals, dtype=np.float64).reshape(times, len(matrix))
     return [Proposal(e[0] - e[1], dual) for e, dual in zip(parts, duals, strict=True)]
 
 
@@ -80,15 +80,15 @@ def cheapest_whole(matrix: Floats, target: Floats, costs: Floats) -> Floats | No
     """As ``cheapest``, among whole e only; None if it finds none in reasonable time."""
     optimize = _load("optimize")
     count = len(costs)
-    found = optimize.milp(
+    solution = optimize.milp(
         np.concatenate([costs, costs]),
         constraints=optimize.LinearConstraint(np.hstack([matrix, -matrix]), target, target),
         integrality=np.ones(2 * count),
         options={"time_limit": PATIENCE},
     )
-    if found.x is None:
+    if solution.x is None:
         return None
-    parts = np.asarray(found.x, dtype=np.float64)
+    parts = np.asarray(solution.x, dtype=np.float64)
     return parts[:count] - parts[count:]
 
 

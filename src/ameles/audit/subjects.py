@@ -40,11 +40,11 @@ def subjects(
             f"There is no mechanism called {', '.join(unknown)}.",
             tip=f"one of {', '.join(names())}",
         )
-    found: list[CounterRecipe] = []
+    recipes: list[CounterRecipe] = []
     for kind in COUNTERS:
         if not asked or kind.__name__ in asked:
-            found += variants(kind, epsilon=exact(epsilon, "epsilon"), horizon=horizon)
-    return found
+            recipes += variants(kind, epsilon=exact(epsilon, "epsilon"), horizon=horizon)
+    return recipes
 
 
 def variants(kind: type[CounterRecipe], *, epsilon: Fraction, horizon: int) -> list[CounterRecipe]:
@@ -58,12 +58,12 @@ def variants(kind: type[CounterRecipe], *, epsilon: Fraction, horizon: int) -> l
             f"{kind.__name__} needs {', '.join(missing)}, which cannot be made up here.",
             tip="ameles.audit.exact_loss with a recipe of your own",
         )
-    found = (
+    choices = (
         {**given, **protection, **currency}
         for protection in _protections(parameters.keys(), horizon)
         for currency in _currencies(parameters.keys(), epsilon)
     )
-    return [kind(**chosen) for chosen in found]
+    return [kind(**chosen) for chosen in choices]
 
 
 def _currencies(parameters: Set[str], epsilon: Fraction) -> list[dict[str, Any]]:

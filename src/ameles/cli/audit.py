@@ -71,8 +71,8 @@ def audit(
     horizons = list(ALL_HORIZONS) if every else [DEFAULT_HORIZON if horizon is None else horizon]
     groups = _look(names or [], horizons, epsilon)
     if as_json:
-        found = [finding.to_dict() for group in groups.values() for finding in group]
-        typer.echo(json.dumps(found, indent=2))
+        findings = [finding.to_dict() for group in groups.values() for finding in group]
+        typer.echo(json.dumps(findings, indent=2))
     else:
         _show(groups)
     verdicts = [finding.verdict for group in groups.values() for finding in group]
@@ -132,7 +132,7 @@ def _show(groups: Groups) -> None:
     beside = console.width >= WIDE
     console.print(table(groups, HEADS if beside else HEADS[:-1]))
     if not beside:  # too narrow: print the worst pairs below the table
-        pairs = [(name, worst_pair(found)) for (name, *_), found in groups.items()]
+        pairs = [(name, worst_pair(findings)) for (name, *_), findings in groups.items()]
         for name, pair in dict.fromkeys(pairs):
             typer.echo(f"{name}: {pair or 'none found'}")
     for note in notes(groups):
@@ -146,22 +146,22 @@ def table(groups: Groups, heads: tuple[str, ...] = HEADS) -> Table:
     )
     for column, head in zip(lines.columns, heads, strict=True):
         column.no_wrap = head in ("mechanism", "T", "intrusions", "verdict")
-    for (name, _, intrusions, ends), found in groups.items():
-        gravest = max(found, key=gravity)
-        first, last = min(one.steps for one in found), max(one.steps for one in found)
+    for (name, _, intrusions, ends), findings in groups.items():
+        gravest = max(findings, key=gravity)
+        first, last = min(one.steps for one in findings), max(one.steps for one in findings)
         spread = f"{first}" if first == last else f"{first} to {last}"
         spread = spread if ends else f"{spread}, no end"
         verdict = Text(gravest.verdict.value, STYLES[gravest.verdict])
         # Text, because rich would read brackets in a plain string as markup.
         cells = map(Text, (name, spread, intrusions, str(gravest.claimed), gravest.computed))
-        lines.add_row(*[*cells, verdict, Text(worst_pair(found))][: len(heads)])
+        lines.add_row(*[*cells, verdict, Text(worst_pair(findings))][: len(heads)])
     return lines
 
 
-def worst_pair(found: list[Finding]) -> str:
+def worst_pair(findings: list[Finding]) -> str:
     """The neighbours of the gravest finding, with its horizon if there are several horizons."""
-    gravest = max(found, key=gravity)
-    several = len({finding.steps for finding in found}) > 1
+    gravest = max(findings, key=gravity)
+    several = len({finding.steps for finding in findings}) > 1
     at = f"T = {gravest.steps}: " if several else ""
     return f"{at}{gravest.worst}" if gravest.worst else ""
 
@@ -169,8 +169,8 @@ def worst_pair(found: list[Finding]) -> str:
 def notes(groups: Groups) -> list[str]:
     """For each reason that occurred: why a line of the table has no number."""
     reasons: dict[str, list[str]] = {}
-    for (name, *_), found in groups.items():
-        for finding in found:
+    for (name, *_), findings in groups.items():
+        for finding in findings:
             if finding.verdict in (Verdict.NOT_LINEAR, Verdict.NOT_CERTIFIED):
                 reasons.setdefault(f"{finding.verdict.value}: {finding.how}", []).append(name)
     return [f"{why} ({', '.join(dict.fromkeys(names))})" for why, names in reasons.items()]

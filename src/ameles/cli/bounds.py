@@ -77,18 +77,18 @@ def bounds(
 
 def _grids(given: Sequence[str] | None) -> dict[str, list[Fraction]]:
     """The candidates that were given, by the name of their bound."""
-    found: dict[str, list[Fraction]] = {}
+    grids: dict[str, list[Fraction]] = {}
     for text in given or ():
         name, equals, listed = text.partition("=")
-        if not equals or not name or name in found:
+        if not equals or not name or name in grids:
             raise BadInput(
                 f"--grid names '{name[:64]}' twice."
-                if name in found
+                if name in grids
                 else f"--grid {text[:80]!r} has no candidates.",
                 tip="--grid max_steps=1,2,5,10",
             )
-        found[name] = [exact(one, f"--grid {name[:64]}") for one in listed.split(",")]
-    return found
+        grids[name] = [exact(one, f"--grid {name[:64]}") for one in listed.split(",")]
+    return grids
 
 
 def _show(asked: BoundsQuestion, answer: Answer | None, *, as_json: bool) -> None:
@@ -150,7 +150,7 @@ def _written(value: Fraction) -> str:
 def _plain(
     asked: BoundsQuestion, answer: Answer | None, chosen: Mapping[str, Fraction]
 ) -> dict[str, object]:
-    found: dict[str, object] = {
+    document: dict[str, object] = {
         "stream": asked.plan.stream.name,
         "population": asked.plan.privacy.population,
         "epsilon": str(asked.epsilon),
@@ -166,9 +166,9 @@ def _plain(
         ],
     }
     if answer is not None:
-        found |= {"entry": answer.entry, "paid": answer.paid, "repeated": answer.repeated}
-        found["plan"] = "\n".join(_lines(asked.bounds, chosen))
-    return found
+        document |= {"entry": answer.entry, "paid": answer.paid, "repeated": answer.repeated}
+        document["plan"] = "\n".join(_lines(asked.bounds, chosen))
+    return document
 
 
 def _tell_budget(plan: Plan, account: Account, answer: Answer, *, launched: bool) -> None:

@@ -103,8 +103,8 @@ def _looked(plan: Plan, now: datetime, facts_with: Callable[[Store | None], Fact
 
 def _write(output: TextIO, facts: Facts, checked: Plan, *, as_json: bool) -> None:
     if as_json:
-        found = {"secret": HEADING, **facts.to_dict()}
-        output.write(json.dumps(found, indent=2, default=str) + "\n")
+        document = {"secret": HEADING, **facts.to_dict()}
+        output.write(json.dumps(document, indent=2, default=str) + "\n")
         return
     if output is sys.stdout:
         console = Console()

@@ -224,9 +224,9 @@ def _keys(release: ReleaseFacts) -> Iterator[str]:
         more = len(release.keys) - len(shown)
         listed = ", ".join(f"{key} {_n(count)}" for key, count in shown)
         yield f"{release.name}: {listed}{f' and {more:,} more keys' if more else ''}"
-    for column, found in release.others.items():
-        if found:
-            listed = ", ".join(f"{value!r} {_n(count)}" for value, count in found)
+    for column, values in release.others.items():
+        if values:
+            listed = ", ".join(f"{value!r} {_n(count)}" for value, count in values)
             yield f"{release.name}: values of {column} that are not a key: {listed}"
 
 

@@ -71,7 +71,7 @@ def compare(
     if plot is not None:
         check_picture(plot)  # before the slow computation
     with _patience("computing the error of every counter"):
-        found = comparison(
+        table = comparison(
             epsilon=epsilon,
             delta=delta,
             horizon=_steps(horizon, unbounded),
@@ -81,18 +81,18 @@ def compare(
             optimise=_objective(optimise),
         )
     if as_json:
-        typer.echo(json.dumps(_report(found), indent=2))
+        typer.echo(json.dumps(_report(table), indent=2))
     else:
-        _show(found)
+        _show(table)
     if csv is not None:
         with _writing(csv):
-            values(found).write(csv)
+            values(table).write(csv)
     if plot is not None:
         with _writing(plot):
-            side_by_side(values(found), plot)
+            side_by_side(values(table), plot)
 
 
-def values(found: CounterTable) -> Values:
+def values(table: CounterTable) -> Values:
     """The values for the CSV file and the picture."""
     heads = ("mechanism", "mean", "worst", "last_95", "memory", "to_best", "to_bound", "why")
     rows = [
@@ -100,7 +100,7 @@ def values(found: CounterTable) -> Values:
             *(line.mechanism, line.mean, line.worst, line.last, line.memory, line.to_best),
             *("" if line.to_bound is None else line.to_bound, line.why),
         )
-        for line in found.lines
+        for line in table.lines
     ]
     return Values(heads, rows)
 
@@ -125,36 +125,36 @@ def _objective(text: str) -> Objective:
         raise refuse("optimise", "'mean', 'worst' or the number of a step", text) from None
 
 
-def _report(found: CounterTable) -> dict[str, object]:
-    lines = [{**asdict(line), "recipe": json.loads(line.recipe)} for line in found.lines]
+def _report(table: CounterTable) -> dict[str, object]:
+    lines = [{**asdict(line), "recipe": json.loads(line.recipe)} for line in table.lines]
     return {
-        "steps": found.steps,
-        "looked_at": found.looked_at,
-        "intrusions": found.intrusions.value,
-        "bound": found.bound,
-        "bound_on": "mean" if found.gaussian else "all steps with 95%",
+        "steps": table.steps,
+        "looked_at": table.looked_at,
+        "intrusions": table.intrusions.value,
+        "bound": table.bound,
+        "bound_on": "mean" if table.gaussian else "all steps with 95%",
         "mechanisms": lines,
     }
 
 
-def _show(found: CounterTable) -> None:
+def _show(table: CounterTable) -> None:
     console = Console()  # no colour if NO_COLOR is set or this is no terminal
     if not console.is_terminal:
         console = Console(width=PIPED_WIDTH)  # a file has no right edge to wrap at
     beside = console.width >= WIDE
-    console.print(_table(found, HEADS if beside else HEADS[:-1]))
+    console.print(_table(table, HEADS if beside else HEADS[:-1]))
     if not beside:  # too narrow: print the reasons below the table
-        typer.echo("".join(f"\n{line.mechanism}: {line.why}" for line in found.lines))
-    for line in found.legend:
+        typer.echo("".join(f"\n{line.mechanism}: {line.why}" for line in table.lines))
+    for line in table.legend:
         typer.echo(line, err=True)
 
 
-def _table(found: CounterTable, heads: tuple[str, ...]) -> Table:
+def _table(compared: CounterTable, heads: tuple[str, ...]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for head in heads:
         side: JustifyMethod = "left" if head in ("mechanism", "why") else "right"
         table.add_column(head, justify=side, no_wrap=side == "right")
-    for place, line in enumerate(found.lines):
+    for place, line in enumerate(compared.lines):
         table.add_row(*_cells(line)[: len(heads)], style="bold" if place == 0 else None)
     return table
 

@@ -109,9 +109,9 @@ def convert(
     ):
         named = _Named(out, most=None if secret_to else NAMED)
         converting = Converting(source, form, kinds, zone or "UTC", named.hear, tell)
-        found = converting.to(target, skip_broken=skip_broken)
-        named.end(found)
-    if found.broken and not skip_broken:
+        conversion = converting.to(target, skip_broken=skip_broken)
+        named.end(conversion)
+    if conversion.broken and not skip_broken:
         raise BrokenRecords(
             f"'{source.name}' has broken records, and nothing was written.",
             why="they would be missing in what is counted"
@@ -162,14 +162,14 @@ class _Named:
         if self._most is None or self._heard <= self._most:
             self._say(f"line {broken.line}: {broken.why}")
 
-    def end(self, found: Conversion) -> None:
+    def end(self, conversion: Conversion) -> None:
         """Prints how many records there were, and how many values did not fit."""
         if not self._heard:
             self._say(HEADING)
         elif self._most is not None and self._heard > self._most:
             self._say(f"and {self._heard - self._most} more: --secret-to FILE names all of them")
-        self._say(f"{found.converted} records are sound, {found.broken} are broken.")
-        for name, unfit in found.unfit.items():
+        self._say(f"{conversion.converted} records are sound, {conversion.broken} are broken.")
+        for name, unfit in conversion.unfit.items():
             if unfit:
                 self._say(f"Column '{name}': {unfit} values do not fit and are missing.")
 

@@ -80,12 +80,12 @@ def demo(
         _say(f"  {sentence}")
     _say("")
     show(forecasts(plan))
-    found = _published(plan)
+    published = _published(plan)
     truth = Truth.of(plan)
-    points = [truth.beside(release) for release in found if truth.knows(release)]
+    points = [truth.beside(release) for release in published if truth.knows(release)]
     _say("")
     _show(points)
-    _say(alarms(plan, found))
+    _say(alarms(plan, published))
     _say(
         f"{truth.left_out:.1%} of the visits exceed the bounds of the plan and are not counted; "
         "± does not include that."
@@ -154,10 +154,10 @@ def _show(points: list[Point]) -> None:
     table(("release", "key", "day", "true", "released", "±95%"), rows, left=2)
 
 
-def alarms(plan: Plan, found: list[Release]) -> str:
+def alarms(plan: Plan, published: list[Release]) -> str:
     """One sentence that says when the plan's alert fired."""
     alert = next(release for release in plan.releases if release.measure == "alert")
-    told = {r.step: r.label for r in found if r.release == alert.name}
+    told = {r.step: r.label for r in published if r.release == alert.name}
     above = [step for step, label in told.items() if label == "above"]
     if not above:
         return f"{alert.name}: no alarm."

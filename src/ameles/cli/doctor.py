@@ -105,10 +105,10 @@ def _check(name: str, look: Callable[[], str], *, essential: bool = True) -> Che
 
 def python() -> str:
     """Python is recent enough."""
-    found = f"{platform.python_implementation()} {platform.python_version()}"
+    version = f"{platform.python_implementation()} {platform.python_version()}"
     if sys.version_info < OLDEST_PYTHON:
-        raise Unfit(f"{found}; {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed")
-    return f"{found} on {platform.system()}"
+        raise Unfit(f"{version}; {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed")
+    return f"{version} on {platform.system()}"
 
 
 def entropy(source: Entropy) -> str:
@@ -150,8 +150,8 @@ def secret_folder(folder: Path) -> str:
 
 def locked_duckdb(open_: Callable[..., duckdb.DuckDBPyConnection] = connect) -> str:
     """DuckDB is recent enough, opens no file by itself, and its settings are locked."""
-    found = tuple(int(part) for part in duckdb.__version__.split(".")[:2])
-    if found < OLDEST_DUCKDB:
+    version = tuple(int(part) for part in duckdb.__version__.split(".")[:2])
+    if version < OLDEST_DUCKDB:
         oldest = ".".join(map(str, OLDEST_DUCKDB))
         raise Unfit(f"DuckDB {duckdb.__version__}; {oldest} or newer is needed")
     with (
@@ -239,5 +239,5 @@ def _check_row(check: Check) -> list[str]:
 def _extra_row(part: Extra) -> list[str]:
     if not part.installed:
         return [part.name, "absent", part.purpose, part.install]
-    found = ", ".join(f"{package} {number}" for package, number in part.packages.items())
-    return [part.name, "ok", part.purpose, found]
+    versions = ", ".join(f"{package} {number}" for package, number in part.packages.items())
+    return [part.name, "ok", part.purpose, versions]

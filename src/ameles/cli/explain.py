@@ -41,18 +41,18 @@ def explain(
         stream = launched(transaction, checked)
         known("release", name, [line.release for line in transaction.series(stream)])
         _released(name, step, stream, checked)
-        found = list(transaction.releases(stream, release=name, first=step, last=step))
+        releases = list(transaction.releases(stream, release=name, first=step, last=step))
         ledger = transaction.ledger(stream.population)
         anew = [epoch for epoch in transaction.epochs(stream) if epoch.released < step]
         seen = bool(transaction.intrusions(stream))
-    entries = [] if ledger is None else [e for e in ledger.entries if e.number == found[0].entry]
+    entries = [] if ledger is None else [e for e in ledger.entries if e.number == releases[0].entry]
     if not entries:
         raise StoreRefused(f"The ledger has no entry that paid for release '{name}'.")
     if as_json:
-        typer.echo(json.dumps(_report(checked, found, entries[0]), indent=2))
+        typer.echo(json.dumps(_report(checked, releases, entries[0]), indent=2))
         return
     known("release", name, [release.name for release in checked.releases])
-    _say(checked, found, entries[0], anew, seen=seen)
+    _say(checked, releases, entries[0], anew, seen=seen)
 
 
 def _released(name: str, step: int, stream: StreamRecord, checked: Plan) -> None:
@@ -80,9 +80,9 @@ def _promise(checked: Plan, entry: Entry) -> Guarantee:
     return replace(entry.guarantee, intrusions=Intrusions(checked.privacy.intrusions))
 
 
-def _report(checked: Plan, found: list[Release], entry: Entry) -> dict[str, object]:
+def _report(checked: Plan, releases: list[Release], entry: Entry) -> dict[str, object]:
     return {
-        "releases": [release.to_dict() for release in found],
+        "releases": [release.to_dict() for release in releases],
         "recipe": json.loads(entry.recipe),
         "guarantee": _promise(checked, entry).to_dict(),
         "entry": {
@@ -97,23 +97,23 @@ def _report(checked: Plan, found: list[Release], entry: Entry) -> dict[str, obje
 
 def _say(
     checked: Plan,
-    found: list[Release],
+    releases: list[Release],
     entry: Entry,
     anew: Sequence[EpochRecord] = (),
     *,
     seen: bool = False,
 ) -> None:
-    measure = next(m for m in checked.releases if m.name == found[0].release)
+    measure = next(m for m in checked.releases if m.name == releases[0].release)
     recipe, privacy = recipe_from_json(entry.recipe), checked.privacy
     forecast = next(f for f in forecasts(checked) if f.release == measure.name)
-    typer.echo(f"{measure.name}, step {found[0].step}: {_about(checked, measure, found[0])}")
-    for release in found[:SHOWN]:
+    typer.echo(f"{measure.name}, step {releases[0].step}: {_about(checked, measure, releases[0])}")
+    for release in releases[:SHOWN]:
         typer.echo(f"  {_line(release)}")
-    if len(found) > SHOWN:
-        typer.echo(f"  ... and {len(found) - SHOWN} other keys")
+    if len(releases) > SHOWN:
+        typer.echo(f"  ... and {len(releases) - SHOWN} other keys")
     ended = tuple(epoch.released for epoch in anew)
     terms = replace(checked.terms(measure), ended=ended)
-    step = None if seen else found[0].step  # no store says before which step an intrusion was
+    step = None if seen else releases[0].step  # no store says before which step an intrusion was
     lines = {
         "mechanism": f"{forecast.mechanism}, because {forecast.why}",
         "noise": measure.noise_in_words(recipe, terms, step),

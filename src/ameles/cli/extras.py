@@ -60,12 +60,12 @@ def needed(requirements: list[str]) -> dict[str, list[str]]:
     >>> needed(["numpy>=2.0", "psycopg[binary]>=3.2; extra == 'postgres'"])
     {'postgres': ['psycopg']}
     """
-    found: dict[str, list[str]] = {}
+    packages: dict[str, list[str]] = {}
     for requirement in requirements:
         extra, package = _EXTRA.search(requirement), _NAME.match(requirement)
         if extra and package:
-            found.setdefault(extra[1], []).append(package[0])
-    return found
+            packages.setdefault(extra[1], []).append(package[0])
+    return packages
 
 
 def version(package: str) -> str | None:

@@ -131,9 +131,9 @@ def files_of(source: str) -> list[Path]:
             why="a source is a file, or a pattern that says which files of a folder are meant",
             tip=f"ameles init '{path / ('*' + (there[0] if there else '.csv'))}'",
         )
-    found = [path] if path.is_file() or not glob.has_magic(source) else []
-    found += [Path(name) for name in sorted(glob.glob(source, recursive=True)) if not found]
-    files = [file for file in found if file.is_file()]
+    paths = [path] if path.is_file() or not glob.has_magic(source) else []
+    paths += [Path(name) for name in sorted(glob.glob(source, recursive=True)) if not paths]
+    files = [file for file in paths if file.is_file()]
     if not files:
         raise BadInput(f"There is no file '{source}'.", tip="a file of events, as in visits.csv")
     return files

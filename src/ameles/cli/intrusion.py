@@ -99,15 +99,15 @@ def _cost(checked: Plan, count: int) -> dict[str, tuple[float, float]]:
 
 def _show(checked: Plan, as_json: bool) -> None:
     with stored(checked) as store, store.reading() as transaction:
-        found = transaction.intrusions(launched(transaction, checked))
+        intrusions = transaction.intrusions(launched(transaction, checked))
     if as_json:
         named = [
             {"intrusion": one.number, "on": f"{one.at:%Y-%m-%dT%H:%M:%SZ}", "why": one.why}
-            for one in found
+            for one in intrusions
         ]
         typer.echo(json.dumps(named))
         return
-    rows = [(str(one.number), moment(one.at), one.why) for one in found]
+    rows = [(str(one.number), moment(one.at), one.why) for one in intrusions]
     table(("intrusion", "on", "what happened"), rows, left=3)
-    if not found:
+    if not intrusions:
         typer.echo("No intrusion was announced.", err=True)

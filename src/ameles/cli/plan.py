@@ -34,19 +34,19 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     """
     checked = read_plan(file)
     refuse_launch(checked)
-    found = forecasts(checked)
+    expected = forecasts(checked)
     if as_json:
-        typer.echo(json.dumps(_report(checked, found), indent=2))
+        typer.echo(json.dumps(_report(checked, expected), indent=2))
         return
     for sentence in in_words(checked):
         typer.echo(sentence)
     typer.echo("")
-    show(found)
+    show(expected)
     typer.echo("")
-    for forecast in found:
+    for forecast in expected:
         typer.echo(f"{forecast.release}: {forecast.mechanism}, because {forecast.why}.")
     typer.echo("± is the half-width that covers 95% of the privacy noise, for one key.", err=True)
-    for forecast in found:
+    for forecast in expected:
         if forecast.of != Measure.forecast:
             typer.echo(f"For {forecast.release}, ± is that of {forecast.of}.", err=True)
     for line in (source_note(checked), budget(checked), check_line(checked)):
@@ -54,10 +54,10 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
             typer.echo(line, err=True)
 
 
-def show(found: list[Forecast]) -> None:
+def show(expected: list[Forecast]) -> None:
     """Prints what each release spends and how exact it will be."""
-    pure = all(isinstance(forecast.loss, Pure) for forecast in found)
-    steps = found[0].steps
+    pure = all(isinstance(forecast.loss, Pure) for forecast in expected)
+    steps = expected[0].steps
     heads = ("release", "measure", "keys", "epsilon" if pure else "spends")
     rows = [
         (
@@ -67,12 +67,12 @@ def show(found: list[Forecast]) -> None:
             shown(forecast.loss.epsilon) if isinstance(forecast.loss, Pure) else str(forecast.loss),
             *map(brief, forecast.half_widths),
         )
-        for forecast in found
+        for forecast in expected
     ]
     table((*heads, *(f"± step {step}" for step in steps)), rows, left=2)
 
 
-def _report(checked: Plan, found: list[Forecast]) -> dict[str, object]:
+def _report(checked: Plan, expected: list[Forecast]) -> dict[str, object]:
     return {
         "stream": checked.stream.name,
         "population": checked.privacy.population,
@@ -84,7 +84,7 @@ def _report(checked: Plan, found: list[Forecast]) -> dict[str, object]:
                 "loss": loss_to_dict(forecast.loss),
                 "recipe": json.loads(forecast.recipe),
             }
-            for forecast in found
+            for forecast in expected
         ],
     }
 

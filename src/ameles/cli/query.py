@@ -202,8 +202,8 @@ def _show(parsed: Parsed, answers: list[Answer], left: Loss | None) -> None:
     for place, row in enumerate(answers[0].rows):
         line = [*row.key]
         for answer in answers:
-            found = answer.rows[place]
-            line += [found.value_in_words, found.interval_in_words]
+            answered = answer.rows[place]
+            line += [answered.value_in_words, answered.interval_in_words]
         rows.append(line)
     table(heads, rows)
     paid = ", ".join(f"{answer.paid} (entry {answer.entry})" for answer in answers)

@@ -16,14 +16,14 @@ from ameles.query.sql_questions import ColumnBounds
 
 def bounds_of(given: Sequence[str] | None) -> dict[str, ColumnBounds]:
     """Ranges of columns, with the steps in which their values are counted."""
-    found = {}
+    bounds = {}
     for column, text in _pairs(given, "--bounds", "age=0:120"):
         ends = text.split(":")
         if len(ends) not in (2, 3):
             raise _unclear("--bounds", f"{column}={text}", "age=0:120, or age=0:120:0.5 with steps")
         low, high, *step = (exact(end, f"bounds of {column}") for end in ends)
-        found[column] = ColumnBounds(low, high, step[0] if step else Fraction(1))
-    return found
+        bounds[column] = ColumnBounds(low, high, step[0] if step else Fraction(1))
+    return bounds
 
 
 def keys_of(given: Sequence[str] | None) -> dict[str, list[str]]:

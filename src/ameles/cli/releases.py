@@ -81,9 +81,9 @@ def releases(
         end = stream.released if last is None else min(last, stream.released)
         shown = max(first, end - max(1, SHOWN // keys) + 1)
         some = transaction.releases(stream, release=name, key=key, first=shown, last=end)
-        found = list(islice(some, 4 * SHOWN))
-    _show(found)
-    if not found:
+        first_ones = list(islice(some, 4 * SHOWN))
+    _show(first_ones)
+    if not first_ones:
         at = f"the stream is at step {stream.released}"
         typer.echo(f"Nothing was released there; {at}.", err=True)
         return
@@ -105,7 +105,7 @@ def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
         yield some
 
 
-def _show(found: list[Release]) -> None:
+def _show(some: list[Release]) -> None:
     heads = ["release", "key", "label", "ends (UTC)", "step", "value", "low", "high"]
     rows = [
         [
@@ -116,7 +116,7 @@ def _show(found: list[Release]) -> None:
             str(release.step),
             *map(brief, (release.value, release.low, release.high)),
         ]
-        for release in found
+        for release in some
     ]
     left = 4
     for place in (2, 1):  # leave out a column that is empty

@@ -210,21 +210,21 @@ def cut_off(text: str | None, checked: Plan, *, now: datetime) -> datetime:
     if text is None:
         return now
     try:
-        found = datetime.fromisoformat(text)
+        instant = datetime.fromisoformat(text)
     except ValueError:
         raise BadInput(
             f"--until must be a date or a time. Got {text[:40]!r} instead.",
             tip="--until 2026-03-01, or 2026-03-01T12:00+01:00",
         ) from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=ZoneInfo(checked.stream.zone))
-    if found > now:
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=ZoneInfo(checked.stream.zone))
+    if instant > now:
         raise BadInput(
             f"--until must not be in the future. Got {text[:40]!r}; it is {moment(now)} UTC.",
             why="a step that is closed before its end would miss the events still to come",
             tip="ameles run without --until, which goes up to now",
         )
-    return found.astimezone(UTC)
+    return instant.astimezone(UTC)
 
 
 def _plain(report: Report, checked: Plan) -> dict[str, object]:

@@ -45,13 +45,13 @@ def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
 
     It reads no data, and does not say how much there is.
     """
-    found = look(read_plan(file), now=datetime.now(UTC))
+    state = look(read_plan(file), now=datetime.now(UTC))
     if as_json:
-        typer.echo(json.dumps(asdict(found)))
+        typer.echo(json.dumps(asdict(state)))
         return
-    for name, text in _told(found).items():
+    for name, text in _told(state).items():
         typer.echo(f"{name:<12}{text}")
-    for place, sink in enumerate(found.sinks):
+    for place, sink in enumerate(state.sinks):
         typer.echo(f"{'' if place else 'sinks':<12}{_of_sink(sink)}")
 
 
@@ -64,29 +64,29 @@ def _of_sink(sink: SinkState) -> str:
     return f"{at}{late}" + (f", failing. {sink.problem}" if sink.problem else "")
 
 
-def _told(found: Status) -> dict[str, str]:
-    of = "" if found.horizon is None else f" of {found.horizon}"
-    last = f"step {found.released}{of}, which ended {_day(found.last_release)}"
+def _told(state: Status) -> dict[str, str]:
+    of = "" if state.horizon is None else f" of {state.horizon}"
+    last = f"step {state.released}{of}, which ended {_day(state.last_release)}"
     told = {
-        "stream": f"{found.stream}, {'running' if found.running else 'not running'}",
-        "released": last if found.released else f"no step{of} yet",
-        "next": _next(found),
-        "lag": "1 step" if found.lag == 1 else f"{found.lag} steps",
-        "budget": f"population '{found.population}': {found.left} left, {found.spent} spent",
+        "stream": f"{state.stream}, {'running' if state.running else 'not running'}",
+        "released": last if state.released else f"no step{of} yet",
+        "next": _next(state),
+        "lag": "1 step" if state.lag == 1 else f"{state.lag} steps",
+        "budget": f"population '{state.population}': {state.left} left, {state.spent} spent",
     }
-    if found.vault is not None:
-        told["vault"] = found.vault
-    if found.announced is not None:
-        told["intrusions"] = f"{found.announced or 'none'} announced"
-    if found.restarts is not None:
-        told["restarts"] = f"{found.restarts or 'none'} of {found.restarts_reserved} used"
+    if state.vault is not None:
+        told["vault"] = state.vault
+    if state.announced is not None:
+        told["intrusions"] = f"{state.announced or 'none'} announced"
+    if state.restarts is not None:
+        told["restarts"] = f"{state.restarts or 'none'} of {state.restarts_reserved} used"
     return told
 
 
-def _next(found: Status) -> str:
-    if found.next_release is None:
+def _next(state: Status) -> str:
+    if state.next_release is None:
         return "none: the last step is released"
-    return f"{'due since ' if found.lag else ''}{_day(found.next_release)}"
+    return f"{'due since ' if state.lag else ''}{_day(state.next_release)}"
 
 
 def _day(written: str | None) -> str:

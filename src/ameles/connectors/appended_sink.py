@@ -146,18 +146,18 @@ class AppendedSink(Sink):
 
     def _opened(self, folder: OwnFolder, kind: str) -> Note:
         """The note, after checking that the sink is ours."""
-        found = folder.look(self._place.name)
-        if found is not None and S_ISDIR(found.st_mode):
+        before = folder.look(self._place.name)
+        if before is not None and S_ISDIR(before.st_mode):
             raise PlanError(
                 f"The sink {self.name} is a folder.",
                 why="a sink of this kind is one file",
                 tip=f"{self._place.name}/releases.{kind}, or another name for the folder",
             )
-        if found is not None:
+        if before is not None:
             os.close(folder.open(self._place.name, writing=False))  # a link, or another user's
         note, beside = self._notes.read(folder), self._notes.name
         if note is None:
-            if found is not None and (found.st_size or found.st_nlink > 1):
+            if before is not None and (before.st_size or before.st_nlink > 1):
                 raise self._refused(
                     "was not written by Ameles, or has lost the file beside it",
                     f"another name for the sink, or put '{beside}' back beside it",

@@ -37,15 +37,15 @@ def pairs_of(
 
     A file that was ``cut`` must have a copy; a file that is ``gone`` may have one.
     """
-    found: Pairs[AnyCopy] = []
+    all_pairs: Pairs[AnyCopy] = []
     for marks, some in _groups([*cut, *gone], copies):
         needed = [mark for mark in marks if any(mark is one for one in cut)]
         others = [mark for mark in marks if not any(mark is one for one in cut)]
         pairs = _paired(needed, others, some)
         if pairs is None:
             return [], some[0]
-        found += pairs
-    return found, None
+        all_pairs += pairs
+    return all_pairs, None
 
 
 def _groups(

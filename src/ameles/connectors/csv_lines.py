@@ -115,18 +115,18 @@ class CsvLines(Dialect):
     def flaws(self, names: tuple[str, ...]) -> Mapping[str, str]:
         delimiter = literal(self.form.delimiter)
         count, fields = len(names), f"len(string_split(line, {delimiter}))"
-        found = {
+        flaws = {
             TRAILING: f"{fields} = {count + 1} AND ends_with(line, {delimiter})",
             TOO_MANY: f"{fields} > {count}",
             TOO_FEW: f"{fields} < {count}",
         }
         if not self.form.quote:
-            return found
+            return flaws
         quote = literal(self.form.quote)
         return {
             OPEN_QUOTE: f"(length(line) - length(replace(line, {quote}, ''))) % 2 = 1",
             BAD_QUOTES: f"contains(line, {quote}) AND NOT regexp_full_match(line, {self._sound})",
-            **found,
+            **flaws,
         }
 
 

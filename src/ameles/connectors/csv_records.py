@@ -66,9 +66,9 @@ def records(
             continue
         if place == len(held):
             return
-        found = grammar.record.match(held, place, place + LONGEST + 2)
+        match = grammar.record.match(held, place, place + LONGEST + 2)
         last = ended and len(held) <= place + LONGEST + 2
-        if found is None or not (last or found[0].endswith("\n")):
+        if match is None or not (last or match[0].endswith("\n")):
             yield Broken(line, grammar.problem(held, place, last=last))
             end = held.find("\n", place) + 1 or len(held)
             while not ended and end == len(held) and not held.endswith("\n"):
@@ -77,13 +77,13 @@ def records(
                 end = held.find("\n") + 1 or len(held)
             place, line = end, line + 1
             continue
-        if _REPLACED in found[0]:
+        if _REPLACED in match[0]:
             yield Broken(line, _CHARACTERS)
             place, line = held.find("\n", place) + 1 or len(held), line + 1
             continue
-        if found[0].rstrip("\r\n"):
-            yield CsvRecord(line, grammar.fields(found[0]))
-        place, line = found.end(), line + found[0].count("\n")
+        if match[0].rstrip("\r\n"):
+            yield CsvRecord(line, grammar.fields(match[0]))
+        place, line = match.end(), line + match[0].count("\n")
 
 
 class _Grammar:

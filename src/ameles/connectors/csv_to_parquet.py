@@ -64,11 +64,11 @@ class Converting:
     def to(self, target: Path, *, skip_broken: bool = False) -> Conversion:
         """Writes a new Parquet file; writes none if a record is broken, unless those are
         skipped."""
-        found = Conversion()
+        conversion = Conversion()
         with _new(target) as folder:
-            parts = self._parts(folder, found)
-            if found.broken and not skip_broken:
-                return found
+            parts = self._parts(folder, conversion)
+            if conversion.broken and not skip_broken:
+                return conversion
             whole = folder / "whole.parquet"
             readable = [str(path) for path in (*parts, whole)]
             listed = ", ".join(literal(str(part)) for part in parts)
@@ -77,9 +77,9 @@ class Converting:
             with whole.open("rb") as file:
                 os.fsync(file.fileno())
             whole.replace(target)
-        return found
+        return conversion
 
-    def _parts(self, folder: Path, found: Conversion) -> list[Path]:
+    def _parts(self, folder: Path, conversion: Conversion) -> list[Path]:
         """Files of at most ``_AT_ONCE`` records each; at least one file."""
         parts: list[Path] = []
         try:
@@ -91,10 +91,10 @@ class Converting:
                 )
                 reading = records(text, delimiter=self.form.delimiter, quote=self.form.quote)
                 names = self._names(reading)
-                sound = self._sound(reading, len(names), found)
+                sound = self._sound(reading, len(names), conversion)
                 while (rows := list(islice(sound, _AT_ONCE))) or not parts:
                     parts.append(folder / f"{len(parts)}.parquet")
-                    self._write_part(parts[-1], names, rows, found)
+                    self._write_part(parts[-1], names, rows, conversion)
                     self.progress(os.lseek(unpacked.fileno(), 0, os.SEEK_CUR), size)
         except (OSError, Incomplete, Damaged) as problem:
             damaged = not isinstance(problem, OSError)
@@ -125,21 +125,21 @@ class Converting:
         return names
 
     def _sound(
-        self, reading: Iterator[CsvRecord | Broken], width: int, found: Conversion
+        self, reading: Iterator[CsvRecord | Broken], width: int, conversion: Conversion
     ) -> Iterator[list[str]]:
         """The fields of the sound records; the broken ones go to ``told``."""
         for one in reading:
             if isinstance(one, CsvRecord) and len(one.fields) == width:
-                found.converted += 1
+                conversion.converted += 1
                 yield one.fields
                 continue
             if isinstance(one, CsvRecord):
                 one = Broken(one.line, f"it has {len(one.fields)} fields instead of {width}")
-            found.broken += 1
+            conversion.broken += 1
             self.told(one)
 
     def _write_part(
-        self, part: Path, names: tuple[str, ...], rows: list[list[str]], found: Conversion
+        self, part: Path, names: tuple[str, ...], rows: list[list[str]], conversion: Conversion
     ) -> None:
         kinds = self.kinds
         held, columns = {}, []
@@ -161,7 +161,7 @@ class Converting:
                 counted = duck.execute(f"SELECT {unfit} FROM {relation}").fetchall()[0]
             _write(duck, f"SELECT {wanted} FROM {relation}", part)
         for name, more in zip(kinds, counted, strict=True):
-            found.unfit[name] = found.unfit.get(name, 0) + more
+            conversion.unfit[name] = conversion.unfit.get(name, 0) + more
 
 
 def _codec(form: Format) -> str:

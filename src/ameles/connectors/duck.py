@@ -118,8 +118,8 @@ def _same(held: Any, wanted: Any) -> bool:
 
 
 def _bytes(shown: str) -> float:
-    found = re.fullmatch(r"([0-9.]+) (\w+)", shown)
-    return float(found[1]) * _UNITS.get(found[2], 0) if found else 0.0
+    match = re.fullmatch(r"([0-9.]+) (\w+)", shown)
+    return float(match[1]) * _UNITS.get(match[2], 0) if match else 0.0
 
 
 def quiet(what: str) -> Quiet:

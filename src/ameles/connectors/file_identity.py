@@ -55,10 +55,10 @@ def born(handle: int) -> int | None:
     if ask is None:
         seconds = getattr(os.fstat(handle), "st_birthtime", None)
         return None if seconds is None else int(seconds * _NANO)
-    found = _Statx()
-    if ask(handle, b"", _EMPTY_PATH, _BIRTH, ctypes.byref(found)) or not found.mask & _BIRTH:
+    status = _Statx()
+    if ask(handle, b"", _EMPTY_PATH, _BIRTH, ctypes.byref(status)) or not status.mask & _BIRTH:
         return None
-    return int(found.born_seconds) * _NANO + int(found.born_nanoseconds)
+    return int(status.born_seconds) * _NANO + int(status.born_nanoseconds)
 
 
 @dataclass(slots=True)
@@ -96,18 +96,18 @@ def present(files: Iterable[NamedFile]) -> list[Present]:
 
     A name that vanished since it was listed is left out: its file is found under its new name.
     """
-    found: dict[tuple[int, int], Present] = {}
+    by_inode: dict[tuple[int, int], Present] = {}
     for file in files:
         with suppress(OSError):
             status = os.stat(file.path)
             if not stat.S_ISREG(status.st_mode):
                 continue
             key = status.st_dev, status.st_ino
-            if key in found:
-                found[key].links.append(file)
+            if key in by_inode:
+                by_inode[key].links.append(file)
             else:
-                found[key] = Present([file], status)
-    return list(found.values())
+                by_inode[key] = Present([file], status)
+    return list(by_inode.values())
 
 
 @contextmanager

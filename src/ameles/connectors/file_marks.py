@@ -209,8 +209,8 @@ def last_newline(handle: int, start: int, end: int, script: Script = UTF_8) -> i
     end = script.whole(end)
     while end > start:
         block = max(start, end - SPAN)
-        found = script.after_last_newline(os.pread(handle, end - block, block))
-        if found:
-            return block + found
+        behind = script.after_last_newline(os.pread(handle, end - block, block))
+        if behind:
+            return block + behind
         end = block
     return start

@@ -37,14 +37,14 @@ _DIGITS = 12  # digits of a fraction that are used: an hour has 3.6e9 microsecon
 def iso_time(text: str) -> str:
     """SQL: the instant that a text names, or NULL; without an offset, in the session's zone."""
     parts = ", ".join(literal(name) for name in _PARTS)
-    found = f"regexp_extract(upper(trim({text})), {literal(f'^{_DATE}{_TIME}$')}, [{parts}])"
+    fields = f"regexp_extract(upper(trim({text})), {literal(f'^{_DATE}{_TIME}$')}, [{parts}])"
     # First the parts, then microseconds of the wall clock: each is computed once, used several
     # times.
     wall = f"{{'us': {_date_us()} + {_time_us()}, 'off': {_offset_us()}}}"
     with_offset = "make_timestamptz(w.us - w.off)"
     local = "TRY_CAST(make_timestamp(w.us) AS TIMESTAMPTZ)"
     instant = f"CASE WHEN w.off IS NULL THEN {local} ELSE {with_offset} END"
-    steps = f"list_transform([{found}], lambda p: {wall})"
+    steps = f"list_transform([{fields}], lambda p: {wall})"
     return f"list_transform({steps}, lambda w: {instant})[1]"
 
 

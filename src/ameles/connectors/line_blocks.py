@@ -65,5 +65,5 @@ def _count_flaws(duck: duckdb.DuckDBPyConnection, flaws: Mapping[str, str], tall
     cases = " ".join(f"WHEN {holds} THEN {literal(name)}" for name, holds in flaws.items())
     lines = f"SELECT CASE {cases} END AS flaw FROM {LINES} WHERE line <> ''"
     with quiet("counting lines"):
-        found = duck.execute(f"SELECT flaw, count(*) FROM ({lines}) GROUP BY flaw").fetchall()
-    tally.flaws.update({flaw: count for flaw, count in found if flaw is not None})
+        counts = duck.execute(f"SELECT flaw, count(*) FROM ({lines}) GROUP BY flaw").fetchall()
+    tally.flaws.update({flaw: count for flaw, count in counts if flaw is not None})

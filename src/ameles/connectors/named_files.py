@@ -47,8 +47,8 @@ def same_file(one: Path, other: Path) -> bool:
 
 def names_file(text: str, base: Path, path: Path) -> bool:
     """Whether the source of a plan names this file."""
-    found = [base / text, *(file.path for file in find_files(text, base))]
-    if any(same_file(file, path) for file in found):
+    files = [base / text, *(file.path for file in find_files(text, base))]
+    if any(same_file(file, path) for file in files):
         return True
     folder, last = os.path.split(text)
     if last == "**":

@@ -171,17 +171,17 @@ class OwnFolder:
         try:
             return os.open(name, flags, 0o666, dir_fd=self.handle)
         except OSError as error:
-            found = self.look(name) if error.errno in (*_LINK, errno.ENOTDIR) else None
-            if found is None or not stat.S_ISLNK(found.st_mode):
+            status = self.look(name) if error.errno in (*_LINK, errno.ENOTDIR) else None
+            if status is None or not stat.S_ISLNK(status.st_mode):
                 raise
         raise self._refused(name, "is a link")
 
     def _checked(self, name: str, handle: int, kind: Callable[[int], bool], otherwise: str) -> int:
-        found = os.fstat(handle)
-        if kind(found.st_mode) and found.st_uid in self._owners:
+        status = os.fstat(handle)
+        if kind(status.st_mode) and status.st_uid in self._owners:
             return handle
         os.close(handle)
-        if kind(found.st_mode):
+        if kind(status.st_mode):
             otherwise = "belongs to another user"
         raise self._refused(name, otherwise)
 

@@ -41,12 +41,12 @@ def types_of(file: NamedFile) -> dict[str, str]:
     before = _signature(path)
     if before is not None and before in _known:
         return dict(_known[before])
-    found = _looked_up(path, file.name)
+    types = _looked_up(path, file.name)
     if before is not None and before == _signature(path) and max(before[-2:]) < now - _SETTLED_NS:
         if len(_known) >= _MOST:
             _known.clear()
-        _known[before] = found
-    return dict(found)
+        _known[before] = types
+    return dict(types)
 
 
 def _signature(path: str) -> _Signature | None:

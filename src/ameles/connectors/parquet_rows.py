@@ -116,18 +116,20 @@ class ParquetFile:
 
     def note(self) -> str | None:
         """The note in its metadata; None if it has none, or is not a Parquet file."""
-        found = dict(self._asked(f"SELECT key, value FROM parquet_kv_metadata({self._path})") or [])
-        text = found.get(_KEY.encode())
+        metadata = dict(
+            self._asked(f"SELECT key, value FROM parquet_kv_metadata({self._path})") or []
+        )
+        text = metadata.get(_KEY.encode())
         return None if text is None else bytes(text).decode("utf-8", errors="replace")
 
     def digest(self, step: int) -> str | None:
         """The ``digest`` of its rows of one step; None if they cannot be read."""
         columns = ", ".join(identifier(name) for name in _REMEMBERED)
-        found = self._asked(
+        rows = self._asked(
             f"SELECT {columns} FROM read_parquet({self._path}, file_row_number = true) "
             f"WHERE step = {step} ORDER BY file_row_number"
         )
-        return None if found is None else _digest(found)
+        return None if rows is None else _digest(rows)
 
     def _asked(self, query: str) -> list[tuple[Any, ...]] | None:
         try:

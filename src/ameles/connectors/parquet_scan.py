@@ -31,8 +31,8 @@ def may_be_broken(duck: duckdb.DuckDBPyConnection, paths: Sequence[str], column:
     """Whether a value of a text column, given as SQL, has a question mark in one of the files."""
     asked = f"SELECT bool_or(contains({column}, {_MARK})) FROM {scan(paths)}"
     with quiet("reading a Parquet file"):
-        [(found,)] = duck.execute(asked).fetchall()
-    return bool(found)
+        [(broken,)] = duck.execute(asked).fetchall()
+    return bool(broken)
 
 
 def sound_scan(paths: Sequence[str], column: str) -> str:

@@ -86,8 +86,8 @@ class ParquetSink(Sink):
 
     def first_needed(self, sent: int) -> int:
         with durable.writing(self.name), self._place.entered() as folder:
-            found = folder.look(self._place.name)
-            there = found is not None and S_ISDIR(found.st_mode)
+            status = folder.look(self._place.name)
+            there = status is not None and S_ISDIR(status.st_mode)
             vanished = self._end is not None and not there
             if self._changed is not None or not self._looked or vanished:
                 self._look(folder)
@@ -137,12 +137,12 @@ class ParquetSink(Sink):
         elif not self._ready:
             end = replace(end, rows=0)
         of_step: list[Row] = []
-        for step, found in groupby(rows, key=lambda row: int(row[_STEP])):
+        for step, together in groupby(rows, key=lambda row: int(row[_STEP])):
             if end.rows >= SEALED:
                 self._put(folder, end, of_step)
                 self._rows.clear()
                 end = ReleaseFile(end.number + 1, step)
-            of_step = list(found)
+            of_step = list(together)
             self._rows.add(of_step)
             end = ReleaseFile(end.number, end.first, step, self._rows.size)
             if known is not None and step == known.last and digest(of_step) != known.tail:
@@ -193,8 +193,8 @@ class ParquetSink(Sink):
 
     def _seen(self, folder: OwnFolder) -> _Seen:
         """The names of all files, and a value that changes whenever the last file does."""
-        found = folder.look(self._place.name)
-        if found is None or not S_ISDIR(found.st_mode):
+        status = folder.look(self._place.name)
+        if status is None or not S_ISDIR(status.st_mode):
             return ()
         with folder.below(self._place.name) as files:
             names = _names(files)
@@ -208,10 +208,10 @@ class ParquetSink(Sink):
         self._changed, self._end = None, None
         self._forget()
         self._looked, self._left = True, self._seen(folder)
-        found = folder.look(self._place.name)
-        if found is None:
+        status = folder.look(self._place.name)
+        if status is None:
             return
-        if S_ISREG(found.st_mode):
+        if S_ISREG(status.st_mode):
             self._look_at_single(folder)
             return
         with folder.below(self._place.name) as files:
@@ -230,14 +230,14 @@ class ParquetSink(Sink):
     def _look_at_last(self, files: OwnFolder, name: str) -> None:
         with files.looking(name) as handle, reading(handle) as file:
             text = file.note()
-            found = ReleaseFile() if text is None else self._told(text, VERSION)
-            same = found.last > self._note.last or (
-                found.last == self._note.last and found.tail == self._note.tail
+            told = ReleaseFile() if text is None else self._told(text, VERSION)
+            same = told.last > self._note.last or (
+                told.last == self._note.last and told.tail == self._note.tail
             )
-        if text is None or not same or name != found.name:
+        if text is None or not same or name != told.name:
             self._changed = self._was_changed()
         else:
-            self._end = found
+            self._end = told
 
     def _look_at_single(self, folder: OwnFolder) -> None:
         """Looks at a file of all steps, which a folder with the same content will replace."""

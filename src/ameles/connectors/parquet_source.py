@@ -144,8 +144,8 @@ class ParquetSource(FileSource):
 
     def _text_ids(self, types: Mapping[str, str]) -> str | None:
         """The column of ids that are texts in the file; None if there is none."""
-        found = (name for name, kind in self._columns.items() if kind == IDS["text"])
-        return next((name for name in found if types[name] == "VARCHAR"), None)
+        ids = (name for name, kind in self._columns.items() if kind == IDS["text"])
+        return next((name for name in ids if types[name] == "VARCHAR"), None)
 
     def _relation(
         self, files: list[NamedFile], types: Mapping[str, str], scanned: str | None = None

@@ -145,8 +145,8 @@ def _agree(torn: str, start: str) -> bool:
     return torn.startswith(start) or start.startswith(torn)
 
 
-def _whole(found: object) -> int | None:
-    text = str(found)
+def _whole(value: object) -> int | None:
+    text = str(value)
     return int(text) if text.isascii() and text.isdigit() else None
 
 

@@ -95,52 +95,54 @@ def supply(
     read while the same copies were looked for.  ``there`` are the files that are not copies.  In
     the ``first`` reading of a stream, copies belong to the past, which does not count.
     """
-    found = Supplied()
+    supplied = Supplied()
     begun = [mark for mark in gone if mark.offset and not mark.rotated]
-    everything = list(_contents(copies, [*cut, *begun], found))
+    everything = list(_contents(copies, [*cut, *begun], supplied))
     contents = [content for content in everything if content.whole.offset]
     if first:
-        found.marks += [content.whole for content in contents]
-        return found
+        supplied.marks += [content.whole for content in contents]
+        return supplied
     missing = [mark for mark in gone if mark.rotated]  # they may be compressed now
     taken, left, twins = [*known, *missing], list[Content](), list[Content]()
     again = list[Content]()
     for content in contents:
         if any(content.beside(mark) for mark in known):
-            found.marks.append(content.whole)
+            supplied.marks.append(content.whole)
         elif declared(content.file.names) != "new" and _found_again(content, missing):
-            found.marks.append(content.whole)
+            supplied.marks.append(content.whole)
             again.append(content)
         elif any(content.beside(other.whole) for other in left):
             twins.append(content)
         else:
             left.append(content)
-    left = _settle(cut, begun, left, found, declared)
-    _check_again(again, begun, found, declared)
+    left = _settle(cut, begun, left, supplied, declared)
+    _check_again(again, begun, supplied, declared)
     strays, waiting = list[Content](), len(everything) - len(contents)
     for content in left:
         said = declared(content.file.names)
         if said is not None:
-            found.marks.append(replace(content.whole, declared=said))
+            supplied.marks.append(replace(content.whole, declared=said))
             if said == "new":
-                found.supplies.append(Supply(content, 0, within=False))
+                supplied.supplies.append(Supply(content, 0, within=False))
         elif files := [file for file in there if _begins(file, content.whole)]:
-            found.uncut.append((content, files))
+            supplied.uncut.append((content, files))
             waiting += 1
         else:
             strays.append(content)
     # a copy without events may be all that a missing file had
-    found.settled += empty[len(strays) : len(strays) + waiting]
+    supplied.settled += empty[len(strays) : len(strays) + waiting]
     if strays:
-        settled = {id(mark) for mark in found.settled}
+        settled = {id(mark) for mark in supplied.settled}
         lacking = any(id(mark) not in settled for mark in cut)
-        _fill(strays, [] if lacking else empty, taken, found)
-    found.marks += [twin.whole for twin in twins if any(twin.beside(mark) for mark in found.marks)]
-    return found
+        _fill(strays, [] if lacking else empty, taken, supplied)
+    supplied.marks += [
+        twin.whole for twin in twins if any(twin.beside(mark) for mark in supplied.marks)
+    ]
+    return supplied
 
 
 def _contents(
-    copies: Sequence[Present], marks: Sequence[Mark], found: Supplied
+    copies: Sequence[Present], marks: Sequence[Mark], supplied: Supplied
 ) -> Iterator[Content]:
     """The contents of some copies, without those that are still being written."""
     for file in copies:
@@ -149,7 +151,7 @@ def _contents(
         except Incomplete:
             continue
         except Damaged:
-            found.problems.append(damaged(file.file.name))
+            supplied.problems.append(damaged(file.file.name))
             continue
         yield content
 
@@ -158,7 +160,7 @@ def _settle(
     cut: Sequence[Mark],
     gone: Sequence[Mark],
     left: list[Content],
-    found: Supplied,
+    supplied: Supplied,
     declared: Callable[[set[str]], Declared],
 ) -> list[Content]:
     """Takes the ends of files from their copies; returns the remaining copies."""
@@ -169,15 +171,15 @@ def _settle(
     if unsure is not None:
         raise unknown(unsure.file.file.name)
     for mark, content in pairs:
-        found.supplies.append(Supply(content, mark.taken, mark.within))
-        found.marks.append(content.whole)
-        found.settled.append(mark)
+        supplied.supplies.append(Supply(content, mark.taken, mark.within))
+        supplied.marks.append(content.whole)
+        supplied.settled.append(mark)
     used = {id(content) for _, content in pairs}
     return [content for content in left if id(content) not in used]
 
 
 def _fill(
-    strays: Sequence[Content], empty: Sequence[Mark], taken: Sequence[Mark], found: Supplied
+    strays: Sequence[Content], empty: Sequence[Mark], taken: Sequence[Mark], supplied: Supplied
 ) -> None:
     """Assigns copies that begin with the read bytes of no file to files of which nothing was read.
 
@@ -186,9 +188,9 @@ def _fill(
     for place, content in enumerate(strays):
         if place == len(empty) or any(mark.same_content(content.whole) for mark in taken):
             raise unknown(content.file.file.name)
-        found.supplies.append(Supply(content, 0, within=False))
-        found.marks.append(content.whole)
-        found.settled.append(empty[place])
+        supplied.supplies.append(Supply(content, 0, within=False))
+        supplied.marks.append(content.whole)
+        supplied.settled.append(empty[place])
 
 
 def _found_again(content: Content, missing: list[Mark]) -> bool:
@@ -206,11 +208,11 @@ def _found_again(content: Content, missing: list[Mark]) -> bool:
 def _check_again(
     again: Sequence[Content],
     gone: Sequence[Mark],
-    found: Supplied,
+    supplied: Supplied,
     declared: Callable[[set[str]], Declared],
 ) -> None:
     """Refuses a copy that may be one that was read, or the rest of a missing file."""
-    settled = {id(mark) for mark in found.settled}
+    settled = {id(mark) for mark in supplied.settled}
     unsettled = [mark for mark in gone if id(mark) not in settled]
     for content in again:
         fits = any(content.begins_with(mark) for mark in unsettled)

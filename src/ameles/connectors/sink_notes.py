@@ -74,11 +74,11 @@ class Notes:
         if len(content) != 2 * SECTOR:
             return _fields(_document(content, 1))
         places = [content[:SECTOR], content[SECTOR:]]
-        found = {place: note for place, text in enumerate(places) if (note := _checked(text))}
-        if not found:
+        notes = {place: note for place, text in enumerate(places) if (note := _checked(text))}
+        if not notes:
             raise codec.damaged(_KIND)
-        self._place = max(found, key=lambda place: found[place].last)
-        return found[self._place]
+        self._place = max(notes, key=lambda place: notes[place].last)
+        return notes[self._place]
 
     def still(self, folder: OwnFolder, note: Note) -> bool:
         """Whether this is still the newest note, or no note was written yet and there is none."""

@@ -67,7 +67,7 @@ def _check_pattern(text: str) -> None:
             f"A pattern has at most {_LONGEST} characters, all of them printable.",
             tip='"%d.%m.%Y %H:%M"',
         )
-    found: dict[str, str] = {}
+    letters: dict[str, str] = {}
     for directive in _DIRECTIVE.findall(text):
         letter = directive.removeprefix("-")
         if directive == "%":
@@ -75,19 +75,19 @@ def _check_pattern(text: str) -> None:
         field = _FIELDS.get(letter)
         if field is None:
             raise _unknown(shown, directive, letter)
-        if field in found:
+        if field in letters:
             raise PlanError(f"The pattern {shown} has the {field} twice.", tip="it once")
-        found[field] = letter
-    missing = [field for field in ("year", "month", "day") if field not in found]
+        letters[field] = letter
+    missing = [field for field in ("year", "month", "day") if field not in letters]
     if missing:
         raise PlanError(
             f"The pattern {shown} has no {missing[0]}.",
             why="an event needs a day"
-            if found or "%" in text
+            if letters or "%" in text
             else "a directive begins with a percent sign",
             tip='"%Y-%m-%d %H:%M:%S", or one of "epoch", "epoch-ms" and "epoch-us"',
         )
-    _check_hours(shown, found)
+    _check_hours(shown, letters)
     if re.search(r"%-?[HIMSf]Z", text):
         raise PlanError(
             f"The pattern {shown} has the letter Z after a time.",
@@ -96,8 +96,8 @@ def _check_pattern(text: str) -> None:
         )
 
 
-def _check_hours(shown: str, found: dict[str, str]) -> None:
-    if (found.get("hour") == "I") != ("half" in found):
+def _check_hours(shown: str, letters: dict[str, str]) -> None:
+    if (letters.get("hour") == "I") != ("half" in letters):
         raise PlanError(
             f"The pattern {shown} has only one of %I and %p.",
             why="an hour up to 12 may be before or after noon",
@@ -105,7 +105,7 @@ def _check_hours(shown: str, found: dict[str, str]) -> None:
         )
     parts = ["hour", "minute", "second", "fraction"]
     for larger, smaller in pairwise(parts):
-        if smaller in found and larger not in found:
+        if smaller in letters and larger not in letters:
             raise PlanError(
                 f"The pattern {shown} has a {smaller} and no {larger}.",
                 tip="%H:%M:%S.%f, or its beginning",

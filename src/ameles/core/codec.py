@@ -44,13 +44,13 @@ def parse(kind: str, text: str) -> dict[str, Any]:
     return document
 
 
-def accept(kind: str, version: int, found: object) -> None:
+def accept(kind: str, version: int, stored: object) -> None:
     """Refuse what is not a version, or is one above ``version``."""
-    if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= 10**6:
+    if not isinstance(stored, int) or isinstance(stored, bool) or not 1 <= stored <= 10**6:
         raise damaged(kind)
-    if found > version:
+    if stored > version:
         raise StoreRefused(
-            f"This {kind} has version {found}; this program reads up to version {version}.",
+            f"This {kind} has version {stored}; this program reads up to version {version}.",
             why="a newer program wrote it",
             tip="update ameles",
         )

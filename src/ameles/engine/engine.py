@@ -121,11 +121,11 @@ class Engine:
 
     def tell_problems(self, reading: Reading) -> None:
         """Names the files that a reading had to leave out: each file once, until it can be read."""
-        found = {str(problem): problem for problem in reading.problems}
-        for text, problem in found.items():
+        problems = {str(problem): problem for problem in reading.problems}
+        for text, problem in problems.items():
             if text not in self._told:
                 self._warn(problem)
-        self._told = set(found)
+        self._told = set(problems)
 
     @contextmanager
     def session(self, source: AnySource | None = None) -> Iterator[Session]:

@@ -41,15 +41,15 @@ class Children:
         check_text(name, "name")
         if name == self._root.name:
             return self._root
-        found = self._named.get(name)
-        if found is None:
+        child = self._named.get(name)
+        if child is None:
             known = ", ".join(f"'{known}'" for known in self._named)
             raise BadInput(
                 f"Population '{self._root.name}' has no budget '{name}'.",
                 why=f"its budgets are {known}" if known else "no budget below it was opened",
                 tip=f'child("{name}", cap=...), by the owner of the population',
             )
-        return found
+        return child
 
     def new(self, parent: Budget, name: str, cap: Loss | None, entries: Iterable[Entry]) -> Child:
         """A child that is not in the tree yet; refused if its name was used before."""

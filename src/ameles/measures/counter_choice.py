@@ -44,8 +44,8 @@ class Span:
     @property
     def spread(self) -> list[int]:
         """Steps at which errors are compared."""
-        found = points(self.horizon or REFERENCE)
-        return found[:: -(-len(found) // PLACES)]
+        steps = points(self.horizon or REFERENCE)
+        return steps[:: -(-len(steps) // PLACES)]
 
 
 def mean_variance(recipe: CounterRecipe, span: Span) -> float:
@@ -92,23 +92,23 @@ def _best(
     **shared: Any,
 ) -> CounterRecipe:
     """Cached, because it takes seconds for long streams."""
-    found: list[CounterRecipe]
+    recipes: list[CounterRecipe]
     given = {"epsilon": epsilon, "contributions": contributions, **shared}
     wanted = {"delta": delta, "horizon": span.horizon, "intrusions": intrusions, **given}
     if intrusions in (Intrusions.ONE, Intrusions.ANNOUNCED):
         others = (row.recipe for row in compare(**wanted))
         # otherwise every batch of events would draw a noise, and a step may have many batches
-        found = [recipe for recipe in others if not isinstance(recipe, SimpleTwoCounter)]
-        found.append(_single_level(span, intrusions, **given))
-        return min(found, key=lambda recipe: mean_variance(recipe, span))
+        recipes = [recipe for recipe in others if not isinstance(recipe, SimpleTwoCounter)]
+        recipes.append(_single_level(span, intrusions, **given))
+        return min(recipes, key=lambda recipe: mean_variance(recipe, span))
     if span.window is None:
         return compare(**wanted)[0].recipe
-    found = [SimpleTwoCounter(horizon=span.horizon, **given)]
+    recipes = [SimpleTwoCounter(horizon=span.horizon, **given)]
     if span.window > 1:  # for a single step, noise on the step itself is best
-        found += [row.recipe for row in compare(**wanted)]
+        recipes += [row.recipe for row in compare(**wanted)]
     if delta and intrusions is Intrusions.NONE:
-        found.append(GaussianStepsCounter(delta=delta, horizon=span.horizon, **given))
-    return min(found, key=lambda recipe: mean_variance(recipe, span))
+        recipes.append(GaussianStepsCounter(delta=delta, horizon=span.horizon, **given))
+    return min(recipes, key=lambda recipe: mean_variance(recipe, span))
 
 
 def _single_level(span: Span, intrusions: Intrusions, **given: Any) -> PanPrivateTreeCounter:

@@ -37,10 +37,10 @@ class Keys:
     def values(self) -> tuple[tuple[str, ...], ...]:
         """For each column its values, with "other" last."""
         more = (OTHER,) if self.other else ()
-        found = [(*declared, *more) for declared in self.columns.values()]
+        columns = [(*declared, *more) for declared in self.columns.values()]
         if self.bins is not None:
-            found.append((*self.bins.labels, *(() if self.bins.clamped else more)))
-        return tuple(found)
+            columns.append((*self.bins.labels, *(() if self.bins.clamped else more)))
+        return tuple(columns)
 
     @property
     def size(self) -> int:

@@ -163,5 +163,5 @@ def draw_in_words(counter: CounterRecipe) -> str:
 
 def whole(bounds: NDArray[np.float64]) -> IntArray:
     """Bounds on integer noise, rounded to integers, so that intervals of counts end at counts."""
-    found: IntArray = np.ceil(bounds).astype(np.int64)
-    return found
+    rounded: IntArray = np.ceil(bounds).astype(np.int64)
+    return rounded

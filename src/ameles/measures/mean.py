@@ -81,10 +81,10 @@ class Mean(BoundedMeasure):
     def _values(self, quotients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Parts of half the range as values within the range."""
         lower, upper = float(self.grid.lower), float(self.grid.upper)
-        found: NDArray[np.float64] = (lower + upper) / 2 + np.clip(quotients, -1, 1) * (
+        means: NDArray[np.float64] = (lower + upper) / 2 + np.clip(quotients, -1, 1) * (
             (upper - lower) / 2
         )
-        return np.clip(found, lower, upper)
+        return np.clip(means, lower, upper)
 
 
 def _quotient(

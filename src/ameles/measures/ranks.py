@@ -56,11 +56,11 @@ def excess_bounds(
         law_of(recipe, window, t, announced=announced, ended=ended, noises=noises) for t in steps
     ]
     different = {law: row for row, law in enumerate(dict.fromkeys(laws))}
-    found = _bounds(list(different), places, bins, share, beta)
+    at_places = _bounds(list(different), places, bins, share, beta)
     rows = [different[law] for law in laws]
     rounded = _rounding(recipe) * (1 if window is None else 2)
     slack = rounded * ((1 - share) * edges + share * (bins - edges))
-    bounds: NDArray[np.float64] = found[rows][:, nearest] + slack
+    bounds: NDArray[np.float64] = at_places[rows][:, nearest] + slack
     return bounds
 
 
@@ -78,7 +78,7 @@ def _bounds(
     beta: float,
 ) -> NDArray[np.float64]:
     """The bound for each law at each of these places."""
-    found = np.empty((len(laws), len(places)))
+    bounds = np.empty((len(laws), len(places)))
     weighted: list[LaplaceMixture] = []
     mixed: list[int] = []
     for row, law in enumerate(laws):
@@ -89,10 +89,10 @@ def _bounds(
         # Sub-Gaussian whatever the weights; each copy may be off by its slack.
         squares = (1 - share) ** 2 * places + share**2 * (bins - places)
         off = law.slack * ((1 - share) * places + share * (bins - places))
-        found[row] = np.sqrt(2 * math.log(2 / beta) * law.variance * squares) + off
+        bounds[row] = np.sqrt(2 * math.log(2 / beta) * law.variance * squares) + off
     if weighted:
-        found[mixed] = quantiles(weighted, beta).reshape(len(mixed), len(places))
-    return found
+        bounds[mixed] = quantiles(weighted, beta).reshape(len(mixed), len(places))
+    return bounds
 
 
 def _weighted(law: LaplaceMixture, below: int, above: int, share: float) -> LaplaceMixture:

@@ -80,17 +80,17 @@ def seized_recipe(
     windows: bool,
 ) -> AnyMechanism:
     """The mechanism with the smallest half-width over the steps, for users or their windows."""
-    found: list[Afresh | Continual] = []
+    recipes: list[Afresh | Continual] = []
     for part in range(1, PARTS):
         share = epsilon * part / PARTS
         table = NoisyDistinct(users=cells, epsilon=share, neighbours=Neighbours.USER_PRESENCE)
         rest = epsilon - share
         fresh = Afresh(algorithm=table, epsilon=rest, horizon=steps, sensitivity=1)
-        found.append(fresh)
+        recipes.append(fresh)
         if delta:
-            found.append(replace(fresh, delta=delta))
+            recipes.append(replace(fresh, delta=delta))
         if steps > 1:
-            found.append(
+            recipes.append(
                 continual_monotone(
                     table,
                     highest=table.highest,
@@ -100,7 +100,7 @@ def seized_recipe(
                     beta=HALTS,
                 )
             )
-    best = min(found, key=lambda recipe: reach(recipe, steps))
+    best = min(recipes, key=lambda recipe: reach(recipe, steps))
     if not windows:
         return best
     return Renewed(inner=best, horizon=horizon)
@@ -202,9 +202,9 @@ def counted(
     label = np.where(hits + half > cells - 1, FULL, np.where(again, RESTARTED, ""))
     label = np.where(halted, HALTED, label)
     if halted.any():
-        value, low, high = (np.where(halted, np.nan, found) for found in (value, low, high))
+        value, low, high = (np.where(halted, np.nan, numbers) for numbers in (value, low, high))
         return Published(value=value, low=low, high=high, label=label)
-    whole = (found.astype(np.int64) for found in (value, low, high))
+    whole = (numbers.astype(np.int64) for numbers in (value, low, high))
     return Published(**dict(zip(("value", "low", "high"), whole, strict=True)), label=label)
 
 

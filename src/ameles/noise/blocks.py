@@ -219,12 +219,12 @@ def _weights(law: Law, start: int, width: int, count: int) -> list[tuple[int, in
     value = exp_minus(law.exponent(start), PRECISION)
     ratio = exp_minus(law.slope(start) * width + law.quadratic * width**2, PRECISION)
     change = exp_minus(2 * law.quadratic * width**2, PRECISION)
-    found = []
+    weights = []
     for _ in range(count):
-        found.append(value)
+        weights.append(value)
         value = _product(value, ratio)
         ratio = _product(ratio, change)
-    return found
+    return weights
 
 
 def _product(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:

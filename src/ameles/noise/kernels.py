@@ -54,8 +54,8 @@ class CompiledLooks:
     ) -> Places:
         unsettled = np.empty(out.size, dtype=np.intp)
         tables = (blocks.table, blocks.half, blocks.surely, blocks.width)
-        found = compiled(first_loop)(*tables, select, keep, offset, out, unsettled)
-        return unsettled[:found]
+        count = compiled(first_loop)(*tables, select, keep, offset, out, unsettled)
+        return unsettled[:count]
 
     def second(
         self, blocks: Blocks, select: Halves, keep: Halves, offset: Offsets, more: Words
@@ -80,14 +80,14 @@ def first_loop(
     unsettled: Places,
 ) -> int:
     """The first look; gives how many places it left unsettled."""
-    found = 0
+    count = 0
     for i in range(out.size):
         block = np.int64(table[select[i]])
         out[i] = (block << width) + np.int64(offset[i])
         # written every time and counted when it matters: cheaper than a branch
-        unsettled[found] = i
-        found += int(keep[i] >= surely) | int(block >= half)
-    return found
+        unsettled[count] = i
+        count += int(keep[i] >= surely) | int(block >= half)
+    return count
 
 
 def second_loop(

@@ -76,8 +76,8 @@ class Answers(TransactionPart):
         rows = self._session.rows(
             f"SELECT {_ANSWER} FROM answer WHERE population = ?{chosen} ORDER BY entry", values
         )
-        found = (_question(population, row) for row in rows)
-        return tuple(one for one in found if question is None or one.label == label)
+        stored = (_question(population, row) for row in rows)
+        return tuple(one for one in stored if question is None or one.label == label)
 
     def set_answer(
         self, population: str, entry: int, text: str, *, answered: datetime | None = None

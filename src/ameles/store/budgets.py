@@ -91,13 +91,13 @@ class Budgets(TransactionPart):
 
     def set_phase(self, population: str, phase: str) -> None:
         """Sets where the windows of a population's users begin; once set, it cannot change."""
-        found = self.population(population)
-        if found is None or found.window is None or found.phase not in (None, phase):
+        stored = self.population(population)
+        if stored is None or stored.window is None or stored.phase not in (None, phase):
             raise StoreRefused(
                 f"Population '{population}' has no windows that could begin then.",
                 why="they always begin where the windows of its first stream do",
             )
-        if found.phase is None:
+        if stored.phase is None:
             self._session.write(
                 "UPDATE population SET phase = ? WHERE name = ?", (phase, population)
             )

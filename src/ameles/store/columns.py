@@ -20,8 +20,8 @@ def height(columns: Columns) -> int:
     >>> height({"stream": 1, "step": np.arange(3)})
     3
     """
-    (found,) = {len(column) for column in columns.values() if not isinstance(column, int | str)}
-    return found
+    (rows,) = {len(column) for column in columns.values() if not isinstance(column, int | str)}
+    return rows
 
 
 def is_real(column: Column) -> bool:

@@ -19,8 +19,8 @@ from ameles.core.exceptions import StoreRefused
 def scripts(folder_name: str = "migrations") -> tuple[str, ...]:
     """The migrations in order: the first makes version 1."""
     folder = files("ameles.store") / folder_name
-    found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
-    return tuple((folder / name).read_text(encoding="utf-8") for name in found)
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+    return tuple((folder / name).read_text(encoding="utf-8") for name in names)
 
 
 def statements(script: str) -> Iterator[str]:

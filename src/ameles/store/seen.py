@@ -30,8 +30,8 @@ class SeenUsersTable(TransactionPart):
         order, hashes = sorted_hashes(users)
         keys: Columns = {"stream": stream.number, "window": window, "user": hashes}
         rows = self._session.lookup("seen", keys, ("steps", "marks"))
-        found = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
-        return Seen(order[found[:, 0]], found[:, 1], found[:, 2])
+        columns = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+        return Seen(order[columns[:, 0]], columns[:, 1], columns[:, 2])
 
     def set_seen(
         self,

@@ -56,8 +56,8 @@ class StoreSession(ABC):
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> Row | None:
         """The only row of a query, if there is one."""
-        found = self.rows(sql, values)
-        return found[0] if found else None
+        rows = self.rows(sql, values)
+        return rows[0] if rows else None
 
     def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """The only value of a query that always has one."""

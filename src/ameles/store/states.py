@@ -69,12 +69,12 @@ class States(TransactionPart):
 
     def paid(self, stream: StreamRecord, entry: int) -> None:
         """Refuses an entry that the ledger of the stream's population does not have."""
-        found = self._session.row(
+        state = self._session.row(
             "SELECT 1 FROM entry JOIN stream ON stream.population = entry.population "
             "WHERE stream.number = ? AND entry.number = ?",
             (stream.number, entry),
         )
-        if found is None:
+        if state is None:
             raise StoreRefused(
                 f"Nothing was paid for this: the ledger of population '{stream.population}' has "
                 f"no entry {entry}.",

@@ -67,13 +67,13 @@ class StoredLedger(Ledger):
 
     def _is_stored(self, snapshot: bytes) -> bool:
         """Whether it is the state of a stream, or of a question that has no answer yet."""
-        found = self._session.row(
+        row = self._session.row(
             "SELECT 1 FROM state JOIN stream ON stream.number = state.stream "
             "WHERE stream.population = ? AND state.snapshot = ? UNION ALL "
             "SELECT 1 FROM answer WHERE population = ? AND snapshot = ?",
             (self._number, snapshot, self._number, snapshot),
         )
-        return found is not None
+        return row is not None
 
     def _is_sealed(self, run: str, step: int) -> bool:
         """Whether the run was bought for the stream of this vault, and is not behind the store."""

@@ -43,5 +43,5 @@ class ManualClock:
         self.now += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
     def _instant(self, now: datetime | str) -> datetime:
-        found = datetime.fromisoformat(now) if isinstance(now, str) else now
-        return found if found.tzinfo is not None else found.replace(tzinfo=self._zone)
+        instant = datetime.fromisoformat(now) if isinstance(now, str) else now
+        return instant if instant.tzinfo is not None else instant.replace(tzinfo=self._zone)

@@ -140,8 +140,8 @@ class PlanTest:
                 f"The plan has no release {release!r} with the key {key!r}.",
                 tip=f"one of its releases and keys: {known}",
             )
-        found = self.releases()
-        return [each.value for each in found if (each.release, each.key) == (release, key)]
+        releases = self.releases()
+        return [each.value for each in releases if (each.release, each.key) == (release, key)]
 
     def releases(self) -> list[Release]:
         """All releases in the store of the test."""

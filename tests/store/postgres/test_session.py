@@ -16,7 +16,7 @@ from ameles.core.loss import Pure
 from ameles.store import Store, StreamRecord, Transaction
 from ameles.store.columns import Columns
 from ameles.store.postgres.binary_arrays import array
-from ameles.store.postgres.session import PUBLISHED, READ, WRITE, found
+from ameles.store.postgres.session import PUBLISHED, READ, WRITE, lookup_sql
 from ameles.store.postgres.store import PostgresStore
 from tests.ledger.populations import costing
 from tests.postgres import Server
@@ -110,7 +110,7 @@ def test_questions_walk_along_keys_whatever_the_planner_knows(
                     "Index Scan release_pkey",
                 ]
             keys: Columns = {"stream": 1, "window": 0, "user": [bytes(16)]}
-            question, fixed = found("seen", keys, ("steps",))
+            question, fixed = lookup_sql("seen", keys, ("steps",))
             assert plan_of(transaction, question, [array([bytes(16)]), *fixed]) == [
                 "Nested Loop",
                 "Function Scan",

@@ -93,16 +93,16 @@ class Arrivals:
         for work in watching:
             threading.Thread(target=self._guarded, args=(work,), daemon=True).start()
         while True:
-            found = self._next()
-            if found is None:
+            arrival = self._next()
+            if arrival is None:
                 return
-            if isinstance(found, BaseException):
-                raise found
-            if isinstance(found, Came):
+            if isinstance(arrival, BaseException):
+                raise arrival
+            if isinstance(arrival, Came):
                 self._since = self._since if self._handed else self._elapsed()
-                self._handed += len(found.block)
-            yield found
-            found = None  # the next may come in hours: do not hold events until then
+                self._handed += len(arrival.block)
+            yield arrival
+            arrival = None  # the next may come in hours: do not hold events until then
 
     def _next(self) -> Ended | Came | Idle | BaseException | None:
         """The next item of the queue, or idle if rows have waited long enough."""

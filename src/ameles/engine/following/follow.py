@@ -65,10 +65,10 @@ def _read_along(
     arrivals: Arrivals,
     told: Callable[[int], None],
 ) -> None:
-    for found in arrivals:
-        if isinstance(found, Ended):
-            engine.take(session, source, found.step, found.ends)
-            told(found.step)
+    for arrival in arrivals:
+        if isinstance(arrival, Ended):
+            engine.take(session, source, arrival.step, arrival.ends)
+            told(arrival.step)
 
 
 class Publishing:
@@ -116,16 +116,16 @@ class _Counting:
         self._ended = session.stream.released
 
     def run(self) -> None:
-        for found in self._arrivals:
-            if isinstance(found, Ended):
-                self._count(found.step)
-                self._ended = found.step
-                self._told(found.step)
-            elif isinstance(found, Came):
-                self._keep(found)
+        for arrival in self._arrivals:
+            if isinstance(arrival, Ended):
+                self._count(arrival.step)
+                self._ended = arrival.step
+                self._told(arrival.step)
+            elif isinstance(arrival, Came):
+                self._keep(arrival)
             elif self._blocks:
                 self._count(0)
-            del found  # free counted rows now, not when the next ones come
+            del arrival  # free counted rows now, not when the next ones come
         if self._blocks:  # stopped: count what was read
             self._count(0)
 

@@ -48,13 +48,13 @@ class AddingUp:
             f"GROUP BY GROUPING SETS ({sets})"
         )
         with quiet("adding up the events of each step"):
-            found = self._duck.execute(query).fetchnumpy()
+            groups = self._duck.execute(query).fetchnumpy()
         for release in counted:
             column = self._cells[release.name]
-            here = np.asarray(found[f"of_{column}"]) == 0
-            amounts = [found[name] for name in self._amounts[release.name]]
-            self._parts[release.name].append(_totals(found, here, column, amounts))
-        _wipe(found)
+            here = np.asarray(groups[f"of_{column}"]) == 0
+            amounts = [groups[name] for name in self._amounts[release.name]]
+            self._parts[release.name].append(_totals(groups, here, column, amounts))
+        _wipe(groups)
         for release in counted:  # after many small scans, keep only one row for each cell
             if len(self._parts[release.name]) >= MANY:
                 self._parts[release.name] = [self._joined(release.name)]
@@ -63,9 +63,9 @@ class AddingUp:
         """Adds a release in which each user counts once, from the (step, cell) of each user."""
         query = f"SELECT step, cell, count(*) AS n FROM ({counted}) GROUP BY ALL"
         with quiet("adding up the users of each step"):
-            found = self._duck.execute(query).fetchnumpy()
-        every = np.ones(len(found["step"]), dtype=bool)
-        self._parts[name].append(_totals(found, every, "cell", [found["n"]]))
+            groups = self._duck.execute(query).fetchnumpy()
+        every = np.ones(len(groups["step"]), dtype=bool)
+        self._parts[name].append(_totals(groups, every, "cell", [groups["n"]]))
 
     def totals(self) -> dict[str, Totals]:
         """The totals of each release, one row for each step and cell."""
@@ -81,14 +81,14 @@ class AddingUp:
 
 
 def _totals(
-    found: dict[str, Any], here: NDArray[np.bool_], column: str, amounts: list[Any]
+    groups: dict[str, Any], here: NDArray[np.bool_], column: str, amounts: list[Any]
 ) -> Totals:
-    cell = found[column]
+    cell = groups[column]
     masked = np.ma.getmaskarray(cell)  # NULL: the event counts nowhere
     here = here & ~masked
     exact = [np.ma.getdata(amount)[here].astype(np.int64, copy=False) for amount in amounts]
     totals = Totals(
-        np.asarray(found["step"])[here].astype(np.int64),
+        np.asarray(groups["step"])[here].astype(np.int64),
         np.ma.getdata(cell)[here].astype(np.int64),
         np.stack(exact, axis=1),
     )
@@ -97,7 +97,7 @@ def _totals(
     return totals
 
 
-def _wipe(found: dict[str, Any]) -> None:
+def _wipe(groups: dict[str, Any]) -> None:
     """Overwrites DuckDB's result: some streams must leave no exact sum in memory."""
-    for column in found.values():
+    for column in groups.values():
         np.ma.getdata(column).fill(0)

@@ -61,9 +61,9 @@ class Bounded:
         if not self.tables.any(f"SELECT step {ahead}"):
             return {}
         columns = self.bounds.columns("step", "key", "place", "part")
-        found = self.tables.fetched(f"SELECT {columns} {ahead}")
-        kept: Arrays = {"key": _packed(found.pop("key"))}
-        for name, values in found.items():
+        rows = self.tables.fetched(f"SELECT {columns} {ahead}")
+        kept: Arrays = {"key": _packed(rows.pop("key"))}
+        for name, values in rows.items():
             plain = np.ma.getdata(values)
             kept[name] = plain if name in ("place", "part") else plain.astype(np.int64)
             if name in self.bounds.answers:
@@ -86,12 +86,12 @@ class Bounded:
             both = f"({rows}) JOIN ({marked}) USING (key)"
             rows = f"SELECT * REPLACE (marks | bits AS marks) FROM {both}"
         key = "key" if self.hashed else user_key(self.salt, "key")
-        found = self.tables.fetched(
+        seen = self.tables.fetched(
             f"SELECT {key} AS key, least(used + steps, {bounds.max_steps}) AS steps, marks "
             f"FROM ({rows}) WHERE used < {bounds.max_steps} ORDER BY key"
         )
-        users = [bytes(key) for key in found["key"]]
-        return SeenUsers(span, users, _whole(found["steps"]), _whole(found["marks"]))
+        users = [bytes(key) for key in seen["key"]]
+        return SeenUsers(span, users, _whole(seen["steps"]), _whole(seen["marks"]))
 
 
 def _bit(place: int) -> str:

@@ -148,11 +148,11 @@ class Bounding:
         if not bounds.remembers:
             return self._bounded(tables, f"SELECT {names} FROM ({rows})", held, hashed=hashed)
         remembered = self._remembered(tables, held, hashed=hashed)
-        found = f"SELECT key, span, count(DISTINCT step) AS steps FROM ({rows}) GROUP BY ALL"
+        present = f"SELECT key, span, count(DISTINCT step) AS steps FROM ({rows}) GROUP BY ALL"
         users = tables.create(
             "users",
-            "SELECT found.*, coalesce(earlier.steps, 0) AS used, coalesce(marks, 0) AS marks "
-            f"FROM ({found}) AS found LEFT JOIN {remembered} AS earlier USING (key, span)",
+            "SELECT present.*, coalesce(earlier.steps, 0) AS used, coalesce(marks, 0) AS marks "
+            f"FROM ({present}) AS present LEFT JOIN {remembered} AS earlier USING (key, span)",
         )
         # For most users all steps count; only the steps of the other users are sorted.
         busy = f"(SELECT key, span, used FROM {users} WHERE used + steps > {most})"
@@ -217,6 +217,6 @@ class Bounding:
 
 
 def _unpacked(keys: NDArray[Any]) -> NDArray[Any]:
-    found = np.empty(len(keys), dtype=object)
-    found[:] = [bytes(row) for row in keys]
-    return found
+    unpacked = np.empty(len(keys), dtype=object)
+    unpacked[:] = [bytes(row) for row in keys]
+    return unpacked

@@ -30,20 +30,21 @@ class EventSql:
     @property
     def cells(self) -> dict[str, str]:
         """For each release, the name of its column of cells."""
-        found: dict[str, str] = {}
+        columns: dict[str, str] = {}
         names: dict[str, str] = {}
         for release in self.plan.releases:
             text = self._cell(release)
-            names[release.name] = found.setdefault(text, f"cell_{len(found)}")
+            names[release.name] = columns.setdefault(text, f"cell_{len(columns)}")
         return names
 
     @property
     def amounts(self) -> dict[str, tuple[str, ...]]:
         """For each release, the names of its columns of amounts; ONE stands for no column."""
-        found: dict[str, str] = {"1": ONE}
+        columns: dict[str, str] = {"1": ONE}
         return {
             release.name: tuple(
-                found.setdefault(text, f"amount_{len(found)}") for text in release.question.amounts
+                columns.setdefault(text, f"amount_{len(columns)}")
+                for text in release.question.amounts
             )
             for release in self.plan.releases
         }

@@ -48,10 +48,10 @@ class Folding:
         for relation in reading.scans(self.duck):
             rows = events.select(relation, moment, self.stream.salt)
             with quiet("counting users"):
-                found = self.duck.execute(
+                numbers = self.duck.execute(
                     f"SELECT {columns} FROM (SELECT *, {hashed} AS hashed FROM ({rows}))"
                 ).fetchnumpy()
-            yield {name: _known(found[f"table_{place}"]) for place, name in enumerate(tables)}
+            yield {name: _known(numbers[f"table_{place}"]) for place, name in enumerate(tables)}
 
 
 def _known(column: object) -> IntArray:

@@ -122,14 +122,14 @@ class Pending:
 
     def with_new(self, totals: Mapping[str, Totals], state: GathererState) -> Pending:
         """This, plus what was gathered since."""
-        new = {name: self._added(name, found) for name, found in totals.items()}
+        new = {name: self._added(name, more) for name, more in totals.items()}
         return Pending({**self.totals, **new}, state)
 
-    def _added(self, name: str, found: Totals) -> Totals:
+    def _added(self, name: str, new: Totals) -> Totals:
         earlier = self.totals.get(name)
         if earlier is None:
-            return found
-        return Totals.joined([found, earlier], found.amounts.shape[1])
+            return new
+        return Totals.joined([new, earlier], new.amounts.shape[1])
 
     def after(self, step: int) -> Pending:
         """What waits once the steps up to this one are released."""
@@ -196,12 +196,12 @@ def _arrays(stored: bytes) -> tuple[dict[str, NDArray[Any]], str]:
     body = stored[_HEAD.size :]
     if zlib.crc32(body) != check:
         raise ValueError
-    listed, place, found = json.loads(body[:length]), length, {}
+    listed, place, arrays = json.loads(body[:length]), length, {}
     for name, kind, shape in listed["arrays"]:
         dtype, count = np.dtype(kind), math.prod(shape)
         flat = np.frombuffer(body, dtype, count=count, offset=place)
-        found[name] = flat.reshape(shape).copy()  # a writable copy
+        arrays[name] = flat.reshape(shape).copy()  # a writable copy
         place += count * dtype.itemsize
     if place != len(body):
         raise ValueError
-    return found, listed["hashed_by"]
+    return arrays, listed["hashed_by"]

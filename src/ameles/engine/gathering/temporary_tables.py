@@ -72,8 +72,8 @@ class TemporaryTables:
     def any(self, query: str) -> bool:
         """Whether a query has rows."""
         # read all of it: an unread result blocks the connection
-        ((found,),) = self._duck.execute(f"SELECT count(*) > 0 FROM ({query})").fetchall()
-        return bool(found)
+        ((there,),) = self._duck.execute(f"SELECT count(*) > 0 FROM ({query})").fetchall()
+        return bool(there)
 
     def _named(self, what: str) -> str:
         self._names.append(f"{what}_{next(_NUMBERS)}")

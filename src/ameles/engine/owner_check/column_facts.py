@@ -35,17 +35,17 @@ class ColumnLook:
     """Counts the values of each column, scan by scan."""
 
     def __init__(self, plan: Plan, *, show: bool) -> None:
-        self.found = [ColumnFacts(name, kind) for name, kind in plan.stream.columns.items()]
+        self.facts = [ColumnFacts(name, kind) for name, kind in plan.stream.columns.items()]
         self._show = show
         self._patterns = plan.form.time_format
-        self._shapes: list[Counter[str]] = [Counter() for _ in self.found]
-        self._examples: list[dict[str, str]] = [{} for _ in self.found]
-        self._fitting: list[Counter[str]] = [Counter() for _ in self.found]
+        self._shapes: list[Counter[str]] = [Counter() for _ in self.facts]
+        self._examples: list[dict[str, str]] = [{} for _ in self.facts]
+        self._fitting: list[Counter[str]] = [Counter() for _ in self.facts]
 
     def add(self, duck: duckdb.DuckDBPyConnection, scan: str) -> None:
         """Adds the rows of ``scan``, which has the plan's columns and their texts."""
         asked = []
-        for column in self.found:
+        for column in self.facts:
             value, given = identifier(column.name), identifier(given_name(column.name))
             asked += [
                 f"count({given})",
@@ -55,7 +55,7 @@ class ColumnLook:
             ]
         with quiet("looking at the columns"):
             (counts,) = duck.execute(f"SELECT {', '.join(asked)} FROM {scan}").fetchall()
-        for place, column in enumerate(self.found):
+        for place, column in enumerate(self.facts):
             read, missing, unfit, spaced = counts[4 * place : 4 * place + 4]
             column.read += read
             column.missing += missing
@@ -66,7 +66,7 @@ class ColumnLook:
 
     def finished(self) -> list[ColumnFacts]:
         """The facts, with the most frequent shapes."""
-        for place, column in enumerate(self.found):
+        for place, column in enumerate(self.facts):
             column.shapes = [
                 ValueShape(shape, count, self._examples[place].get(shape))
                 for shape, count in self._shapes[place].most_common(SHOWN)
@@ -75,10 +75,10 @@ class ColumnLook:
             if most > column.tried / 2:
                 fitting = self._fitting[place]
                 column.formats = [name for name in fitting if fitting[name] == most]
-        return self.found
+        return self.facts
 
     def _add_shapes(self, duck: duckdb.DuckDBPyConnection, scan: str, place: int) -> None:
-        column = self.found[place]
+        column = self.facts[place]
         value, given = identifier(column.name), identifier(given_name(column.name))
         unfit = f"SELECT {given} AS given FROM {scan} WHERE {given} IS NOT NULL AND {value} IS NULL"
         with quiet("looking at values that do not fit"):
@@ -105,9 +105,9 @@ class ColumnLook:
             fits[ISO] = "TRY_CAST(given AS TIMESTAMPTZ) IS NOT NULL"
         counts = ", ".join(f"count(*) FILTER ({holds})" for holds in fits.values())
         some = f"SELECT trim(given) AS given FROM ({unfit}) LIMIT {_TRIED}"
-        (found,) = duck.execute(f"SELECT count(*), {counts} FROM ({some})").fetchall()
-        self.found[place].tried += found[0]
-        tried = dict(zip(fits, found[1:], strict=True))
+        (numbers,) = duck.execute(f"SELECT count(*), {counts} FROM ({some})").fetchall()
+        self.facts[place].tried += numbers[0]
+        tried = dict(zip(fits, numbers[1:], strict=True))
         self._fitting[place].update({name: count for name, count in tried.items() if count})
 
 

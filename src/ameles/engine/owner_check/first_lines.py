@@ -180,12 +180,12 @@ class FirstLines:
                 return
         folded = {one.strip().casefold(): one for one in names}
         near = {column: folded.get(column.strip().casefold()) for column in missing}
-        for column, found in near.items():
-            if found is not None:
+        for column, similar in near.items():
+            if similar is not None:
                 yield CheckFinding(
-                    f"The first line of '{name}' has the column '{found}', and the plan "
+                    f"The first line of '{name}' has the column '{similar}', and the plan "
                     f"'{column}'.",
-                    f'columns = {{ "{found}" = ..., and so on }}, in its letters',
+                    f'columns = {{ "{similar}" = ..., and so on }}, in its letters',
                 )
         if len(missing) == len(self._columns) and not any(near.values()):
             yield CheckFinding(

@@ -98,9 +98,9 @@ class _Look:
                     self._progress(share * rows.size + rows.tally.read, passes * rows.size)
                 if users is not None:
                     users.fold()
-            found = None if users is None else users.finished()
-        if found is not None:
-            found.without = self._without_id
+            user_facts = None if users is None else users.finished()
+        if user_facts is not None:
+            user_facts.without = self._without_id
         self._lines.flaws = rows.tally.flaws
         return Facts(
             stream=plan.stream.name,
@@ -110,7 +110,7 @@ class _Look:
             columns=self._columns.finished(),
             times=self._times,
             weights=self._weights,
-            users=found,
+            users=user_facts,
             releases=self._releases.finished(),
         )
 
@@ -151,19 +151,19 @@ class _Look:
             *self._of_times(),
         ]
         with quiet("looking at times"):
-            (found,) = duck.execute(f"SELECT {', '.join(asked)} FROM {scan}").fetchall()
+            (counts,) = duck.execute(f"SELECT {', '.join(asked)} FROM {scan}").fetchall()
         lines, times = self._lines, self._times
-        lines.events += found[0]
-        lines.replaced += found[1]
-        times.counted += found[2]
-        self._without_id += found[3]
+        lines.events += counts[0]
+        lines.replaced += counts[1]
+        times.counted += counts[2]
+        self._without_id += counts[3]
         if self._weights is not None:
-            self._weights.missing += found[4]
-            self._weights.negative += found[5]
-            self._weights.zero += found[6]
-            self._weights.clamped += found[7]
-            self._weights.total += int(found[8])
-        without, before, late, after, waiting, first, last = found[9:]
+            self._weights.missing += counts[4]
+            self._weights.negative += counts[5]
+            self._weights.zero += counts[6]
+            self._weights.clamped += counts[7]
+            self._weights.total += int(counts[8])
+        without, before, late, after, waiting, first, last = counts[9:]
         times.without += without
         times.before += before
         times.late += late

@@ -79,7 +79,7 @@ class ReleaseLook:
                 counts[names[cell // each]] += count
             part.facts.keys = counts
             part.facts.others = {
-                column: found.most_common(OTHERS) for column, found in part.others.items()
+                column: values.most_common(OTHERS) for column, values in part.others.items()
             }
         return [part.facts for part in self._parts]
 

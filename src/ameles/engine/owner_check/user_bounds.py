@@ -30,7 +30,7 @@ class UserLook:
         self._rounded = sorted({*ROUND, self._per_step})
         # row n: events in the n-th steps of all users: column 0 all, then by max_per_step
         self._sums: IntArray = np.zeros((1, 1 + len(self._rounded)), dtype=np.int64)
-        self.found = UserFacts()
+        self.facts = UserFacts()
         self._empty()
 
     def add(self, events: str) -> None:
@@ -53,11 +53,11 @@ class UserLook:
     def finished(self) -> UserFacts:
         """The facts, with the table of other bounds."""
         kept = self._sums.cumsum(axis=0)  # row s: with max_steps = s
-        self.found.events = int(kept[-1, 0])
-        self.found.kept = self._kept(kept, self._per_step, self._max_steps)
+        self.facts.events = int(kept[-1, 0])
+        self.facts.kept = self._kept(kept, self._per_step, self._max_steps)
         if self._plan.privacy.max_steps is not None:
-            self.found.choices = self._choices(kept)
-        return self.found
+            self.facts.choices = self._choices(kept)
+        return self.facts
 
     def _empty(self) -> None:
         self._duck.execute(
@@ -91,10 +91,10 @@ class UserLook:
             f"coalesce(max(most), 0), coalesce(max(steps), 0) FROM ({whole})"
         ).fetchall()
         self._duck.execute("DROP TABLE ordered")
-        self.found.users += users
-        self.found.bounded += bounded
-        self.found.most_in_a_step = max(self.found.most_in_a_step, int(most))
-        self.found.most_steps = max(self.found.most_steps, steps)
+        self.facts.users += users
+        self.facts.bounded += bounded
+        self.facts.most_in_a_step = max(self.facts.most_in_a_step, int(most))
+        self.facts.most_steps = max(self.facts.most_steps, steps)
 
     def _kept(self, kept: IntArray, per_step: int, max_steps: int) -> int:
         row = min(max_steps, len(kept) - 1)
@@ -105,8 +105,8 @@ class UserLook:
         steps = [s for s in ROUND if there_are is None or s <= there_are]
         return [
             Choice(a, b, self._kept(kept, a, b), half_widths(self._plan, a, b))
-            for a in _around(self._per_step, ROUND, self.found.most_in_a_step)
-            for b in _around(self._max_steps, steps, self.found.most_steps)
+            for a in _around(self._per_step, ROUND, self.facts.most_in_a_step)
+            for b in _around(self._max_steps, steps, self.facts.most_steps)
         ]
 
 
@@ -115,7 +115,7 @@ def half_widths(plan: Plan, per_step: int, max_steps: int) -> dict[str, float | 
     bounds = {"max_per_step": per_step, "max_steps": max_steps}
     other = replace(plan, privacy=plan.privacy.model_copy(update=bounds))
     try:
-        return {found.release: found.half_widths[-1] for found in forecasts(other)}
+        return {forecast.release: forecast.half_widths[-1] for forecast in forecasts(other)}
     except AmelesError:  # the release refuses these bounds
         return dict.fromkeys([release.name for release in plan.releases])
 

@@ -55,11 +55,11 @@ class CandidateBound:
 
 def round_numbers(top: int) -> list[int]:
     """1, 2, 5, 10, 20, ... and the top itself."""
-    found, power = list[int](), 1
+    numbers, power = list[int](), 1
     while power < top:
-        found += [digit * power for digit in (1, 2, 5) if digit * power < top]
+        numbers += [digit * power for digit in (1, 2, 5) if digit * power < top]
         power *= 10
-    return [*found, top]
+    return [*numbers, top]
 
 
 def plan_bounds(plan: Plan, grids: Grids | None = None) -> tuple[CandidateBound, ...]:
@@ -68,14 +68,14 @@ def plan_bounds(plan: Plan, grids: Grids | None = None) -> tuple[CandidateBound,
     A bound with one candidate is not chosen: it stays as it is.
     """
     given = dict(grids or {})
-    found = tuple(_with_grid(bound, given.pop(bound.label, None)) for bound in _all_bounds(plan))
+    bounds = tuple(_with_grid(bound, given.pop(bound.label, None)) for bound in _all_bounds(plan))
     if given:
-        known = ", ".join(bound.label for bound in found) or "none"
+        known = ", ".join(bound.label for bound in bounds) or "none"
         raise BadInput(
             f"The plan has no bound {next(iter(given))[:64]!r}.", tip=f"its bounds are: {known}"
         )
-    with_bounds(plan, {bound.label: bound.candidates[0] for bound in found})  # or it is refused
-    return found
+    with_bounds(plan, {bound.label: bound.candidates[0] for bound in bounds})  # or it is refused
+    return bounds
 
 
 def with_bounds(plan: Plan, values: Mapping[str, Fraction]) -> Plan:

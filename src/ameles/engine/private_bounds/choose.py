@@ -116,7 +116,7 @@ def bounds_question(
         for bound in every
         if len(bound.candidates) > 1
     }
-    costs = {bound: found for bound, found in noise.items() if found is not None}
+    costs = {bound: cost for bound, cost in noise.items() if cost is not None}
     chosen = tuple(costs)
     if not chosen:
         raise _nothing_to_choose(every)

@@ -185,9 +185,9 @@ class _Pass:
                 return release
         raise AssertionError("a bound on values is of a release with bounds")
 
-    def _add(self, found: duckdb.DuckDBPyConnection) -> None:
+    def _add(self, result: duckdb.DuckDBPyConnection) -> None:
         """Adds one row of sums, which are NULL without any events."""
-        ((*sums,),) = found.fetchall()
+        ((*sums,),) = result.fetchall()
         numbers = iter(int(total or 0) for total in sums)
         self._totals = [[total + next(numbers) for total in row] for row in self._totals]
 

@@ -31,12 +31,12 @@ def check_apart(plan: Plan) -> None:
                 continue
             own = plan.base / target
             paths = [own.with_name(own.name + ending) for ending in _BESIDE]
-            found = next(filter(None, map(taken.by, paths)), "") or taken.above(own)
-            if not found and sink.of_folder:
-                found = taken.below(own)
-            if found:
+            other = next(filter(None, map(taken.by, paths)), "") or taken.above(own)
+            if not other and sink.of_folder:
+                other = taken.below(own)
+            if other:
                 raise PlanError(
-                    f"The sink {target!r} and {found} are in one place.",
+                    f"The sink {target!r} and {other} are in one place.",
                     why="one would be written over the other",
                     tip="a name of its own for each sink, in a folder where nothing else is read",
                 )
@@ -83,10 +83,10 @@ class _Taken:
 def _inode(path: Path) -> object:
     """The device and inode of a path; None if nothing is there."""
     try:
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _name(path: Path) -> object:

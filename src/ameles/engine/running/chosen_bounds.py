@@ -44,5 +44,5 @@ def _bound(document: dict[str, Any], label: str) -> Fraction | None:
     """A bound of a stored plan: ``max_steps``, or ``spending.upper``."""
     release, dot, name = label.rpartition(".")
     tables = [one for one in document["release"] if one["name"] == release]
-    found = (tables[0] if tables else {}) if dot else document["privacy"]
-    return Fraction(found[name]) if name in found else None
+    section = (tables[0] if tables else {}) if dot else document["privacy"]
+    return Fraction(section[name]) if name in section else None

@@ -80,9 +80,9 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
             tip='last_line = "wait"',
         )
     yield from weight_inside(stream, plan.releases)
-    found = list(_not_apart(plan))
-    yield from found
-    if not found:
+    overlaps = list(_not_apart(plan))
+    yield from overlaps
+    if not overlaps:
         try:
             check_apart(plan)
         except PlanError as refusal:

@@ -117,9 +117,9 @@ class StoredState:
     def _seen(self, window: int, users: list[bytes]) -> SeenUsers:
         """What the store remembers about users."""
         with self._held.store.reading() as transaction:
-            found = transaction.seen(self._held.record, window, users)
-        known = [users[place] for place in found.place]
-        return SeenUsers(window, known, found.steps, found.marks)
+            stored = transaction.seen(self._held.record, window, users)
+        known = [users[place] for place in stored.place]
+        return SeenUsers(window, known, stored.steps, stored.marks)
 
     def _close(self, pending: Pending, target: int, gathered: Gathered | None) -> None:
         """Releases all steps up to ``target``, one batch in each transaction."""

@@ -60,11 +60,11 @@ class WindowPhase:
         """The last edge up to a local time, and the edge after it, if they exist."""
         length, since = self.length.microseconds, (wall - self.edge) // _MICROSECOND
         before = since - since % length
-        found = []
+        edges = []
         for us in (before,) if before == since else (before, before + length):
             with suppress(OverflowError):  # before the year 1, or after 9999
-                found.append(self.edge + timedelta(microseconds=us))
-        return [edge for edge in found if edge >= _DAY_ZERO]
+                edges.append(self.edge + timedelta(microseconds=us))
+        return [edge for edge in edges if edge >= _DAY_ZERO]
 
 
 def phase_of(clock: Clock, window: Duration) -> WindowPhase:

@@ -39,8 +39,8 @@ from ameles.noise.arrays import IntArray
 
 def _numbers(released: Any) -> IntArray:
     """What a run released, for the vault."""
-    found: IntArray = np.atleast_1d(CODE if isinstance(released, Halted) else released)
-    return found.astype(np.int64)
+    numbers: IntArray = np.atleast_1d(CODE if isinstance(released, Halted) else released)
+    return numbers.astype(np.int64)
 
 
 class SealedState:
@@ -177,9 +177,9 @@ class SealedState:
         folding = Folding(self._held.plan, duck, stream)
         for cells in folding.cells(reading):
             for run in self.runs:
-                found = cells[run.measure.name]
-                folded(run.run).add(found)
-                found.fill(0)
+                users = cells[run.measure.name]
+                folded(run.run).add(users)
+                users.fill(0)
         self._connection.close()
         self._seal(stream.released, None)
 
@@ -193,9 +193,9 @@ class SealedState:
             wipe_bytes(*snapshots, state)
 
     def _outputs_from(self, sealed: bytes) -> list[IntArray]:
-        found = np.frombuffer(sealed, dtype="<i8").astype(np.int64)
+        numbers = np.frombuffer(sealed, dtype="<i8").astype(np.int64)
         edges = np.cumsum([run.measure.question.width for run in self.runs])[:-1]
-        return np.split(found, edges)
+        return np.split(numbers, edges)
 
     def _store_step(self, step: int, outputs: list[IntArray]) -> None:
         stream, clock = self._held.record, self._held.plan.clock

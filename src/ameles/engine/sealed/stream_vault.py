@@ -51,12 +51,12 @@ def unpacked(state: bytes) -> list[bytes]:
     >>> unpacked(packed([b"one", b"", b"three"]))
     [b'one', b'', b'three']
     """
-    found, place = [], 0
+    parts, place = [], 0
     while place < len(state):
         (length,) = _LENGTH.unpack_from(state, place)
         place += _LENGTH.size + length
-        found.append(state[place - length : place])
-    return found
+        parts.append(state[place - length : place])
+    return parts
 
 
 def _make_durably(folder: Path) -> None:

@@ -54,16 +54,16 @@ def address_of(url: str) -> Address:
 
 
 def _schema(options: str) -> str:
-    found = _SEARCH_PATH.search(options)
-    if found is None:
+    match = _SEARCH_PATH.search(options)
+    if match is None:
         return SCHEMA
-    if not _NAME.fullmatch(found[1]) or found[1].startswith("pg_"):
+    if not _NAME.fullmatch(match[1]) or match[1].startswith("pg_"):
         raise BadInput(
             "The search_path in the address of a store must be one schema, in small letters.",
             why="a store is in one schema, by itself",
             tip="options=-c%20search_path%3Dameles",
         )
-    return found[1]
+    return match[1]
 
 
 def _unreadable() -> BadInput:

@@ -149,5 +149,5 @@ class StreamLocks:
 def _holder(wire: Wire, number: int) -> str:
     """The process that holds a lock, if the server tells."""
     row = wire.execute(_HOLDER, (number,)).fetchone()
-    found = re.fullmatch(rf"{NAME} (\d+)", (row and row[0]) or "")
-    return f" ({found[1]})" if found else ""
+    match = re.fullmatch(rf"{NAME} (\d+)", (row and row[0]) or "")
+    return f" ({match[1]})" if match else ""

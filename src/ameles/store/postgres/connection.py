@@ -141,8 +141,8 @@ def _prepared(connection: Any, address: Address, patience: float) -> Wire:
     sets = ", ".join("set_config(%s, %s, false)" for _ in wanted)
     connection.execute(f"SELECT {sets}", [word for pair in wanted.items() for word in pair])
     asked = ", ".join(f"current_setting('{name}')" for name in DEMANDS)
-    replica, *found = connection.execute(f"SELECT pg_is_in_recovery(), {asked}").fetchone()
-    for (name, (expected, why)), value in zip(DEMANDS.items(), found, strict=True):
+    replica, *values = connection.execute(f"SELECT pg_is_in_recovery(), {asked}").fetchone()
+    for (name, (expected, why)), value in zip(DEMANDS.items(), values, strict=True):
         if value != expected:
             raise unsafe(where, name, expected, why)
     if replica:

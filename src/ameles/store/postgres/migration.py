@@ -90,7 +90,7 @@ def _migrate(wire: Wire, schema: str, where: str, create: bool, steps: Sequence[
 
 def check_private(wire: Wire, schema: str, where: str) -> None:
     """Refuses a store that other users of the database may read or change."""
-    found = wire.execute(
+    readers = wire.execute(
         "SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END FROM ("
         "SELECT relname, relowner, (aclexplode(relacl)).* FROM pg_class "
         "WHERE relnamespace = %(schema)s::regnamespace UNION "
@@ -101,8 +101,8 @@ def check_private(wire: Wire, schema: str, where: str) -> None:
         "AND (relname = ANY(%(secret)s) OR privilege_type <> 'SELECT') ORDER BY 1",
         {"schema": f'"{schema}"', "secret": list(SECRET)},
     ).fetchall()
-    if found:
-        others = ", ".join(name for (name,) in found)
+    if readers:
+        others = ", ".join(name for (name,) in readers)
         raise StoreRefused(
             f"The store '{where}' can be read or changed by {others}.",
             why="it has secrets, such as exact counts of the open step, and must not be changed",

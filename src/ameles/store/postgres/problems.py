@@ -151,9 +151,9 @@ def refusal(problem: Exception, where: str) -> StoreRefused:
 
 def connection_refusal(problem: Exception, where: str) -> StoreRefused:
     """The refusal for a connection that was not made."""
-    for words, found in _WORDS:
+    for words, own_words in _WORDS:
         if re.search(words, str(problem)):
-            return sentence(found, where)
+            return sentence(own_words, where)
     return sentence(GONE, where)
 
 
@@ -167,7 +167,7 @@ def is_double(problem: Exception) -> bool:
     return getattr(problem, "sqlstate", None) == "23505"
 
 
-def sentence(found: Sentence, where: str) -> StoreRefused:
+def sentence(words: Sentence, where: str) -> StoreRefused:
     """A refusal about the store at ``where``."""
-    what, why, tip = found
+    what, why, tip = words
     return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)

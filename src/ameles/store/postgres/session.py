@@ -36,11 +36,11 @@ WRITE = (
 # LATERAL with OFFSET 0 is an optimisation fence: for each step (or user, below) the planner uses
 # the primary key, and cannot reorder the query to scan the whole table for each of them.
 PUBLISHED = (
-    "SELECT step.step, step.start_us, step.end_us, found.* FROM step CROSS JOIN LATERAL ("
+    "SELECT step.step, step.start_us, step.end_us, rows.* FROM step CROSS JOIN LATERAL ("
     "SELECT series, value, value_real, low, low_real, high, high_real, label FROM release "
     "WHERE release.stream = step.stream AND release.step = step.step "
-    "AND series BETWEEN ? AND ? ORDER BY series OFFSET 0) AS found "
-    "WHERE step.stream = ? AND step.step BETWEEN ? AND ? ORDER BY step.step, found.series"
+    "AND series BETWEEN ? AND ? ORDER BY series OFFSET 0) AS rows "
+    "WHERE step.stream = ? AND step.step BETWEEN ? AND ? ORDER BY step.step, rows.series"
 )
 
 
@@ -116,13 +116,13 @@ class PostgresSession(Connected[Wire]):
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         try:
-            found: list[Row] = self._open().ask(_marked(sql), values or None).fetchall()
+            rows: list[Row] = self._open().ask(_marked(sql), values or None).fetchall()
         except self.failures as problem:
             raise self._broken(problem) from None
-        return found
+        return rows
 
     def lookup(self, table: str, keys: Columns, wanted: Sequence[str]) -> list[Row]:
-        question, fixed = found(table, keys, wanted)
+        question, fixed = lookup_sql(table, keys, wanted)
         answer: list[Row] = []
         for first, part in _blocks(keys):
             rows = self.rows(question, [*_arrays(part), *fixed])
@@ -198,8 +198,8 @@ class PostgresSession(Connected[Wire]):
 
     def _more(self, cursor: Any) -> list[Row]:
         self._open()
-        found: list[Row] = cursor.fetchmany(_CHUNK)
-        return found
+        rows: list[Row] = cursor.fetchmany(_CHUNK)
+        return rows
 
     def _refusal(self, problem: Exception) -> StoreRefused:
         return refusal(problem, self._where)
@@ -219,7 +219,7 @@ def _marked(sql: str) -> str:
     return sql.replace("%", "%%").replace("?", "%s")
 
 
-def found(table: str, keys: Columns, wanted: Sequence[str]) -> tuple[str, list[int | str]]:
+def lookup_sql(table: str, keys: Columns, wanted: Sequence[str]) -> tuple[str, list[int | str]]:
     """The query that looks up many keys, and the values in it that are the same for all keys."""
     many = [name for name, column in keys.items() if not isinstance(column, int | str)]
     given = ", ".join(f'"{name}"' for name in many)
@@ -229,8 +229,8 @@ def found(table: str, keys: Columns, wanted: Sequence[str]) -> tuple[str, list[i
         f'{table}."{name}" = ' + (f'asked."{name}"' if name in many else "?") for name in keys
     )
     question = (
-        f"SELECT asked.place, found.* FROM unnest({marks}) WITH ORDINALITY AS asked ({given}, "
-        f"place) CROSS JOIN LATERAL (SELECT {columns} FROM {table} WHERE {equal} OFFSET 0) AS found"
+        f"SELECT asked.place, rows.* FROM unnest({marks}) WITH ORDINALITY AS asked ({given}, "
+        f"place) CROSS JOIN LATERAL (SELECT {columns} FROM {table} WHERE {equal} OFFSET 0) AS rows"
     )
     return question, [column for column in keys.values() if isinstance(column, int | str)]
 

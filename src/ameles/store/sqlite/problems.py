@@ -82,8 +82,8 @@ def refusal(problem: Exception, where: str) -> StoreRefused:
             why="a number is beyond 64 bits, or a text is not valid Unicode",
         )
     code = getattr(problem, "sqlite_errorcode", None)
-    found = None if code is None else _by_disk(code & _CODE, where)
-    what, why, tip = _OTHER if found is None else _SENTENCES.get(found, _OTHER)
+    cause = None if code is None else _by_disk(code & _CODE, where)
+    what, why, tip = _OTHER if cause is None else _SENTENCES.get(cause, _OTHER)
     return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)
 
 

@@ -101,8 +101,8 @@ class ReadOnlyStore(SqliteStore):
                 )
 
     def _now(self) -> tuple[int, ...]:
-        found = os.stat(self.path)
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        status = os.stat(self.path)
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
     def _cannot(self, what: str) -> StoreRefused:
         return StoreRefused(

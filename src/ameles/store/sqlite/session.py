@@ -85,7 +85,7 @@ class SqliteSession(Connected[sqlite3.Connection]):
             connection.execute(f"PRAGMA query_only = {'OFF' if self._writable else 'ON'}")
         except self.failures as problem:
             raise self._broken(problem) from None
-        return self.rows(found(table, tuple(keys), wanted))
+        return self.rows(lookup_sql(table, tuple(keys), wanted))
 
     def published(
         self, stream: int, steps: tuple[int, int], series: tuple[int, int]
@@ -142,7 +142,7 @@ class SqliteSession(Connected[sqlite3.Connection]):
         self._reading.clear()
 
 
-def found(table: str, keys: Sequence[str], wanted: Sequence[str]) -> str:
+def lookup_sql(table: str, keys: Sequence[str], wanted: Sequence[str]) -> str:
     """SQL that looks up the rows of a table by the keys in ``asked``."""
     columns = "".join(f', {table}."{name}"' for name in wanted)
     equal = " AND ".join(f'{table}."{name}" = asked."{name}"' for name in keys)

@@ -92,12 +92,12 @@ def open_folder(path: Path, *, create: bool) -> int:
         finally:
             os.close(above)
     handle = os.open(path, _FOLDER)
-    found = os.fstat(handle)
-    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+    status = os.fstat(handle)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         os.close(handle)
         raise StoreRefused(
             f"The folder '{path}' belongs to another user or can be written by others: its mode "
-            f"is {stat.S_IMODE(found.st_mode):04o}.",
+            f"is {stat.S_IMODE(status.st_mode):04o}.",
             why="whoever can write there can replace this vault with their own",
             tip=f"chmod 700 {path}, as its owner",
         )

@@ -42,9 +42,9 @@ class OpenedVault:
     def sealed(self, now: Record) -> bytearray | None:
         """The ciphertext that a record names, or None if it is missing or damaged."""
         file = self.files[now.generation % 2]
-        found = disk.read(file, self.length)
-        whole = len(found) == self.length == os.fstat(file).st_size
-        return found if whole and hashlib.sha256(found).digest() == now.digest else None
+        content = disk.read(file, self.length)
+        whole = len(content) == self.length == os.fstat(file).st_size
+        return content if whole and hashlib.sha256(content).digest() == now.digest else None
 
 
 def create(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> OpenedVault:
@@ -105,7 +105,7 @@ def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Op
         resources.callback(key_slot.close)
         files = _files(resources, handle)
         disk.sync_names(handle)
-        found = OpenedVault(
+        opened = OpenedVault(
             folder=folder,
             header=there,
             slot=key_slot,
@@ -114,7 +114,7 @@ def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Op
             now=Record(holds=Holds.NOTHING, identity=there.identity, epoch=there.epoch),
             resources=resources,
         )
-        return _kept_open(found, _recover(found))
+        return _kept_open(opened, _recover(opened))
 
 
 def header_of(folder: Path) -> Header | None:
@@ -133,20 +133,20 @@ def is_begun(folder: Path, epoch: int) -> bool:
     return there is not None and there.epoch >= epoch
 
 
-def _recover(found: OpenedVault) -> Record:
-    folder, header = found.folder, found.header
-    sector = found.slot.read()
+def _recover(opened: OpenedVault) -> Record:
+    folder, header = opened.folder, opened.header
+    sector = opened.slot.read()
     try:
         now = record.read(sector)
         if now is None:
             raise ended(folder, "its key slot is torn: the machine stopped in the middle of a save")
         if now.identity != header.identity:
-            raise _foreign(found)
+            raise _foreign(opened)
         if now.epoch != header.epoch:
             raise ended(folder, f"its key slot is in epoch {now.epoch}, not in {header.epoch}")
         if now.holds is Holds.ENDED:
             raise ended(folder, "it was erased")
-        if now.holds is Holds.KEY and found.sealed(now) is None:
+        if now.holds is Holds.KEY and opened.sealed(now) is None:
             raise ended(
                 folder,
                 "the ciphertext that its key opens is missing or damaged, as in a folder that was "
@@ -155,12 +155,12 @@ def _recover(found: OpenedVault) -> Record:
         # A killed process may have left the sector in the system's cache, and nobody retries a sync
         # that failed.  What is read here must be on the disk before anything is published from it;
         # otherwise a power cut could bring back the state before.
-        found.slot.write(sector)
+        opened.slot.write(sector)
     finally:
         cipher.wipe(sector)
     for number in range(len(NAMES)):
         if now.holds is Holds.NOTHING or number != now.generation % 2:
-            found.blank(number)
+            opened.blank(number)
     return now
 
 
@@ -197,9 +197,9 @@ def _used(folder: Path, asked: Header) -> StoreRefused:
     )
 
 
-def _foreign(found: OpenedVault) -> StoreRefused:
+def _foreign(opened: OpenedVault) -> StoreRefused:
     return StoreRefused(
-        f"The key slot '{found.slot.path}' belongs to another vault, or is something else.",
+        f"The key slot '{opened.slot.path}' belongs to another vault, or is something else.",
         tip="another path for the slot; or remove the file, if nothing needs it",
     )
 

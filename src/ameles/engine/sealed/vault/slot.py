@@ -146,17 +146,17 @@ def make_slot(slot: Slot, identity: UUID, kept: Path, blank: bytearray) -> KeySl
 def _open(folder: int, path: Path) -> KeySlot:
     handle = disk.open_file(folder, path.name)
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size != LENGTH or found.st_nlink != 1:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != LENGTH or status.st_nlink != 1:
             raise StoreRefused(
                 f"'{path}' is not a key slot.",
                 why=f"a slot is a file of {LENGTH} bytes with one name",
                 tip="another path for the slot",
             )
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
             raise StoreRefused(
                 f"The key slot '{path}' belongs to or can be opened by other users: its mode is "
-                f"{stat.S_IMODE(found.st_mode):04o}.",
+                f"{stat.S_IMODE(status.st_mode):04o}.",
                 why="whoever reads the key can read the state, and keep a copy of every state",
                 tip=f"chmod 600 {path}, as its owner",
             )
