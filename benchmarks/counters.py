@@ -106,8 +106,8 @@ def ours_bulk(recipe: CounterRecipe, *, compiled: bool, steps: int = 1 << 19) ->
 def jax_privacy(width: int | None, kind: str, steps: int, *, scan: bool = False) -> Contender:
     """A jitted step, or a jitted scan of steps, of buffered Toeplitz noise with 4 buffers."""
     # the speed does not depend on the parameters, so the quickest to compute will do
-    found = BufferedToeplitz.from_rational_approx_to_sqrt_x(num_buffers=4)
-    blt = BufferedToeplitz.build(found.buf_decay, found.output_scale, dtype=kind)
+    approximation = BufferedToeplitz.from_rational_approx_to_sqrt_x(num_buffers=4)
+    blt = BufferedToeplitz.build(approximation.buf_decay, approximation.output_scale, dtype=kind)
     privatizer = matrix_factorization_privatizer(
         blt.inverse_as_streaming_matrix(), stddev=1.0, prng_key=1, dtype=kind
     )
@@ -266,11 +266,11 @@ def peak_memory() -> float:
     return int(done.stdout) / (1 << 30)
 
 
-def goal(what: str, found: float, least: float = 0, most: float = float("inf")) -> None:
+def goal(what: str, measured: float, least: float = 0, most: float = float("inf")) -> None:
     """One line: what was to be reached, and whether it was."""
-    verdict = "reached" if least <= found <= most else "not reached"
+    verdict = "reached" if least <= measured <= most else "not reached"
     wanted = f"at least {least:,g}" if most == float("inf") else f"at most {most:,g}"
-    print(f"goal: {what}: {wanted}: {found:,.3g}: {verdict}")
+    print(f"goal: {what}: {wanted}: {measured:,.3g}: {verdict}")
 
 
 def main() -> None:
@@ -306,8 +306,8 @@ def main() -> None:
     print()
     peer, default = vectors["jax-privacy, float64"], type(plain).__name__
     for way, least in (("numpy alone", 3), ("compiled", 10)):
-        found = vectors[f"{default}, {way}"] / peer
-        goal(f"{WIDE:,} counters, {way}, x jax-privacy", found, least)
+        faster = vectors[f"{default}, {way}"] / peer
+        goal(f"{WIDE:,} counters, {way}, x jax-privacy", faster, least)
     ratio = scalars[f"{default}, step"] / scalars["jax-privacy, float64"]
     goal("one counter, x jitted jax-privacy", ratio, 25)
     goal("one counter, steps/s", scalars[f"{default}, step"], 1e6)

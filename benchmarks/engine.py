@@ -129,10 +129,10 @@ def run_bare(source: Path, max_steps: int) -> dict[str, float]:
     start = time.perf_counter()
     with duckdb.connect() as duck:
         duck.execute("SET preserve_insertion_order = false")
-        found = duck.execute(
+        groups = duck.execute(
             f"SELECT step, key, count(*) AS n FROM ({kept}) GROUP BY ALL"
         ).fetchnumpy()
-    return {"seconds": time.perf_counter() - start, "rows": len(found["n"])}
+    return {"seconds": time.perf_counter() - start, "rows": len(groups["n"])}
 
 
 def run_inserts() -> dict[str, float]:
@@ -178,17 +178,17 @@ def measured(job: str, *arguments: str) -> dict[str, float]:
     )
     if ended.returncode:
         sys.exit(ended.stderr)
-    found: dict[str, float] = json.loads(ended.stdout)
-    return found
+    figures: dict[str, float] = json.loads(ended.stdout)
+    return figures
 
 
 def best(rounds: int, *jobs: tuple[str, ...]) -> list[dict[str, float]]:
     """The best round of each job, run in turns."""
-    found: list[list[dict[str, float]]] = [[] for _ in jobs]
+    each: list[list[dict[str, float]]] = [[] for _ in jobs]
     for _ in range(rounds):
         for place, job in enumerate(jobs):
-            found[place].append(measured(*job))
-    return [min(rounds_of, key=lambda one: one["seconds"]) for rounds_of in found]
+            each[place].append(measured(*job))
+    return [min(rounds_of, key=lambda one: one["seconds"]) for rounds_of in each]
 
 
 def verdict(name: str, ratio: float) -> str:
@@ -254,13 +254,13 @@ def main() -> None:
     if given.job:
         match given.job:
             case ["engine", source, max_steps]:
-                found = run_engine(Path(source), int(max_steps))
+                figures = run_engine(Path(source), int(max_steps))
             case ["bare", source, max_steps]:
-                found = run_bare(Path(source), int(max_steps))
+                figures = run_bare(Path(source), int(max_steps))
             case _:
-                found = run_inserts()
-        found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
-        print(json.dumps(found))
+                figures = run_inserts()
+        figures["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
+        print(json.dumps(figures))
         return
     compare(int(given.events), given.rounds)
 

@@ -77,8 +77,8 @@ def work(task: Task, until: float, args: argparse.Namespace) -> Done:
             if time.time() > until:
                 done.whole = False
                 break
-            with failing(done, f"{task.part}, {task.kind}, change {at}, {how}") as found:
-                found += faults.inject(task.part, place / "again", at, how)
+            with failing(done, f"{task.part}, {task.kind}, change {at}, {how}") as wrong:
+                wrong += faults.inject(task.part, place / "again", at, how)
             done.faults += 1
             shutil.rmtree(place / "again", ignore_errors=True)
     done.judged, done.missed = len(faults.judged) - before, faults.missed - missed
@@ -89,10 +89,10 @@ def lives(task: Task, place: Path, args: argparse.Namespace) -> Done:
     """Lives of kill -9."""
     done = Done()
     for number, _ in task.items:
-        with failing(done, f"kills, life {number}") as found:
+        with failing(done, f"kills, life {number}") as wrong:
             outcome = life(number, place / "life", _VICTIMS[0], args.each, broken=args.broken)
             done.faults += outcome.kills
-            found += outcome.wrong
+            wrong += outcome.wrong
         shutil.rmtree(place / "life", ignore_errors=True)
     return done
 
@@ -100,12 +100,12 @@ def lives(task: Task, place: Path, args: argparse.Namespace) -> Done:
 @contextmanager
 def failing(done: Done, where: str) -> Iterator[list[str]]:
     """Notes what is violated; also that nothing could be found out, which is no success."""
-    found: list[str] = []
+    wrong: list[str] = []
     try:
-        yield found
+        yield wrong
     except Exception as problem:
-        found.append(f"it could not be judged: {type(problem).__name__} {problem}")
-    done.wrong += [f"{where}: {one}" for one in found]
+        wrong.append(f"it could not be judged: {type(problem).__name__} {problem}")
+    done.wrong += [f"{where}: {one}" for one in wrong]
 
 
 @contextmanager
@@ -120,10 +120,10 @@ def rehearse(kinds: list[str], base: Path, broken: str) -> None:
     """Every kind of stream once; all processes put their faults into the same run."""
     with Victims() as victims:
         for kind in kinds:
-            found = KINDS[kind].rehearse(base / kind, victims, broken=broken)
-            print(f"  {kind}: {len(found.changes)} changes of files", flush=True)
-            _ = found.values_seen
-            _REHEARSED[kind] = found
+            rehearsal = KINDS[kind].rehearse(base / kind, victims, broken=broken)
+            print(f"  {kind}: {len(rehearsal.changes)} changes of files", flush=True)
+            _ = rehearsal.values_seen
+            _REHEARSED[kind] = rehearsal
 
 
 def planned(part: str, args: argparse.Namespace) -> list[Task]:

@@ -140,7 +140,7 @@ def run_pipe(file: Path, kind: str, profile: bool) -> dict[str, float]:
     from ameles.store import open_store
 
     size = file.stat().st_size
-    stop, done, found = threading.Event(), 0, {}
+    stop, done, figures = threading.Event(), 0, {}
     known = arrivals.Arrivals.counted
 
     def counted(these: arrivals.Arrivals, more: int) -> None:
@@ -148,10 +148,10 @@ def run_pipe(file: Path, kind: str, profile: bool) -> dict[str, float]:
         known(these, more)
         done += more
         for name, share in (("quarter", 0.25), ("half", 0.5), ("whole", 1.0)):
-            if done >= share * size and name not in found:
-                found[name] = resident()
+            if done >= share * size and name not in figures:
+                figures[name] = resident()
         if done >= size:
-            found["seconds"] = time.perf_counter() - began
+            figures["seconds"] = time.perf_counter() - began
             stop.set()
 
     arrivals.Arrivals.counted = counted
@@ -170,7 +170,7 @@ def run_pipe(file: Path, kind: str, profile: bool) -> dict[str, float]:
             with profiled(profile):
                 report = follow(engine, stop)
             writer.terminate()
-    return {**found, "steps": report.new}
+    return {**figures, "steps": report.new}
 
 
 def run_file(file: Path, steps: int, profile: bool) -> dict[str, float]:
@@ -179,7 +179,7 @@ def run_file(file: Path, steps: int, profile: bool) -> dict[str, float]:
     from ameles.store import open_store
 
     size = file.stat().st_size
-    spent, found = 0.0, {}
+    spent, figures = 0.0, {}
     with tempfile.TemporaryDirectory() as folder:
         growing = Path(folder) / "events.csv"
         plan = plan_of(Path(folder), growing.name, sink=True)
@@ -199,8 +199,8 @@ def run_file(file: Path, steps: int, profile: bool) -> dict[str, float]:
                     spent += time.perf_counter() - began
                     for name, part in (("quarter", 4), ("half", 2), ("whole", 1)):
                         if step == steps // part:
-                            found[name] = resident()
-    return {**found, "seconds": spent, "steps": steps}
+                            figures[name] = resident()
+    return {**figures, "seconds": spent, "steps": steps}
 
 
 def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
@@ -367,17 +367,17 @@ def measured(job: str, *arguments: object, profile: bool = False) -> dict[str, f
     )
     if ended.returncode:
         sys.exit(f"The job {job} failed.")
-    found: dict[str, float] = json.loads(ended.stdout)
-    return found
+    figures: dict[str, float] = json.loads(ended.stdout)
+    return figures
 
 
 def best(rounds: int, *jobs: tuple[object, ...]) -> list[dict[str, float]]:
     """The best round of each job, run in turns."""
-    found: list[list[dict[str, float]]] = [[] for _ in jobs]
+    each: list[list[dict[str, float]]] = [[] for _ in jobs]
     for _ in range(rounds):
         for place, job in enumerate(jobs):
-            found[place].append(measured(str(job[0]), *job[1:]))
-    return [min(some, key=lambda one: one["seconds"]) for some in found]
+            each[place].append(measured(str(job[0]), *job[1:]))
+    return [min(some, key=lambda one: one["seconds"]) for some in each]
 
 
 def verdict(name: str, ratio: float) -> str:

@@ -121,9 +121,9 @@ def main() -> None:
         ("gaussian", "Ameles, numpy alone", 100),
         ("gaussian", "Ameles, compiled", 1_000),
     ):
-        found = [row.ratio or 0 for row in rows if (row.law, row.way) == (law, way)]
-        verdict = "reached" if min(found) >= goal else "not reached at every scale"
-        span = f"{min(found):,.0f} to {max(found):,.0f}"
+        ratios = [row.ratio or 0 for row in rows if (row.law, row.way) == (law, way)]
+        verdict = "reached" if min(ratios) >= goal else "not reached at every scale"
+        span = f"{min(ratios):,.0f} to {max(ratios):,.0f}"
         print(f"goal: {law}, {way}: at least {goal} x: {span}: {verdict}")
 
 

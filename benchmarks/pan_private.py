@@ -59,10 +59,10 @@ def main() -> None:
         begin = time.perf_counter()
         run = recipe.start(System.direct())
         started = time.perf_counter() - begin
-        found = rate(partial(run.add, users))
+        speed = rate(partial(run.add, users))
         name = f"{type(recipe).__name__}, {recipe.relation.value}"
         print(
-            f"{name:40} {found / 1e6:8.1f} M/s    ratio {found / plain:5.3f}"
+            f"{name:40} {speed / 1e6:8.1f} M/s    ratio {speed / plain:5.3f}"
             f"    started in {started:.2f} s"
         )
 

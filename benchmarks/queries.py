@@ -128,7 +128,7 @@ def opendp(file: Path, epsilon: str) -> dict[str, Ask]:
         return plan.release().collect()
 
     tens = (pl.col("age") // 10).alias("age")
-    found = {
+    plans = {
         "count": lambda: query().filter(pl.col("fever")).select(dp.len(signed=True)),
         "sum": lambda: query().select(age.dp.sum((0, 99))),
         "mean": lambda: query().select(age.dp.sum((0, 99)), dp.len(signed=True)),
@@ -139,7 +139,7 @@ def opendp(file: Path, epsilon: str) -> dict[str, Ask]:
         "top-k": lambda: by_shop(query()).with_keys(shops),
         "private keys": lambda: by_shop(query(float(DELTA))),
     }
-    return {name: lambda plan=plan: asked(plan()) for name, plan in found.items()}
+    return {name: lambda plan=plan: asked(plan()) for name, plan in plans.items()}
 
 
 def diffprivlib(file: Path, epsilon: str, *, held: bool = False) -> dict[str, Ask]:
@@ -245,14 +245,14 @@ class Truth:
 
 def timed(asks: Sequence[Ask], rounds: int) -> list[list[float]]:
     """The seconds of each, in turns, after one round that does not count."""
-    found: list[list[float]] = [[] for _ in asks]
+    seconds: list[list[float]] = [[] for _ in asks]
     for one in range(rounds + 1):
         for place, ask in enumerate(asks):
             start = time.perf_counter()
             ask()
             if one:
-                found[place].append(time.perf_counter() - start)
-    return found
+                seconds[place].append(time.perf_counter() - start)
+    return seconds
 
 
 def peers(file: Path, small: Path, rounds: int, repeats: int) -> None:

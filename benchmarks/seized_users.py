@@ -63,12 +63,12 @@ def measured(cells: int, steps: int, loss: tuple[Fraction, Fraction], runs: int)
         inside.append(
             (np.asarray(told.low)[:, 0] <= truth) & (truth <= np.asarray(told.high)[:, 0])
         )
-    found = np.array(errors, dtype=float)
+    off = np.array(errors, dtype=float)
     return Told(
         mechanism=type(recipe).__name__,
         half_width=reach(recipe, steps),
-        last=float(np.sqrt(np.mean(found[:, -1] ** 2))),
-        steps=float(np.sqrt(np.mean(found**2))),
+        last=float(np.sqrt(np.mean(off[:, -1] ** 2))),
+        steps=float(np.sqrt(np.mean(off**2))),
         covered=float(np.mean(inside)),
         halted=halts,
     )

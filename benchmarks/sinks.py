@@ -82,13 +82,14 @@ def main() -> None:
         shortest = 0.0
         for rows in sizes:
             command = [sys.executable, __file__, "--one", kind, str(rows)]
-            found = json.loads(subprocess.check_output(command))
-            shortest = shortest or found["computing"]
-            ratio = found["computing"] / shortest
+            figures = json.loads(subprocess.check_output(command))
+            shortest = shortest or figures["computing"]
+            ratio = figures["computing"] / shortest
             grew = grew or ratio > GOAL
             print(
-                f"{kind:<8} {rows:>10,} {found['a step'] * 1e3:>6.1f} ms "
-                f"{found['computing'] * 1e3:>7.1f} ms {ratio:>6.2f} {found['memory']:>5.0f} MiB",
+                f"{kind:<8} {rows:>10,} {figures['a step'] * 1e3:>6.1f} ms "
+                f"{figures['computing'] * 1e3:>7.1f} ms {ratio:>6.2f} "
+                f"{figures['memory']:>5.0f} MiB",
                 flush=True,
             )
     sys.exit(grew)

@@ -151,18 +151,18 @@ class Entry:
     def _members(self) -> Iterator[str]:
         if issubclass(self.value, AmelesError | Enum):
             return
-        found = list(members(self.value))
-        for member in found:
+        listed = list(members(self.value))
+        for member in listed:
             if not member.docstring:
                 raise Undocumented(f"{self.name}.{member.name} has no docstring")
         rows = [
             (f"`{each.name}`", f"`{each.kind}`", prose(" ".join(each.docstring.split())))
-            for each in found
+            for each in listed
             if not each.signature
         ]
         if rows:
             yield table(("Property", "Type", "Meaning"), rows)
-        for member in found:
+        for member in listed:
             if member.signature:
                 yield f"### {self.name}.{member.name}"
                 yield code("python", member.signature)

@@ -9,18 +9,18 @@ from collections.abc import Iterable, Iterator
 
 def sections(docstring: str) -> dict[str, str]:
     """The named lines of a mechanism's docstring; a line that is indented goes on."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     name = ""
     for line in inspect.cleandoc(docstring).splitlines():
         start = re.match(r"([A-Z][a-z]+)\s{2,}(\S.*)", line)
         if start:
             name = start[1]
-            found[name] = start[2]
+            texts[name] = start[2]
         elif name and line.startswith(" "):
-            found[name] += " " + line.strip()
+            texts[name] += " " + line.strip()
         else:
             name = ""
-    return found
+    return texts
 
 
 def examples(docstring: str) -> str:

@@ -103,10 +103,10 @@ def errors() -> str:
     def rounded(number: float) -> str:
         return f"{number:,.{0 if number >= 1000 else 1 if number >= 20 else 2}f}"
 
-    def rows(found: list[dict[str, Row]]) -> Iterator[tuple[str, ...]]:
-        for name in sorted(found[-1], key=lambda name: -found[-1][name].mean):
-            ratios = (each[name].mean / each["BinaryCounter"].mean for each in found)
-            means = (rounded(each[name].mean) for each in found)
+    def rows(comparisons: list[dict[str, Row]]) -> Iterator[tuple[str, ...]]:
+        for name in sorted(comparisons[-1], key=lambda name: -comparisons[-1][name].mean):
+            ratios = (each[name].mean / each["BinaryCounter"].mean for each in comparisons)
+            means = (rounded(each[name].mean) for each in comparisons)
             yield (
                 f"`{name}`",
                 *means,

@@ -162,7 +162,7 @@ def season(width: int, longest: int) -> Table:
             Engine(plan, store).run(instant(plan.clock.end_of(plan.stream.horizon or 1)))
             with store.reading() as transaction:
                 stream = transaction.stream(plan.stream.name)
-                found = [] if stream is None else list(transaction.releases(stream))
+                releases = [] if stream is None else list(transaction.releases(stream))
         day = f"(epoch_us(reported_at) - {plan.clock.first}) // 86400000000 + 1"
         with duckdb.connect() as duck:
             daily: dict[int, int] = dict(
@@ -176,7 +176,7 @@ def season(width: int, longest: int) -> Table:
         ("panel", "kind", "step", "value", "low", "high", "true"),
         [
             (title, "measured", each.step, each.value or 0, each.low or 0, each.high or 0, true)
-            for each in found
+            for each in releases
             for true in [sum(daily.get(each.step - back, 0) for back in range(7))]
         ],
     )

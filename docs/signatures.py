@@ -22,14 +22,14 @@ def signature(thing: Callable[..., Any], name: str) -> str:
     >>> signature(user_window, "user_window")
     'user_window(length: int) -> Unit'
     """
-    found = inspect.signature(thing)
-    given = [each for each in found.parameters.values() if each.name not in ("self", "cls")]
+    parsed = inspect.signature(thing)
+    given = [each for each in parsed.parameters.values() if each.name not in ("self", "cls")]
     # Keywords have no order: those that are needed come first.
     parameters = sorted(
         given, key=lambda each: each.kind is each.KEYWORD_ONLY and each.default is not each.empty
     )
     parts = list(_spelled(parameters, thing))
-    back = "" if inspect.isclass(thing) else _returned(found.return_annotation)
+    back = "" if inspect.isclass(thing) else _returned(parsed.return_annotation)
     line = f"{name}({', '.join(parts)}){back}"
     if len(line) <= WIDTH:
         return line

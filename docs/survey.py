@@ -76,8 +76,8 @@ def districts() -> Table:
     rows: list[tuple[str, float, float, float, float]] = []
     for district in DISTRICTS:
         days = [row["sick_days"] for row in town.answers if row["district"] == district]
-        found = answer[district]
-        value, low, high = (float(str(x)) for x in (found.value, found.low, found.high))
+        line = answer[district]
+        value, low, high = (float(str(x)) for x in (line.value, line.low, line.high))
         rows.append((district, value, low, high, round(sum(days) / len(days), 6)))
     return Table(("district", "value", "low", "high", "true"), rows)
 

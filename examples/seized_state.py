@@ -91,9 +91,9 @@ def main() -> None:
     print(f"  {'truth':24}{patients[:SEIZED].sum():10}{'':19}{truth}")
     for target in TARGETS:
         loot = attack(target, patients)
-        found = np.diff(loot.since, prepend=0)[:SHOWN]
+        steps = np.diff(loot.since, prepend=0)[:SHOWN]
         name = type(target.recipe).__name__
-        print(f"  {name:24}{loot.count:10}{'':19}{''.join(f'{x:5}' for x in found)}")
+        print(f"  {name:24}{loot.count:10}{'':19}{''.join(f'{x:5}' for x in steps)}")
 
     print(f"\n{THEFTS} thefts: did a patient come in the next hour?\n")
     for target in TARGETS:

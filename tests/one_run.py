@@ -63,13 +63,13 @@ def still_answers(run: Any, x: Any) -> list[str]:
 
 def copies_of(run: Any) -> list[str]:
     """The runs here that can be copied or pickled, and how."""
-    found = []
+    copies = []
     for one in runs_of(run):
         for way in WAYS:
             # Another error is chance: with another noise inside it could be copied.
             if not isinstance(error_of(partial(way, one)), NoCopy):
-                found.append(f"{type(one).__name__} by {way.__name__}")
-    return found
+                copies.append(f"{type(one).__name__} by {way.__name__}")
+    return copies
 
 
 def answers_after_a_fork(run: Any, x: Any) -> bool:

@@ -45,8 +45,8 @@ _PATIENCE = 600.0  # seconds after which a server has died, on any machine
 
 def programs() -> Path | None:
     """The folder of initdb and postgres, in PATH or where Debian has them."""
-    found = shutil.which("initdb")
-    folders = [Path(found).resolve().parent] if found else []
+    initdb = shutil.which("initdb")
+    folders = [Path(initdb).resolve().parent] if initdb else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     for folder in folders:
         if all((folder / name).exists() for name in ("initdb", "postgres")):

@@ -79,8 +79,8 @@ def schema_of(path: Path) -> str:
     """The schema that a file stands for."""
     note = _read(path)
     assert note is not None
-    found: str = note["schema"]
-    return found
+    schema: str = note["schema"]
+    return schema
 
 
 @contextmanager
@@ -119,8 +119,8 @@ def _unused(bare: Bare) -> str:
     """A name that nothing has.  From the server: tests may have made Python's repeat themselves."""
     row = bare.execute("SELECT replace(gen_random_uuid()::text, '-', '')").fetchone()
     assert row is not None
-    found: str = row[0]
-    return found
+    name: str = row[0]
+    return name
 
 
 def _token(bare: Bare, schema: str) -> str | None:

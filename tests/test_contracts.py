@@ -139,7 +139,9 @@ def ways_to_use(name: str) -> list[str]:
 def banned_uses(copy: Path) -> list[str]:
     command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format=json", "src"]
     ended = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
-    return [found["filename"] for found in json.loads(ended.stdout) if found["code"] == "TID251"]
+    return [
+        problem["filename"] for problem in json.loads(ended.stdout) if problem["code"] == "TID251"
+    ]
 
 
 def test_the_tree_as_it_is_uses_nothing_banned(copy: Path) -> None:

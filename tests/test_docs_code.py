@@ -17,9 +17,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 )
 def test_the_code_of_the_page_gives_what_it_says(page: str, blocks: int) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
-    found = re.findall(r"^```pycon\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(found) == blocks
-    test = doctest.DocTestParser().get_doctest("\n\n".join(found), {}, page, None, 0)
+    examples = re.findall(r"^```pycon\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(examples) == blocks
+    test = doctest.DocTestParser().get_doctest("\n\n".join(examples), {}, page, None, 0)
     said: list[str] = []
     assert doctest.DocTestRunner().run(test, out=said.append).failed == 0, "".join(said)
 

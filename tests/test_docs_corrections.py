@@ -21,7 +21,7 @@ ROWS = [
 def sources() -> dict[str, str]:
     """The text of each test that the page names, with its cases."""
     wanted = set(re.findall(r"`(test_\w+)`", PAGE))
-    found: dict[str, str] = {}
+    bodies: dict[str, str] = {}
     for file in sorted(TESTS.rglob("test_*.py")):
         text = file.read_text(encoding="utf-8")
         if not any(name in text for name in wanted):
@@ -30,10 +30,10 @@ def sources() -> dict[str, str]:
             if isinstance(node, ast.FunctionDef) and node.name in wanted:
                 lines = text.splitlines()
                 first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-                found[node.name] = found.get(node.name, "") + "\n".join(
+                bodies[node.name] = bodies.get(node.name, "") + "\n".join(
                     lines[first - 1 : node.end_lineno]
                 )
-    return found
+    return bodies
 
 
 def test_there_are_corrections() -> None:

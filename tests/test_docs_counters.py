@@ -118,8 +118,8 @@ def test_the_script_makes_all_pictures(tmp_path: Path) -> None:
 def cited(text: str) -> set[str]:
     return {
         number.rstrip(".")
-        for found in CITATION.findall(text)
-        for number in re.split(r",\s+|\s+and\s+", found)
+        for citation in CITATION.findall(text)
+        for number in re.split(r",\s+|\s+and\s+", citation)
     }
 
 

@@ -34,11 +34,11 @@ SECTIONS: dict[str, type[BaseModel]] = {
 
 def section(head: str) -> str:
     """What stands under a heading, up to the next."""
-    found = re.search(
+    match = re.search(
         rf"^##+ `{re.escape(head)}`\n(.*?)(?=^##|\Z)", PLANS, re.MULTILINE | re.DOTALL
     )
-    assert found, f"no heading {head}"
-    return found[1]
+    assert match, f"no heading {head}"
+    return match[1]
 
 
 def documented(text: str) -> dict[str, str]:

@@ -110,8 +110,8 @@ def test_its_columns_are_in_its_source_and_of_the_declared_kind(file: Path, site
     with closing(connect(zone=checked.stream.zone, memory=1 << 28)) as duck:
         for relation in source.reading(None).scans(duck):
             asked = f"SELECT count(*), {counts} FROM {relation}"
-            ((some, *found),) = duck.execute(asked).fetchall()
-            assert found == [some] * len(columns)
+            ((some, *fitting),) = duck.execute(asked).fetchall()
+            assert fitting == [some] * len(columns)
             rows += some
     assert rows > 0
 

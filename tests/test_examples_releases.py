@@ -54,7 +54,7 @@ def without_noise(stem: str, busy: Path, store_file: Path) -> dict[str, Line]:
     """What an example publishes about the busy site where no noise is drawn."""
     file = next(file for file in PLANS if file.stem == stem)
     quiet = replace(read_plan(file), sinks=(), base=busy)
-    found: dict[str, Line] = defaultdict(lambda: defaultdict(dict))
+    lines: dict[str, Line] = defaultdict(lambda: defaultdict(dict))
     with closing(open_store(str(store_file))) as store:
         Engine(quiet, store, noise=Zero()).run(instant(quiet.clock.end_of(STEPS[-1])))
         with store.reading() as transaction:
@@ -62,8 +62,8 @@ def without_noise(stem: str, busy: Path, store_file: Path) -> dict[str, Line]:
             assert stream is not None
             for one in transaction.releases(stream):
                 told = (one.label, one.value) if one.label else one.value
-                found[one.release][one.key][one.step] = told
-    return found
+                lines[one.release][one.key][one.step] = told
+    return lines
 
 
 def daily(duck: duckdb.DuckDBPyConnection, query: str) -> dict[int, Any]:
@@ -83,10 +83,10 @@ def test_a_german_spreadsheet_says_what_the_site_does(
     busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     """In days of Berlin, which begin an hour or two before those of the site's file."""
-    found = without_noise("german", busy, tmp_path / "german.db")["degrees"][""]
+    published = without_noise("german", busy, tmp_path / "german.db")["degrees"][""]
     truth = visits.execute("SELECT sum(temperature) FROM visits").fetchall()[0][0]
-    assert sum(found.values()) == pytest.approx(truth, rel=0.01)  # a few hours at the ends
-    assert min(found.values()) > 0
+    assert sum(published.values()) == pytest.approx(truth, rel=0.01)  # a few hours at the ends
+    assert min(published.values()) > 0
 
 
 @each_plan
@@ -112,30 +112,30 @@ def test_it_runs_and_its_sink_has_every_step_of_every_key(
 
 
 def test_count(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("count", busy, tmp_path / "s.db")["fever"]
-    assert set(found) == {*REGIONS, "other"}
+    published = without_noise("count", busy, tmp_path / "s.db")["fever"]
+    assert set(published) == {*REGIONS, "other"}
     for region in REGIONS:
-        assert found[region] == over(None, counted(visits, f"fever AND region = '{region}'"))
-    assert set(found["other"].values()) == {0}
+        assert published[region] == over(None, counted(visits, f"fever AND region = '{region}'"))
+    assert set(published["other"].values()) == {0}
 
 
 def test_weight(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("weight", busy, tmp_path / "s.db")["visits"]
+    published = without_noise("weight", busy, tmp_path / "s.db")["visits"]
     for region in REGIONS:
         for fever in ("true", "false"):
             true = counted(visits, f"region = '{region}' AND fever = {fever}")
-            assert found[f"{region}/{fever}"] == over(None, true)
+            assert published[f"{region}/{fever}"] == over(None, true)
 
 
 def test_sum(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("sum", busy, tmp_path / "s.db")["degrees"][""]
+    published = without_noise("sum", busy, tmp_path / "s.db")["degrees"][""]
     clamped = "sum(CAST(round(10 * greatest(35, least(42, temperature))) AS BIGINT))"
     tenths = daily(visits, f"SELECT day, {clamped} FROM visits GROUP BY day")
-    assert found == {step: tenths.get(step, 0) / 10 for step in STEPS}
+    assert published == {step: tenths.get(step, 0) / 10 for step in STEPS}
 
 
 def test_mean(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("mean", busy, tmp_path / "s.db")["temperature"]
+    published = without_noise("mean", busy, tmp_path / "s.db")["temperature"]
     clamped = "sum(greatest(35, least(42, temperature)))"
     for region in REGIONS:
         here = f"FROM visits WHERE region = '{region}' GROUP BY day"
@@ -143,55 +143,57 @@ def test_mean(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> 
         counts = over(7, daily(visits, f"SELECT day, count(*) {here}"))
         assert all(counts.values())
         for step in STEPS:
-            assert found[region][step] == pytest.approx(sums[step] / counts[step], abs=1e-9)
+            assert published[region][step] == pytest.approx(sums[step] / counts[step], abs=1e-9)
 
 
 def test_histogram(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("histogram", busy, tmp_path / "s.db")
+    published = without_noise("histogram", busy, tmp_path / "s.db")
     for region in REGIONS:
-        assert found["regions"][region] == over(7, counted(visits, f"region = '{region}'"))
+        assert published["regions"][region] == over(7, counted(visits, f"region = '{region}'"))
     edges = [0, 5, 15, 25, 45, 65, 80, 120]
     bins = list(pairwise(edges))
     labels = [f"[{low},{high})" for low, high in bins]
     labels[-1] = "[80,120]"
-    assert list(found["ages"]) == labels
+    assert list(published["ages"]) == labels
     for label, (low, high) in zip(labels, bins, strict=True):
-        assert found["ages"][label] == over(7, counted(visits, f"age >= {low} AND age < {high}"))
+        assert published["ages"][label] == over(
+            7, counted(visits, f"age >= {low} AND age < {high}")
+        )
 
 
 def test_distinct(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("distinct", busy, tmp_path / "s.db")["devices"]
+    published = without_noise("distinct", busy, tmp_path / "s.db")["devices"]
     firsts = "SELECT min(day) AS day FROM visits WHERE region = '{}' GROUP BY device"
     for region in REGIONS:
         new = daily(visits, f"SELECT day, count(*) FROM ({firsts.format(region)}) GROUP BY day")
-        assert found[region] == over(None, new)
+        assert published[region] == over(None, new)
 
 
 def test_quantile(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("quantile", busy, tmp_path / "s.db")["high-fever"][""]
+    published = without_noise("quantile", busy, tmp_path / "s.db")["high-fever"][""]
     edges = [38, 38.5, 39, 39.5, 40, 40.5, 41, 41.5, 42]
     below = {e: over(14, counted(visits, f"fever AND temperature < {e}")) for e in edges[1:-1]}
     below[38] = over(14, {})
     below[42] = over(14, counted(visits, "fever"))  # who is above is in the bin at the end
     for step in STEPS:
         wanted = 0.9 * below[42][step]
-        low = max(edge for edge in edges[:-1] if edge < found[step])
-        high = min(edge for edge in edges[1:] if edge >= found[step])
+        low = max(edge for edge in edges[:-1] if edge < published[step])
+        high = min(edge for edge in edges[1:] if edge >= published[step])
         assert below[low][step] <= wanted <= below[high][step]
 
 
 def test_top(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("top", busy, tmp_path / "s.db")["worst-regions"]
+    published = without_noise("top", busy, tmp_path / "s.db")["worst-regions"]
     lines = {r: over(14, counted(visits, f"fever AND region = '{r}'")) for r in REGIONS}
     for step in STEPS:
         # stable: of equal counts the region that is declared first
         first, second, *_ = sorted(REGIONS, key=lambda region: -lines[region][step])
-        assert found["1"][step] == (first, lines[first][step])
-        assert found["2"][step] == (second, lines[second][step])
+        assert published["1"][step] == (first, lines[first][step])
+        assert published["2"][step] == (second, lines[second][step])
 
 
 def test_alert(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("alert", busy, tmp_path / "s.db")["wave"][""]
+    published = without_noise("alert", busy, tmp_path / "s.db")["wave"][""]
     weekly = over(7, counted(visits, "fever"))
     reached = [step for step in STEPS if weekly[step] >= 500]
     assert reached[0] > 30
@@ -199,12 +201,12 @@ def test_alert(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) ->
         label = "below" if step not in reached else "above"
         if step > reached[2]:
             label = "halted"
-        told = found[step]
+        told = published[step]
         assert told == (label, None if label == "halted" else float(label == "above"))
 
 
 def test_user_window(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    found = without_noise("user-window", busy, tmp_path / "s.db")["fever"][""]
+    published = without_noise("user-window", busy, tmp_path / "s.db")["fever"][""]
     # Of a device's visits on one day either may be the one that counts: the most and the fewest.
     days = "SELECT device, day, min(fever) AS fewest, max(fever) AS most FROM visits GROUP BY ALL"
     kept = (
@@ -215,5 +217,5 @@ def test_user_window(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Pa
         daily(visits, f"SELECT day, sum({end}::INT) FROM ({kept}) GROUP BY day")
         for end in ("fewest", "most")
     )
-    assert all(fewest.get(step, 0) <= found[step] <= most.get(step, 0) for step in STEPS)
+    assert all(fewest.get(step, 0) <= published[step] <= most.get(step, 0) for step in STEPS)
     assert sum(most.values()) - sum(fewest.values()) < 0.1 * sum(most.values())

@@ -22,8 +22,8 @@ BOOKS = sorted(FOLDER.glob("*.ipynb"))
 def cells(book: Path) -> list[dict[str, Any]]:
     document = json.loads(book.read_text(encoding="utf-8"))
     assert document["nbformat"] == 4
-    found: list[dict[str, Any]] = document["cells"]
-    return found
+    listed: list[dict[str, Any]] = document["cells"]
+    return listed
 
 
 class Interpreter(code.InteractiveInterpreter):
@@ -76,9 +76,9 @@ def test_it_runs(
 
 @pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
 def test_it_is_stored_without_outputs_and_with_ids(book: Path) -> None:
-    found = cells(book)
-    assert len({cell["id"] for cell in found}) == len(found)
-    for cell in found:
+    listed = cells(book)
+    assert len({cell["id"] for cell in listed}) == len(listed)
+    for cell in listed:
         if cell["cell_type"] == "code":
             assert cell["outputs"] == []
             assert cell["execution_count"] is None

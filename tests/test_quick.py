@@ -57,10 +57,10 @@ def test_all_run_without_it(project: pytest.Pytester) -> None:
 
 
 def test_the_listed_and_those_of_a_server_are_left_out(project: pytest.Pytester) -> None:
-    found = ran(project, "--quick", "-v")
-    found.assert_outcomes(passed=2, deselected=4)
-    found.stdout.fnmatch_lines(["*test_quick PASSED*", "*test_on_both?sqlite? PASSED*"])
-    assert "slow.txt" not in found.stdout.str()
+    result = ran(project, "--quick", "-v")
+    result.assert_outcomes(passed=2, deselected=4)
+    result.stdout.fnmatch_lines(["*test_quick PASSED*", "*test_on_both?sqlite? PASSED*"])
+    assert "slow.txt" not in result.stdout.str()
 
 
 def test_a_list_that_is_stale_says_so(project: pytest.Pytester) -> None:

@@ -49,9 +49,9 @@ class Copy:
         self.folder.mkdir()
         shutil.copy(ROOT / "run", self.folder)
         for tool in [*NEEDED_TOOLS, "cp", "mkdir"]:
-            found = shutil.which(tool)
-            assert found
-            (self.bin / tool).symlink_to(found)
+            path = shutil.which(tool)
+            assert path
+            (self.bin / tool).symlink_to(path)
         (self.folder / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
         (self.folder / "requirements.lock").write_text("numpy==2.0\n", encoding="utf-8")
 

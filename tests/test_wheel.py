@@ -53,7 +53,7 @@ def needed(requirements: list[str]) -> dict[str, Distribution]:
     >>> sorted(needed(["rich"]))[:2]
     ['markdown-it-py', 'mdurl']
     """
-    found: dict[str, Distribution] = {}
+    packages: dict[str, Distribution] = {}
     wanted = [(text, "") for text in requirements]
     seen = set(wanted)
     while wanted:
@@ -62,13 +62,13 @@ def needed(requirements: list[str]) -> dict[str, Distribution]:
         if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
             continue
         name = canonicalize_name(requirement.name)
-        found[name] = installed = distribution(name)
+        packages[name] = installed = distribution(name)
         inner = {
             (each, part) for part in ("", *requirement.extras) for each in installed.requires or ()
         }
         wanted += inner - seen
         seen |= inner
-    return found
+    return packages
 
 
 def parts_of(installed: Distribution) -> Iterator[Path]:

@@ -32,11 +32,11 @@ def textbook(epsilon: Fraction, count: int, slack: Fraction) -> tuple[Decimal, D
 @given(epsilons, st.integers(1, 10**6), slacks)
 def test_both_forms_are_outward(epsilon: Fraction, count: int, slack: Fraction) -> None:
     printed, sharp = textbook(epsilon, count, slack)
-    found = advanced(Pure(epsilon), count=count, slack=slack, sharp=False)
-    assert outward(found.epsilon, printed, "up")
-    found = advanced(Pure(epsilon), count=count, slack=slack)
-    assert outward(found.epsilon, sharp, "up")
-    assert found.delta == slack
+    total = advanced(Pure(epsilon), count=count, slack=slack, sharp=False)
+    assert outward(total.epsilon, printed, "up")
+    total = advanced(Pure(epsilon), count=count, slack=slack)
+    assert outward(total.epsilon, sharp, "up")
+    assert total.delta == slack
 
 
 @given(epsilons, st.integers(1, 200), slacks)

@@ -22,14 +22,14 @@ METHODS = {
 
 
 def test_catalogue_51_all_rows_of_one_table() -> None:
-    found = best(Pure(1), count=100, delta="1e-6")
-    table = {row.method: round(float(row.epsilon), 1) for row in found.table}
+    comparison = best(Pure(1), count=100, delta="1e-6")
+    table = {row.method: round(float(row.epsilon), 1) for row in comparison.table}
     assert table["basic"] == 100
     assert table["advanced, sharp"] == 98.8
     assert table["advanced, printed"] == 224.4
     assert set(table) == METHODS
-    assert found.method == "optimal"
-    assert found.loss == Approx(found.table[0].epsilon, "1e-6")
+    assert comparison.method == "optimal"
+    assert comparison.loss == Approx(comparison.table[0].epsilon, "1e-6")
 
 
 @settings(max_examples=50)
@@ -79,12 +79,12 @@ def test_ties_go_to_the_simpler_theorem() -> None:
 
 def test_deltas_of_their_own_are_paid_first() -> None:
     each = Approx("0.1", "1e-9")
-    found = best(each, count=100, delta="1.1e-6")
+    comparison = best(each, count=100, delta="1.1e-6")
     alone = best(Pure("0.1"), count=100, delta="1e-6")
-    assert found.delta == Fraction("1.1e-6")
-    assert [row.method for row in found.table] == [row.method for row in alone.table]
+    assert comparison.delta == Fraction("1.1e-6")
+    assert [row.method for row in comparison.table] == [row.method for row in alone.table]
     assert (
-        found.table[0].epsilon
+        comparison.table[0].epsilon
         == best(Pure("0.1"), count=100, delta=Fraction("1.1e-6") - Fraction("1e-7"))
         .table[0]
         .epsilon
@@ -95,8 +95,8 @@ def test_deltas_of_their_own_are_paid_first() -> None:
 
 
 def test_zcdp_has_its_own_two_rows() -> None:
-    found = best(Concentrated("0.01"), count=50, delta="1e-6")
-    assert [row.method for row in found.table] == ["zCDP, tight", "zCDP, simple"]
+    comparison = best(Concentrated("0.01"), count=50, delta="1e-6")
+    assert [row.method for row in comparison.table] == ["zCDP, tight", "zCDP, simple"]
     with pytest.raises(BadInput, match="'delta'"):
         best(Concentrated(1), count=1, delta=0)
 

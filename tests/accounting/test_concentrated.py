@@ -52,9 +52,9 @@ def golden(value: Callable[[Decimal], Decimal], low: Decimal, high: Decimal) -> 
 @settings(max_examples=15)
 @given(rhos, deltas)
 def test_epsilon_is_outward_and_the_minimum(rho: Fraction, delta: Fraction) -> None:
-    found = zcdp_epsilon(rho=rho, delta=delta)
+    epsilon = zcdp_epsilon(rho=rho, delta=delta)
     truth = tight_epsilon(rho, delta)
-    assert found == 0 if truth == 0 else outward(found, truth, "up")
+    assert epsilon == 0 if truth == 0 else outward(epsilon, truth, "up")
 
 
 @given(rhos, deltas)
@@ -81,13 +81,13 @@ def test_delta_is_outward_and_the_minimum(rho: Fraction, epsilon: Fraction) -> N
 
 @given(rhos, epsilons)
 def test_simple_delta_is_outward(rho: Fraction, epsilon: Fraction) -> None:
-    found = zcdp_delta(rho=rho, epsilon=epsilon, tight=False)
+    bound = zcdp_delta(rho=rho, epsilon=epsilon, tight=False)
     if epsilon <= rho:
-        assert found == 1
+        assert bound == 1
         return
     with many_digits():
         truth = (-((decimal(epsilon) - decimal(rho)) ** 2) / (4 * decimal(rho))).exp()
-    assert outward(found, truth, "up")
+    assert outward(bound, truth, "up")
 
 
 @settings(max_examples=15)
@@ -147,8 +147,8 @@ def test_scipy_finds_no_better_alpha() -> None:
             return x * ((1 + x) * rho - epsilon) + x * math.log(x) - (1 + x) * math.log1p(x)
 
         best = minimize_scalar(logarithm, bounds=(-10, 10), method="bounded")
-        found = float(zcdp_delta(rho=rho, epsilon=epsilon))
-        assert math.isclose(found, math.exp(best.fun), rel_tol=1e-8)
+        bound = float(zcdp_delta(rho=rho, epsilon=epsilon))
+        assert math.isclose(bound, math.exp(best.fun), rel_tol=1e-8)
 
 
 def understates_a_gaussian(convert: Callable[[Fraction, Fraction], Fraction]) -> bool:

@@ -39,8 +39,8 @@ def test_catalogue_38_table(epsilon: str, analytic: float, classical: float) -> 
 def test_delta_is_the_printed_formula(epsilon: float, sigma: float) -> None:
     near, far = 1 / (2 * sigma) - epsilon * sigma, -1 / (2 * sigma) - epsilon * sigma
     truth = float(ndtr(near)) - math.exp(epsilon + float(log_ndtr(far)))
-    found = analytic_gaussian_delta(epsilon=epsilon, sigma=sigma)
-    assert found == pytest.approx(truth, rel=1e-6, abs=1e-15)
+    delta = analytic_gaussian_delta(epsilon=epsilon, sigma=sigma)
+    assert delta == pytest.approx(truth, rel=1e-6, abs=1e-15)
 
 
 def test_delta_is_the_hockey_stick_of_two_densities() -> None:
@@ -84,9 +84,9 @@ def test_catalogue_38_erratum_the_classical_formula_fails_from(delta: float, ons
 @pytest.mark.parametrize(("epsilon", "exact"), [(10, "2.27e-05"), (20, "1.5e-03")])
 def test_catalogue_38_erratum_by_how_much(epsilon: int, exact: str) -> None:
     sigma = classical_gaussian_sigma(epsilon=epsilon, delta="1e-5")
-    found = analytic_gaussian_delta(epsilon=epsilon, sigma=sigma)
+    delta = analytic_gaussian_delta(epsilon=epsilon, sigma=sigma)
     digits = len(exact.split("e")[0]) - 2
-    assert f"{found:.{digits}e}" == exact
+    assert f"{delta:.{digits}e}" == exact
 
 
 def test_catalogue_38_no_violation_for_epsilon_up_to_one() -> None:

@@ -42,28 +42,28 @@ def enumerated(variance: Fraction, shift: int, epsilon: Fraction) -> Decimal:
 @settings(max_examples=15)
 @given(variances, st.integers(1, 12), epsilons)
 def test_delta_is_outward(variance: Fraction, shift: int, epsilon: Fraction) -> None:
-    found = discrete_gaussian_delta(variance=variance, sensitivity=shift, epsilon=epsilon)
+    delta = discrete_gaussian_delta(variance=variance, sensitivity=shift, epsilon=epsilon)
     truth = enumerated(variance, shift, epsilon)
     if truth > Decimal("1e-60"):  # beyond that, the 80 digits of the normaliser run out
-        assert outward(found, truth, "up")
+        assert outward(delta, truth, "up")
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
 @pytest.mark.parametrize("sigma", [5_000, 300_000, 2**40])
 def test_wide_laws_are_near_the_continuous_one(sigma: int, epsilon: str) -> None:
     shift = sigma // 2
-    found = float(
+    delta = float(
         discrete_gaussian_delta(variance=Fraction(sigma) ** 2, sensitivity=shift, epsilon=epsilon)
     )
     smooth = analytic_gaussian_delta(epsilon=epsilon, sigma=sigma, sensitivity=shift)
-    assert smooth * (1 - 1e-6) <= found <= smooth * 1.01
+    assert smooth * (1 - 1e-6) <= delta <= smooth * 1.01
 
 
 def test_the_stride_costs_little_and_stays_above() -> None:
     # 1100 is the first width with a stride of 2; the truth is the sum with a stride of 1.
     variance, shift = Fraction(1100**2), 300
     for epsilon in (Fraction(1, 2), Fraction(1)):
-        found = discrete_gaussian_delta(variance=variance, sensitivity=shift, epsilon=epsilon)
+        delta = discrete_gaussian_delta(variance=variance, sensitivity=shift, epsilon=epsilon)
         floats = sum(
             max(
                 0.0,
@@ -72,7 +72,7 @@ def test_the_stride_costs_little_and_stays_above() -> None:
             )
             for k in range(-2000, 12_000)
         ) / (math.sqrt(2 * math.pi) * 1100)
-        assert floats < float(found) < floats * 1.005
+        assert floats < float(delta) < floats * 1.005
 
 
 @settings(max_examples=15)

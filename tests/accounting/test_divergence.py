@@ -78,12 +78,12 @@ def test_broken_hockey_sticks_are_caught() -> None:
 
 @given(laws, laws, epsilons)
 def test_hockey_stick_of_a_loss_is_outward(law: Law, other: Law, epsilon: Fraction) -> None:
-    found = hockey_stick(law, other, epsilon=epsilon)
+    divergence = hockey_stick(law, other, epsilon=epsilon)
     with many_digits():
         factor = decimal(epsilon).exp()
         parts = (decimal(law[o]) - factor * decimal(other[o]) for o in law)
         truth = sum((part for part in parts if part > 0), Decimal(0))
-    assert found == 0 if truth == 0 else outward(found, truth, "up")
+    assert divergence == 0 if truth == 0 else outward(divergence, truth, "up")
 
 
 def test_hockey_stick_of_an_enormous_loss_is_still_an_upper_bound() -> None:
@@ -92,16 +92,16 @@ def test_hockey_stick_of_an_enormous_loss_is_still_an_upper_bound() -> None:
     for epsilon in (689, 690, 691, 1000):
         # exp(713.8) is 10**310: below it nearly all of "a" is left over, above it nothing is.
         truth = max(0.0, 0.5 - math.exp(epsilon - 310 * math.log(10)))
-        found = float(hockey_stick(law, other, epsilon=epsilon))
-        assert truth <= found * (1 + 1e-12) <= 0.5 + 1e-9
+        divergence = float(hockey_stick(law, other, epsilon=epsilon))
+        assert truth <= divergence * (1 + 1e-12) <= 0.5 + 1e-9
 
 
 @given(laws, laws)
 def test_total_variation(law: Law, other: Law) -> None:
-    found = total_variation(law, other)
-    assert found == total_variation(other, law)
-    assert found == sum((abs(law[o] - other[o]) for o in law), Fraction(0)) / 2
-    assert found == hockey_stick(law, other, epsilon=0)
+    distance = total_variation(law, other)
+    assert distance == total_variation(other, law)
+    assert distance == sum((abs(law[o] - other[o]) for o in law), Fraction(0)) / 2
+    assert distance == hockey_stick(law, other, epsilon=0)
 
 
 @given(laws, laws)
@@ -122,7 +122,7 @@ def test_max_ratio_and_its_logarithm(law: Law, other: Law) -> None:
 def test_catalogue_52_approximate_divergence_is_the_inverse_of_the_hockey_stick(
     law: Law, other: Law, delta: Fraction
 ) -> None:
-    found = approximate_max_divergence(law, other, delta=delta)
+    divergence = approximate_max_divergence(law, other, delta=delta)
     candidates: list[Divergence] = [Fraction(1)]
     for event in events(law):
         surplus, against = mass(law, event) - delta, mass(other, event)
@@ -130,12 +130,12 @@ def test_catalogue_52_approximate_divergence_is_the_inverse_of_the_hockey_stick(
             candidates.append(surplus / against if against else math.inf)
     largest = max(candidates)
     if isinstance(largest, float):
-        assert found == math.inf
+        assert divergence == math.inf
         return
-    assert isinstance(found, Fraction)
+    assert isinstance(divergence, Fraction)
     with many_digits():
         truth = decimal(largest).ln()
-    assert found == 0 if largest == 1 else outward(found, truth, "up")
+    assert divergence == 0 if largest == 1 else outward(divergence, truth, "up")
     assert hockey_stick_at(law, other, ratio=largest) <= delta
     if largest > 1:
         assert hockey_stick_at(law, other, ratio=(1 + 99 * largest) / 100) > delta
@@ -143,12 +143,12 @@ def test_catalogue_52_approximate_divergence_is_the_inverse_of_the_hockey_stick(
 
 @given(full_laws, full_laws)
 def test_kl_is_outward(law: Law, other: Law) -> None:
-    found = kl_divergence(law, other)
-    assert isinstance(found, Fraction)
+    divergence = kl_divergence(law, other)
+    assert isinstance(divergence, Fraction)
     with many_digits():
         logs = (decimal(law[o]) * decimal(law[o] / other[o]).ln() for o in law)
         truth = sum(logs, Decimal(0))
-    assert found == 0 if law == other else outward(found, truth, "up")
+    assert divergence == 0 if law == other else outward(divergence, truth, "up")
 
 
 def test_catalogue_52_missing_support_is_infinite() -> None:

@@ -28,17 +28,17 @@ class Spender(Protocol):
 
 def problems(make: Callable[[Loss], Spender]) -> list[str]:
     """What is wrong with a filter: the one check, for ours and for the broken ones."""
-    found = []
+    mistakes = []
     for n in (3, 7, 10, 49, 365):
         spender = make(Pure(1))
         try:
             for _ in range(n):
                 spender.spend(Pure(Fraction(1, n)))
         except BudgetExceeded:
-            found.append("refuses the last bit")
+            mistakes.append("refuses the last bit")
         try:
             spender.spend(Pure(Fraction(1, 10**12)))
-            found.append("overspends")
+            mistakes.append("overspends")
         except BudgetExceeded:
             pass
     spender = make(Pure(1))
@@ -47,14 +47,14 @@ def problems(make: Callable[[Loss], Spender]) -> list[str]:
         spender.spend(Pure("0.6"))
     except BudgetExceeded:
         if spender.spent != Pure("0.6"):
-            found.append("charges for a refusal")
+            mistakes.append("charges for a refusal")
     spender = make(Approx(1, "1e-6"))
     try:
         spender.spend(Approx("0.1", "1e-5"))
-        found.append("forgets delta")
+        mistakes.append("forgets delta")
     except BudgetExceeded:
         pass
-    return sorted(set(found))
+    return sorted(set(mistakes))
 
 
 class Broken(Filter):

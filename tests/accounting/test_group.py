@@ -30,13 +30,13 @@ def test_pure_and_zcdp_are_exact(amount: Fraction, size: int) -> None:
 )
 def test_delta_is_outward(epsilon: Fraction, size: int) -> None:
     delta = Fraction(1, 10**20)
-    found = group(Approx(epsilon, delta), size=size)
-    assert isinstance(found, Approx)
-    assert found.epsilon == size * epsilon
+    together = group(Approx(epsilon, delta), size=size)
+    assert isinstance(together, Approx)
+    assert together.epsilon == size * epsilon
     with many_digits():
         steps = (decimal(i * epsilon).exp() for i in range(size))
         truth = decimal(delta) * sum(steps, Decimal(0))
-    assert outward(found.delta, truth, "up")
+    assert outward(together.delta, truth, "up")
 
 
 def test_exact_where_it_can_be() -> None:
@@ -67,9 +67,9 @@ def test_the_chain_attains_the_bound() -> None:
     log_two = fraction_of_float(0.693147180559946)  # rounded up
 
     def ours(delta: Fraction) -> Fraction:
-        found = group(Approx(log_two, delta), size=2)
-        assert isinstance(found, Approx)
-        return found.delta
+        together = group(Approx(log_two, delta), size=2)
+        assert isinstance(together, Approx)
+        return together.delta
 
     assert holds_on_a_chain(ours)
     assert abs(ours(Fraction(1, 20)) - Fraction(3, 20)) < Fraction(1, 10**12)

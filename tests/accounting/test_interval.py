@@ -45,8 +45,8 @@ def test_exponentials_contain_the_truth(a: Fraction) -> None:
             "half_tanh": (grown - 1) / (grown + 1),
         }
     for name, value in truth.items():
-        found: Interval = getattr(Interval.of(a), name)()
-        assert found.low <= value <= found.high, name
+        interval: Interval = getattr(Interval.of(a), name)()
+        assert interval.low <= value <= interval.high, name
 
 
 @given(positives)
@@ -67,9 +67,9 @@ def test_exp_less_one_keeps_its_digits_near_zero(places: int, sign: int) -> None
     with many_digits():
         x = decimal(small)
         truth = x + x * x / 2 + x**3 / 6 + x**4 / 24 + x**5 / 120 + x**6 / 720 + x**7 / 5040
-    found = Interval.of(small).exp_less_one()
-    assert outward(found.up(), truth, "up")
-    assert outward(found.down(), truth, "down")
+    interval = Interval.of(small).exp_less_one()
+    assert outward(interval.up(), truth, "up")
+    assert outward(interval.down(), truth, "down")
 
 
 def test_pi_by_machins_formula() -> None:

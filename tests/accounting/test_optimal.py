@@ -39,9 +39,9 @@ def formula(each: Fraction, count: int, epsilon: Fraction) -> Decimal:
 @given(steps, counts, st.fractions(min_value=0, max_value=1, max_denominator=97))
 def test_delta_is_outward(each: Fraction, count: int, share: Fraction) -> None:
     epsilon = share * count * each
-    found = optimal_delta(each=each, count=count, epsilon=epsilon)
+    delta = optimal_delta(each=each, count=count, epsilon=epsilon)
     truth = formula(each, count, epsilon)
-    assert found == 0 if truth == 0 else outward(found, truth, "up")
+    assert delta == 0 if truth == 0 else outward(delta, truth, "up")
 
 
 @given(steps, counts, st.integers(1, 25).map(lambda places: Fraction(1, 10**places)))
@@ -72,8 +72,8 @@ def test_randomized_response_attains_it(ratio: int, count: int) -> None:
     for at in (Fraction(1), Fraction(3, 2), Fraction(ratio), Fraction(5), Fraction(ratio**count)):
         truth = float(enumerated(ratio, count, at))
         epsilon = fraction_of_float(math.log(at))
-        found = float(optimal_delta(each=each, count=count, epsilon=epsilon))
-        assert found == pytest.approx(truth, abs=1e-13)
+        delta = float(optimal_delta(each=each, count=count, epsilon=epsilon))
+        assert delta == pytest.approx(truth, abs=1e-13)
 
 
 def test_scipy_agrees_on_large_counts() -> None:
@@ -83,8 +83,8 @@ def test_scipy_agrees_on_large_counts() -> None:
     first = math.floor((epsilon / each + k) / 2) + 1
     tails = [float(betainc(first, k - first + 1, chance)) for chance in (p, 1 - p)]
     truth = tails[0] - math.exp(epsilon) * tails[1]
-    found = float(optimal_delta(each=each, count=k, epsilon=epsilon))
-    assert found == pytest.approx(truth, rel=1e-9)
+    delta = float(optimal_delta(each=each, count=k, epsilon=epsilon))
+    assert delta == pytest.approx(truth, rel=1e-9)
 
 
 def test_catalogue_51_one_in_801_is_true_and_not_the_limit() -> None:

@@ -19,15 +19,15 @@ def test_edge_returns_what_passes_beside_what_fails_for_any_condition(good: set[
     def passes(n: int) -> bool:
         return n == 0 or (n in good and n != 100)
 
-    found = edge(passes, passing=0, failing=100)
-    assert passes(found)
-    assert not passes(found + 1)
+    last = edge(passes, passing=0, failing=100)
+    assert passes(last)
+    assert not passes(last + 1)
 
 
 @given(st.floats(1e-100, 1e100))
 def test_root_of_a_logarithm(where: float) -> None:
-    found = root(lambda x: math.log(x) - math.log(where), low=1e-150, high=1e150)
-    assert math.isclose(found, where, rel_tol=1e-12)
+    zero = root(lambda x: math.log(x) - math.log(where), low=1e-150, high=1e150)
+    assert math.isclose(zero, where, rel_tol=1e-12)
 
 
 def test_root_returns_an_end_where_there_is_none() -> None:

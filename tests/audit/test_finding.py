@@ -13,7 +13,7 @@ from ameles.audit.finding import Amount
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
 
 
-def found(lower: Amount, upper: Amount, claimed: Loss | None = None) -> Finding:
+def finding_of(lower: Amount, upper: Amount, claimed: Loss | None = None) -> Finding:
     return Finding(
         mechanism="Some",
         steps=3,
@@ -37,18 +37,18 @@ def found(lower: Amount, upper: Amount, claimed: Loss | None = None) -> Finding:
     ],
 )
 def test_verdicts(lower: Amount, upper: Amount, verdict: Verdict, computed: str) -> None:
-    finding = found(lower, upper)
+    finding = finding_of(lower, upper)
     assert (finding.verdict, finding.computed) == (verdict, computed)
     assert verdict.value in str(finding)
 
 
 @pytest.mark.parametrize("claimed", [Pure("1/2"), Approx("1/2", "1e-6"), Concentrated("1/2")])
 def test_the_limit_is_the_number_of_the_claim(claimed: Loss) -> None:
-    assert found(Fraction(0), Fraction(1, 2), claimed).limit == Fraction(1, 2)
+    assert finding_of(Fraction(0), Fraction(1, 2), claimed).limit == Fraction(1, 2)
 
 
 def test_the_worst_pair_in_words() -> None:
-    assert str(found(Fraction(1), Fraction(1)).worst) == (
+    assert str(finding_of(Fraction(1), Fraction(1)).worst) == (
         "step 2 by -1, step 3 by 4; state seen with an input added to step 3"
     )
     assert str(Pair(((1, 1),), (Instant(0),))) == "step 1 by 1; state seen before step 1"
@@ -56,7 +56,7 @@ def test_the_worst_pair_in_words() -> None:
 
 
 def test_findings_are_json() -> None:
-    plain = json.loads(json.dumps(found(Fraction(1, 3), math.inf).to_dict()))
+    plain = json.loads(json.dumps(finding_of(Fraction(1, 3), math.inf).to_dict()))
     assert plain == {
         "mechanism": "Some",
         "steps": 3,

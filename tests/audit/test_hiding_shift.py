@@ -19,11 +19,11 @@ OTHERS = [
 
 
 def shift_by_hand(column: tuple[int, ...], bits: int) -> list[Fraction]:
-    found: list[Fraction] = []
+    shift: list[Fraction] = []
     for t in range(len(column)):
-        past = sum((Fraction(column[j], 16) * found[t - j] for j in range(1, t + 1)), Fraction(0))
-        found.append((1 << bits) - past)
-    return found
+        past = sum((Fraction(column[j], 16) * shift[t - j] for j in range(1, t + 1)), Fraction(0))
+        shift.append((1 << bits) - past)
+    return shift
 
 
 def square(shift: list[Fraction], amounts: tuple[int, ...]) -> Fraction:
@@ -44,47 +44,47 @@ def worst(shift: list[Fraction], count: int) -> Fraction:
 @pytest.mark.parametrize("column", FALLING + OTHERS)
 def test_the_shift_and_its_lengths_are_those_of_a_search(column: tuple[int, ...]) -> None:
     known = shift_by_hand(column, 3)
-    found = HidingShift.of(FilterColumn(tuple(c * ONE // 16 for c in column), 0), bits=3)
-    assert found.error == 0  # few digits: nothing was cut
-    assert [Fraction(value, ONE) for value in found.values] == known
+    shift = HidingShift.of(FilterColumn(tuple(c * ONE // 16 for c in column), 0), bits=3)
+    assert shift.error == 0  # few digits: nothing was cut
+    assert [Fraction(value, ONE) for value in shift.values] == known
     tiny = Fraction(1, 1 << 100)
     for count in range(1, 4):
         largest = worst(known, count)
-        assert largest <= found.longest(count) ** 2
+        assert largest <= shift.longest(count) ** 2
         if column in FALLING:
-            assert found.longest(count) ** 2 <= largest * (1 + tiny)
+            assert shift.longest(count) ** 2 <= largest * (1 + tiny)
         for signs in product((1, -1), repeat=count):
             exact = square(known, (*signs, *[0] * (len(column) - count)))
-            assert exact * (1 - tiny) <= found.length(signs) ** 2 <= exact
+            assert exact * (1 - tiny) <= shift.length(signs) ** 2 <= exact
 
 
 def test_steps_that_move_the_noise_up_and_down_are_longer_where_it_alternates() -> None:
-    found = HidingShift.of(FilterColumn((ONE, 2 * ONE, 2 * ONE, 2 * ONE), 0), bits=0)
-    assert [value // ONE for value in found.values] == [1, -1, 1, -1]
-    assert found.length((1, -1)) > found.length((1, 1))
-    assert found.length((1, -1)) <= found.longest(2)
+    shift = HidingShift.of(FilterColumn((ONE, 2 * ONE, 2 * ONE, 2 * ONE), 0), bits=0)
+    assert [value // ONE for value in shift.values] == [1, -1, 1, -1]
+    assert shift.length((1, -1)) > shift.length((1, 1))
+    assert shift.length((1, -1)) <= shift.longest(2)
 
 
 @pytest.mark.parametrize("column", FALLING + OTHERS)
 def test_bounds_hold_for_every_column_that_the_error_allows(column: tuple[int, ...]) -> None:
     off = ONE >> 40
     read = tuple(c * ONE // 16 for c in column)
-    found = HidingShift.of(FilterColumn(read, off), bits=2)
-    assert 0 < found.error < ONE >> 8
+    shift = HidingShift.of(FilterColumn(read, off), bits=2)
+    assert 0 < shift.error < ONE >> 8
     for signs in ((1, 1, 1, 1, 1), (-1, -1, -1, -1, -1), (1, -1, 1, -1, 1)):
         moved = [read[0], *(c + s * off for c, s in zip(read[1:], signs, strict=False))]
         true = HidingShift.of(FilterColumn(tuple(moved), 0), bits=2)
-        pairs = zip(found.values, true.values, strict=True)
-        assert all(abs(a - b) <= found.error for a, b in pairs)
+        pairs = zip(shift.values, true.values, strict=True)
+        assert all(abs(a - b) <= shift.error for a, b in pairs)
         for count in (1, 2, 3):
-            assert true.longest(count) <= found.longest(count)
-            assert true.length((1,) * count) >= found.length((1,) * count)
+            assert true.longest(count) <= shift.longest(count)
+            assert true.length((1,) * count) >= shift.length((1,) * count)
 
 
 def test_digits_that_are_cut_are_counted() -> None:
     # 0.999... to the power of 3 needs more digits than there are
-    found = HidingShift.of(FilterColumn((ONE, ONE - 1, 0, 0), 0), bits=0)
-    assert 0 < found.error < 16
+    shift = HidingShift.of(FilterColumn((ONE, ONE - 1, 0, 0), 0), bits=0)
+    assert 0 < shift.error < 16
 
 
 def test_a_column_that_nobody_could_read_is_refused() -> None:

@@ -23,26 +23,26 @@ def laplace(scale: str, n: int, truth: int) -> IntArray:
 def test_ten_per_cent_too_much_is_refuted() -> None:
     # 200,000 samples a half: the bound lies 0.02 below the truth of 1.1, give or take 0.004;
     # it misses 1 with probability below 1e-30
-    found = sampled_loss(
+    finding = sampled_loss(
         lambda n: laplace("10/11", n, 0),
         lambda n: laplace("10/11", n, 1),
         epsilon=1,
         samples=400_000,
     )
-    assert found.verdict is Verdict.REFUTED
-    assert 1 < found.lower <= 1.1
-    assert "refuted" in str(found)
+    assert finding.verdict is Verdict.REFUTED
+    assert 1 < finding.lower <= 1.1
+    assert "refuted" in str(finding)
 
 
 def test_what_is_right_is_not_certified() -> None:
     # by its own statement the bound is above the truth with probability 1e-6
-    found = sampled_loss(
+    finding = sampled_loss(
         lambda n: laplace("1", n, 0), lambda n: laplace("1", n, 1), epsilon=1, samples=100_000
     )
-    assert found.verdict is Verdict.NOT_CERTIFIED
-    assert 0.9 < found.lower <= 1
-    assert found.confidence == 1 - 1e-6
-    assert found.samples == 100_000
+    assert finding.verdict is Verdict.NOT_CERTIFIED
+    assert 0.9 < finding.lower <= 1
+    assert finding.confidence == 1 - 1e-6
+    assert finding.samples == 100_000
 
 
 def test_either_direction_is_tried() -> None:
@@ -50,16 +50,16 @@ def test_either_direction_is_tried() -> None:
     ones = lambda n: np.zeros(n, dtype=np.int64)
     others = lambda n: (System().uniform(2, n) == 0).astype(np.int64)
     for program, neighbour, hits in ((ones, others, (0, 1)), (others, ones, (1, 0))):
-        found = sampled_loss(program, neighbour, epsilon=1, samples=10_000)
-        assert found.verdict is Verdict.REFUTED
-        assert found.event == (1,)
-        assert [h > 0 for h in found.hits] == [h > 0 for h in hits]
+        finding = sampled_loss(program, neighbour, epsilon=1, samples=10_000)
+        assert finding.verdict is Verdict.REFUTED
+        assert finding.event == (1,)
+        assert [h > 0 for h in finding.hits] == [h > 0 for h in hits]
 
 
 def test_the_same_programs_have_no_loss() -> None:
     same = lambda n: np.arange(n) % 3
-    found = sampled_loss(same, same, epsilon=0, samples=1000)
-    assert (found.lower, found.verdict) == (0, Verdict.NOT_CERTIFIED)
+    finding = sampled_loss(same, same, epsilon=0, samples=1000)
+    assert (finding.lower, finding.verdict) == (0, Verdict.NOT_CERTIFIED)
 
 
 @pytest.mark.parametrize(("hits", "others"), [(700, 300), (50, 2), (1000, 0), (0, 10)])

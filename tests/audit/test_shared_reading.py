@@ -42,8 +42,8 @@ class Shy(PanPrivateCounter):
 
 
 def as_lists(recipe: Any, view: View, likely: Effects | None) -> Any:
-    found = matrices_of(Observer(recipe, STEPS, view), likely)
-    return found.noise.tolist(), found.data.tolist(), found.draws, found.laws
+    matrices = matrices_of(Observer(recipe, STEPS, view), likely)
+    return matrices.noise.tolist(), matrices.data.tolist(), matrices.draws, matrices.laws
 
 
 @pytest.mark.parametrize("kind", [PanPrivateCounter, PanPrivateTreeCounter, DrawsTooEarly, Shy])

@@ -75,9 +75,9 @@ def test_no_dual_proves_more_than_a_shift_costs(price: Price, pull: list[int]) -
 )
 def test_the_cheapest_real_shift(price: Price, shift: list[float]) -> None:
     rates = np.array([float(rate) for rate in rates_of(price)])
-    found = price.propose(np.array([[1.0, 1.0]]), np.ones(1), rates)
-    assert found is not None
-    assert found.shift == pytest.approx(shift)
+    proposal = price.propose(np.array([[1.0, 1.0]]), np.ones(1), rates)
+    assert proposal is not None
+    assert proposal.shift == pytest.approx(shift)
     impossible = price.propose(np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([1.0, 0.0]), rates)
     assert impossible is None
 
@@ -85,11 +85,11 @@ def test_the_cheapest_real_shift(price: Price, shift: list[float]) -> None:
 def test_shifts_within_a_box_are_proposed_first_and_then_whole_ones() -> None:
     price, rates = PurePrice(LAPLACE), np.array([0.5, 0.2])
     # 5 e + 7 f = 1: in the box a seventh of the second; whole is (3, -2), outside
-    boxed, found = price.propose_whole(np.array([[5.0, 7.0]]), np.ones(1), rates)
+    boxed, whole = price.propose_whole(np.array([[5.0, 7.0]]), np.ones(1), rates)
     assert boxed == pytest.approx([0, 1 / 7])
-    assert found == pytest.approx([3, -2])
+    assert whole == pytest.approx([3, -2])
     # e + 2 f = 3 is whole in the box; e + f = 3 has nothing there
     boxed, _ = price.propose_whole(np.array([[1.0, 2.0]]), np.array([3.0]), rates)
     assert boxed == pytest.approx([1, 1])
-    (found,) = price.propose_whole(np.array([[1.0, 1.0]]), np.array([3.0]), rates)
-    assert found == pytest.approx([0, 3])
+    (whole,) = price.propose_whole(np.array([[1.0, 1.0]]), np.array([3.0]), rates)
+    assert whole == pytest.approx([0, 3])

@@ -15,11 +15,11 @@ from ameles.core.exceptions import MissingExtra
 def test_the_cheapest_shift_and_its_dual_agree() -> None:
     matrix, target = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]), np.array([1.0, 1.0])
     costs = np.array([1.0, 1.5, 1.0])
-    found = solver.cheapest(matrix, target, costs)
-    assert found is not None
-    assert found.shift == pytest.approx([0, 1, 0])  # 1.5 for both rows, instead of 2
-    assert costs @ np.abs(found.shift) == pytest.approx(abs(found.dual @ target))
-    assert (np.abs(matrix.T @ found.dual) <= costs + 1e-9).all()
+    proposal = solver.cheapest(matrix, target, costs)
+    assert proposal is not None
+    assert proposal.shift == pytest.approx([0, 1, 0])  # 1.5 for both rows, instead of 2
+    assert costs @ np.abs(proposal.shift) == pytest.approx(abs(proposal.dual @ target))
+    assert (np.abs(matrix.T @ proposal.dual) <= costs + 1e-9).all()
 
 
 def test_a_box_keeps_every_part_short() -> None:

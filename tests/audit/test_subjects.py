@@ -21,9 +21,9 @@ from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
 @pytest.mark.parametrize("horizon", [1, 2, 7, 64])
 def test_every_mechanism_can_be_audited_by_name(horizon: int) -> None:
-    found = subjects(epsilon="1/2", horizon=horizon)
-    assert {type(recipe).__name__ for recipe in found} == {kind.__name__ for kind in COUNTERS}
-    assert all(recipe.width is None for recipe in found)
+    recipes = subjects(epsilon="1/2", horizon=horizon)
+    assert {type(recipe).__name__ for recipe in recipes} == {kind.__name__ for kind in COUNTERS}
+    assert all(recipe.width is None for recipe in recipes)
 
 
 def test_names_select_and_keep_the_order_of_the_catalogue() -> None:
@@ -72,8 +72,8 @@ def test_a_delta_goes_with_epsilon(horizon: int) -> None:
 def test_each_kind_of_intrusion_is_audited_with_and_without_an_end(
     kind: type[CounterRecipe],
 ) -> None:
-    found = variants(kind, epsilon=Fraction(1), horizon=8)
-    assert [(each.intrusions.value, each.guarantee.horizon) for each in found] == [
+    recipes = variants(kind, epsilon=Fraction(1), horizon=8)
+    assert [(each.intrusions.value, each.guarantee.horizon) for each in recipes] == [
         ("one", 8),
         ("one", None),
         ("announced", 8),

@@ -48,11 +48,11 @@ def test_counters_with_private_state_are_audited_for_every_intrusion() -> None:
 
 
 def test_json_says_against_what_and_when_the_state_was_seen() -> None:
-    found = json.loads(ask("PanPrivateTreeCounter", "--horizon", "2", "--json").stdout)
-    assert [(one["intrusions"], one["horizon"]) for one in found] == [
+    findings = json.loads(ask("PanPrivateTreeCounter", "--horizon", "2", "--json").stdout)
+    assert [(one["intrusions"], one["horizon"]) for one in findings] == [
         *(("one", 2), ("one", None), ("announced", 2), ("announced", None))
     ]
-    for one in found:
+    for one in findings:
         assert one["exact"] == "1"
         assert one["worst"]["seen"]
 
@@ -79,8 +79,8 @@ def test_all_horizons_make_one_line_and_many_findings(monkeypatch: pytest.Monkey
     assert "1 to 5" in ended.stdout
     assert "T = " in ended.stdout
     assert ended.stderr == "5 audits, none refuted.\n"
-    found = json.loads(ask("SimpleTwoCounter", "--all", "--json").stdout)
-    assert [finding["steps"] for finding in found] == [1, 2, 3, 4, 5]
+    findings = json.loads(ask("SimpleTwoCounter", "--all", "--json").stdout)
+    assert [finding["steps"] for finding in findings] == [1, 2, 3, 4, 5]
 
 
 @pytest.fixture

@@ -36,18 +36,18 @@ def test_budgets_are_opened_and_shown_as_a_tree(ameles: Program) -> None:
     assert lines[3].endswith("none of its own")
     assert lines[2].split() == ["study-a", *(["epsilon", "0", "epsilon", "0.5", "epsilon", "0.5"])]
     assert listed in ameles("ledger").out
-    found = json.loads(ameles("budget", "list", "--json").out)
-    assert found["population"] == "visitors"
-    assert found["budgets"][2] == {
+    ledger = json.loads(ameles("budget", "list", "--json").out)
+    assert ledger["population"] == "visitors"
+    assert ledger["budgets"][2] == {
         "name": "study-a",
         "parent": "research",
         "cap": {"currency": "pure", "epsilon": "1/2"},
         "spent": {"currency": "pure", "epsilon": "0"},
         "left": {"currency": "pure", "epsilon": "1/2"},
     }
-    assert found["budgets"][1]["cap"] is found["budgets"][1]["left"] is None
+    assert ledger["budgets"][1]["cap"] is ledger["budgets"][1]["left"] is None
     whole = json.loads(ameles("ledger", "--json").out)
-    assert whole["budgets"] == found["budgets"]
+    assert whole["budgets"] == ledger["budgets"]
     assert {entry["by"] for entry in whole["entries"]} == {"visitors"}
 
 
@@ -139,9 +139,9 @@ def test_a_new_population_is_opened_on_the_terms_of_the_plan(ameles: Program, fr
         in (planned.out + planned.err)
     )
     assert ameles("run", "--until", "2025-10-02").code == 0
-    found = json.loads(ameles("ledger", "--json").out)
-    assert {entry["by"] for entry in found["entries"]} == {"study-a"}
-    assert found["budgets"][0]["left"] == {"currency": "pure", "epsilon": "1"}
+    ledger = json.loads(ameles("ledger", "--json").out)
+    assert {entry["by"] for entry in ledger["entries"]} == {"study-a"}
+    assert ledger["budgets"][0]["left"] == {"currency": "pure", "epsilon": "1"}
 
 
 @pytest.mark.usefixtures("site")

@@ -37,10 +37,10 @@ def on_terminal(ameles: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 def looked() -> list[tuple[str, int]]:
     with bare_store(Path("flu.db")) as store:
-        found: list[tuple[str, int]] = store.execute(
+        entries: list[tuple[str, int]] = store.execute(
             "SELECT plan, at FROM checked ORDER BY plan"
         ).fetchall()
-    return found
+    return entries
 
 
 def held() -> dict[str, list[str]]:
@@ -90,10 +90,10 @@ def test_a_file_is_new_and_of_its_owner_alone(fresh: Path, ameles: Program) -> N
 
 def test_json_for_programs(fresh: Path, ameles: Program) -> None:
     assert ameles("check", "--json", *SECRET).code == 0
-    found = json.loads((fresh / "look.txt").read_text(encoding="utf-8"))
-    assert found["secret"] == HEADING
-    assert found["lines"]["events"] == found["times"]["counted"] == 3000
-    assert found["users"]["choices"][0]["half_widths"].keys() == {
+    document = json.loads((fresh / "look.txt").read_text(encoding="utf-8"))
+    assert document["secret"] == HEADING
+    assert document["lines"]["events"] == document["times"]["counted"] == 3000
+    assert document["users"]["choices"][0]["half_widths"].keys() == {
         "visits",
         "fever-today",
         "visitors",

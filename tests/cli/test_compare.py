@@ -55,8 +55,8 @@ def test_the_best_is_on_top_and_every_column_is_explained() -> None:
 
 
 def test_why_is_how_many_noises_of_what_scale() -> None:
-    found = comparison(epsilon=1, horizon=1024)
-    why = {line.mechanism: line.why for line in found.lines}
+    compared = comparison(epsilon=1, horizon=1024)
+    why = {line.mechanism: line.why for line in compared.lines}
     assert why["SimpleOneCounter"] == "like 1 noise of scale 1024"
     # popcount is 5.0 on average over t = 1, ..., 1024, on 11 levels
     assert why["BinaryCounter"] == "like 5.0 noises of scale 11"
@@ -73,11 +73,11 @@ def test_a_narrow_terminal_gets_the_reasons_below() -> None:
 
 
 def test_json_has_recipes_that_can_be_started() -> None:
-    found = report("--horizon", "1024", "--epsilon", "0.5", "--width", "3")
-    best = recipe_from_json(json.dumps(found["mechanisms"][0]["recipe"]))
+    compared = report("--horizon", "1024", "--epsilon", "0.5", "--width", "3")
+    best = recipe_from_json(json.dumps(compared["mechanisms"][0]["recipe"]))
     assert best == counter(epsilon="0.5", horizon=1024, width=3)
-    assert found["bound_on"] == "all steps with 95%"
-    assert found["steps"] == found["looked_at"] == 1024
+    assert compared["bound_on"] == "all steps with 95%"
+    assert compared["steps"] == compared["looked_at"] == 1024
 
 
 def test_other_questions() -> None:
@@ -95,10 +95,10 @@ def test_other_questions() -> None:
 
 
 def test_with_a_delta_the_bound_is_that_of_gaussian_noise() -> None:
-    found = report("--horizon", "2^10", "--epsilon", "1", "--delta", "1e-6")
-    assert found["bound_on"] == "mean"
+    compared = report("--horizon", "2^10", "--epsilon", "1", "--delta", "1e-6")
+    assert compared["bound_on"] == "mean"
     # 4.531 sigma for (1, 1e-6) times 2.910, the nuclear norm over T
-    assert found["bound"] == pytest.approx(4.531 * 2.910, rel=1e-3)
+    assert compared["bound"] == pytest.approx(4.531 * 2.910, rel=1e-3)
     assert "Gaussian" in ask("--horizon", "8", "--epsilon", "1", "--delta", "1e-6").stderr
 
 
@@ -113,10 +113,10 @@ def test_with_a_delta_the_bound_is_that_of_gaussian_noise() -> None:
 )
 def test_intrusions(intrusions: str, best: str) -> None:
     arguments = ("--horizon", "2^10", "--epsilon", "1", "--intrusions", intrusions)
-    found = report(*arguments)
-    assert found["intrusions"] == intrusions
-    assert found["mechanisms"][0]["mechanism"] == best
-    recipe = recipe_from_json(json.dumps(found["mechanisms"][0]["recipe"]))
+    compared = report(*arguments)
+    assert compared["intrusions"] == intrusions
+    assert compared["mechanisms"][0]["mechanism"] == best
+    recipe = recipe_from_json(json.dumps(compared["mechanisms"][0]["recipe"]))
     assert recipe == counter(epsilon=1, horizon=1024, intrusions=intrusions)
     said = ask(*arguments).stderr
     assert ("before any intrusion was announced" in said) is (intrusions == "announced")
@@ -125,10 +125,10 @@ def test_intrusions(intrusions: str, best: str) -> None:
 def test_against_intrusions_everywhere_the_bound_is_that_of_their_number() -> None:
     # Thm 4.3: of the order of sqrt(n), and the random walk is within a factor of three of it
     for horizon in (2**10, 2**16):
-        found = comparison(epsilon=1, horizon=horizon, intrusions="every")
-        assert found.bound > 0.7 * math.sqrt(horizon)
-        assert found.lines[0].to_bound is not None
-        assert 1 <= found.lines[0].to_bound < 3
+        compared = comparison(epsilon=1, horizon=horizon, intrusions="every")
+        assert compared.bound > 0.7 * math.sqrt(horizon)
+        assert compared.lines[0].to_bound is not None
+        assert 1 <= compared.lines[0].to_bound < 3
     short = comparison(epsilon=1, horizon=2, intrusions="every")
     assert all(line.to_bound is None or line.to_bound >= 1 for line in short.lines)
 
@@ -141,8 +141,8 @@ def test_gaussian_noise_is_not_offered_against_intrusions() -> None:
 
 
 def test_without_an_end_no_single_scale_is_named() -> None:
-    found = comparison(epsilon=1, horizon=None, intrusions="one")
-    why = {line.mechanism: line.why for line in found.lines}
+    compared = comparison(epsilon=1, horizon=None, intrusions="one")
+    why = {line.mechanism: line.why for line in compared.lines}
     assert why["PanPrivateTreeCounter"] == "the smallest error"
     assert "noises of scale" not in why["PanPrivateCounter"]
     known = comparison(epsilon=1, horizon=1024, intrusions="one")
@@ -152,12 +152,12 @@ def test_without_an_end_no_single_scale_is_named() -> None:
 @pytest.mark.parametrize("contributions", [1, 2, 3, 7, 300])
 @pytest.mark.parametrize("epsilon", [0.1, 1, 3])
 def test_no_promise_is_below_the_bound(contributions: int, epsilon: float) -> None:
-    found = comparison(epsilon=epsilon, horizon=256, contributions=contributions)
-    k = round(2 * found.bound)
+    compared = comparison(epsilon=epsilon, horizon=256, contributions=contributions)
+    k = round(2 * compared.bound)
     if k:  # k ones are ceil(k / m) units away from none, in each of T // k places
         units = math.ceil(k / contributions)
         assert 256 // k * (1 - BETA) * math.exp(-epsilon * units) > 1
-    assert all(line.to_bound is None or line.to_bound >= 1 for line in found.lines)
+    assert all(line.to_bound is None or line.to_bound >= 1 for line in compared.lines)
 
 
 def test_files(tmp_path: Path) -> None:

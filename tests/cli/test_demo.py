@@ -195,5 +195,5 @@ def alarm(step: int, label: str) -> Release:
 )
 def test_alarms_in_words(finished_demo: Path, labels: list[str], said: str) -> None:
     plan = read_plan(finished_demo / "ameles.toml")
-    found = [alarm(step, label) for step, label in enumerate(labels, start=1)]
-    assert module.alarms(plan, found) == said
+    published = [alarm(step, label) for step, label in enumerate(labels, start=1)]
+    assert module.alarms(plan, published) == said

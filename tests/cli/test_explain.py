@@ -48,10 +48,10 @@ def test_an_alert_has_no_interval(ameles: Program) -> None:
 def test_json_is_for_programs(ameles: Program) -> None:
     ended = ameles("explain", "visitors", "98", "--json")
     assert ended.err == ""
-    found = json.loads(ended.out)
-    assert found["entry"]["paid"] == {"currency": "pure", "epsilon": "1/10"}
-    assert found["releases"][0]["step"] == 98
-    assert found["recipe"]["recipe"] == found["releases"][0]["mechanism"] == "SiblingsCounter"
+    document = json.loads(ended.out)
+    assert document["entry"]["paid"] == {"currency": "pure", "epsilon": "1/10"}
+    assert document["releases"][0]["step"] == 98
+    assert document["recipe"]["recipe"] == document["releases"][0]["mechanism"] == "SiblingsCounter"
     simple = json.loads(ameles("explain", "visits", "98", "--json").out)
     assert simple["recipe"]["recipe"] == "SimpleTwoCounter"
     assert simple["guarantee"]["intrusions"] == "none", "the visits themselves lie in a file"

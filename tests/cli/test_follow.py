@@ -134,9 +134,9 @@ class Site:
 
     def totals(self, key: str = "north") -> list[int]:
         """The published line of a key; every step is there, once and in order."""
-        found = [line for line in self.rows() if line["key"] == key]
-        assert [int(line["step"]) for line in found] == list(range(1, len(found) + 1))
-        return [int(line["value"]) for line in found]
+        lines = [line for line in self.rows() if line["key"] == key]
+        assert [int(line["step"]) for line in lines] == list(range(1, len(lines) + 1))
+        return [int(line["value"]) for line in lines]
 
     def total(self, key: str = "north") -> int:
         return (self.totals(key) or [0])[-1]
@@ -166,11 +166,11 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def a_site(folder: Path) -> Iterator[Site]:
-    found = Site(folder)
-    yield found
-    if found.process is not None and found.process.poll() is None:
-        found.process.kill()
-        found.ended()
+    site = Site(folder)
+    yield site
+    if site.process is not None and site.process.poll() is None:
+        site.process.kill()
+        site.ended()
 
 
 def test_a_growing_file_is_followed_stopped_and_resumed(site: Site) -> None:

@@ -43,11 +43,11 @@ def test_a_renewal_is_kept_and_the_lifetime_sum_goes_on(ameles: Program) -> None
     assert "Added epsilon 0.5" in ended.err
     assert "In the last 30 days epsilon 1 was spent.\n" in ended.err
     assert "at this rate" not in ended.err, "a launch is no rate"
-    found = json.loads(ameles("ledger", "--json").out)
-    assert found["cap"] == {"currency": "pure", "epsilon": "3/2"}
-    assert [one["why"] for one in found["renewals"]] == ["a second season"]
-    assert found["entries"][0]["on"] == "flu/visits"
-    assert found["entries"][0]["guarantee"]["intrusions"] == "none", "as the plan says"
+    document = json.loads(ameles("ledger", "--json").out)
+    assert document["cap"] == {"currency": "pure", "epsilon": "3/2"}
+    assert [one["why"] for one in document["renewals"]] == ["a second season"]
+    assert document["entries"][0]["on"] == "flu/visits"
+    assert document["entries"][0]["guarantee"]["intrusions"] == "none", "as the plan says"
 
 
 @pytest.mark.usefixtures("site")
@@ -138,15 +138,15 @@ def test_a_rate_is_told_after_thirty_days() -> None:
 def test_the_record_for_registries(ameles: Program) -> None:
     ended = ameles("ledger", "--export")
     assert ended.err == ""
-    found = json.loads(ended.out)
-    assert found["implementation"]["version"] == metadata.version("ameles")
-    assert found["population"]["adjacency"] == "user-presence"
-    (flu,) = found["deployments"]
+    document = json.loads(ended.out)
+    assert document["implementation"]["version"] == metadata.version("ameles")
+    assert document["population"]["adjacency"] == "user-presence"
+    (flu,) = document["deployments"]
     assert (flu["cadence"], flu["horizon"], flu["late_data"]) == ("1d", 182, "next")
     assert (flu["start"], flu["end"]) == ("2025-10-01T00:00:00Z", "2026-04-01T00:00:00Z")
     assert flu["intrusions"] == ["none"]
-    assert found["privacy_loss"]["cumulative"]["exact"] == {"currency": "pure", "epsilon": "1"}
-    assert set(found["flags"]) == {"retired"}
+    assert document["privacy_loss"]["cumulative"]["exact"] == {"currency": "pure", "epsilon": "1"}
+    assert set(document["flags"]) == {"retired"}
 
 
 @pytest.mark.usefixtures("site")

@@ -47,10 +47,10 @@ def test_a_loss_that_hides_nobody_is_a_warning(
 def test_json_has_recipes_that_can_be_started(ameles: Program) -> None:
     ended = ameles("plan", "ameles.toml", "--json")
     assert ended.err == ""
-    found = json.loads(ended.out)
-    assert found["loss"] == {"currency": "pure", "epsilon": "1"}
+    document = json.loads(ended.out)
+    assert document["loss"] == {"currency": "pure", "epsilon": "1"}
     recipes = read_plan(Path("ameles.toml")).recipes
-    for release in found["releases"]:
+    for release in document["releases"]:
         assert recipe_from_json(json.dumps(release["recipe"])) == recipes[release["release"]]
         assert len(release["half_widths"]) == 3
 
@@ -137,7 +137,7 @@ def test_a_source_that_a_run_refuses(
     refused = ameles("run")
     assert refused.code == 2
     assert said in refused.err
-    assert not any(found.suffix == ".db" for found in fresh.iterdir())
+    assert not any(path.suffix == ".db" for path in fresh.iterdir())
 
 
 def test_a_store_that_is_the_source(ameles: Program, fresh: Path) -> None:

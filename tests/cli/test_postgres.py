@@ -48,10 +48,10 @@ ASKED = (
 def place(postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PostgresPlace:
     """A folder with a plan, entered, and an empty schema for its store."""
     monkeypatch.chdir(tmp_path)
-    found = PostgresPlace(postgres)
-    Path("ameles.toml").write_text(PLAN.format(url=found.url), encoding="utf-8")
+    place = PostgresPlace(postgres)
+    Path("ameles.toml").write_text(PLAN.format(url=place.url), encoding="utf-8")
     Path("events.csv").write_text("at,region\n2026-01-01T10:00:00Z,north\n", encoding="utf-8")
-    return found
+    return place
 
 
 def secret_in(text: str) -> bool:

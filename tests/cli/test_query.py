@@ -32,9 +32,9 @@ def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def left(folder: Path, population: str = "people") -> Pure:
     with open_account(str(folder / "people.db"), population, unit=EVENT) as account:
-        found = account.left
-    assert isinstance(found, Pure)
-    return found
+        loss = account.left
+    assert isinstance(loss, Pure)
+    return loss
 
 
 def test_a_question_is_answered_and_paid(ameles: Program, visits: Path) -> None:

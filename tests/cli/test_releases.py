@@ -24,13 +24,13 @@ def test_some_of_them_as_json(ameles: Program) -> None:
     arguments = ("--release", "visits", "--key", "south", "--first", "180")
     for form in (("--json",), ("--format", "jsonl")):
         lines = ameles("releases", *arguments, *form).out.splitlines()
-        found = [json.loads(line) for line in lines]
-        assert [tuple(each) for each in found] == [COLUMNS] * 3
-        assert [(each["key"], each["step"]) for each in found] == [
+        rows = [json.loads(line) for line in lines]
+        assert [tuple(each) for each in rows] == [COLUMNS] * 3
+        assert [(each["key"], each["step"]) for each in rows] == [
             *(("south", 180), ("south", 181), ("south", 182))
         ]
     wanted = [row for row in published() if (row["release"], row["key"]) == ("visits", "south")]
-    assert [str(each["value"]) for each in found] == [row["value"] for row in wanted[-3:]]
+    assert [str(each["value"]) for each in rows] == [row["value"] for row in wanted[-3:]]
 
 
 @pytest.mark.usefixtures("site")

@@ -43,9 +43,9 @@ class Following:
     def read(self, ends: dict[str, int] | None = None) -> list[tuple[Any, ...]]:
         """What is new, once."""
         reading = self.source.reading(self.position, ends)
-        found = sorted(rows_of(reading, COLUMNS))
+        rows = sorted(rows_of(reading, COLUMNS))
         self.position = reading.position
-        return found
+        return rows
 
     def restart(self, *, same: str = "", new: str = "") -> None:
         """As a new process, in which the owner may say what a file is."""
@@ -56,8 +56,8 @@ class Following:
     @property
     def marks(self) -> list[dict[str, Any]]:
         """The marks in the position."""
-        found: list[dict[str, Any]] = json.loads(self.position or "")["files"]
-        return found
+        files: list[dict[str, Any]] = json.loads(self.position or "")["files"]
+        return files
 
     def alter(self, **fields: Any) -> None:
         """As if the only file that was read had been known by other numbers."""

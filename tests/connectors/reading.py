@@ -37,11 +37,11 @@ def rows_of(
         f"epoch_us({identifier(name)})" if kind == "timestamp" else identifier(name)
         for name, kind in columns.items()
     )
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     with connected(zone, reading.paths) as duck:
         for relation in reading.scans(duck):
-            found += duck.execute(f"SELECT {asked} FROM {relation}").fetchall()
-    return sorted(found, key=repr)
+            rows += duck.execute(f"SELECT {asked} FROM {relation}").fetchall()
+    return sorted(rows, key=repr)
 
 
 @contextmanager

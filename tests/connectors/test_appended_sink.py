@@ -329,12 +329,12 @@ def test_texts_that_a_spreadsheet_would_compute_are_shielded(tmp_path: Path) -> 
     rows = [(*row[:2], key, *row[3:]) for key in keys for row in records(1, 1)[:1]]
     sink(tmp_path).write(rows, 1)
     with (tmp_path / "r.csv").open(encoding="utf-8", newline="") as file:
-        found = list(csv.DictReader(file))
-    assert [row["key"] for row in found] == [
+        written = list(csv.DictReader(file))
+    assert [row["key"] for row in written] == [
         *("'=1+1", "'+south", "'-north", "'@x", "'\tx", "'\rx", "''east"),
         *("-1", "+2.5", "'-", "west", ""),
     ]
-    assert [row["key"].removeprefix("'") for row in found] == keys, "one apostrophe to take away"
+    assert [row["key"].removeprefix("'") for row in written] == keys, "one apostrophe to take away"
     sink(tmp_path, "jsonl").write(rows, 1)
     lines = content(tmp_path, "jsonl").decode().splitlines()
     assert [json.loads(each)["key"] for each in lines] == keys

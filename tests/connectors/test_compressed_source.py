@@ -140,11 +140,11 @@ def test_a_bomb_is_one_line_that_counts_nowhere(tmp_path: Path, ending: str) -> 
     source = source_of(tmp_path, f"a.csv{ending}")
     tracemalloc.start()
     try:
-        found = rows(source, COLUMNS)
+        read = rows(source, COLUMNS)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == ROWS
+    assert read == ROWS
     assert peak < 48 << 20
 
 

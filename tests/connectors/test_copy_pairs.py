@@ -54,10 +54,10 @@ def test_a_copy_supplies_the_log_all_of_whose_taken_bytes_it_has(
     logs_that_differ_in_one_line(here)
     rotate(here, "a.csv", names[0])
     rotate(here, "b.csv", names[1])
-    found = here.read()
-    assert len(found) == 1999 + 500
-    assert ("eight", 1) in found
-    assert ("seven", 1) not in found
+    rows = here.read()
+    assert len(rows) == 1999 + 500
+    assert ("eight", 1) in rows
+    assert ("seven", 1) not in rows
 
 
 def test_without_digests_what_only_the_middle_would_tell_is_refused(here: Following) -> None:

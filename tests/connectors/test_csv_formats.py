@@ -26,10 +26,10 @@ GERMAN = Format(delimiter=";", decimal=",", time_format=("%d.%m.%Y",))
 
 def read(dialect: CsvLines, block: bytes) -> list[tuple[Any, ...]]:
     """The rows of a block whose columns are those of the dialect, in their order."""
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for relation in handed_over(shared(), dialect, tuple(dialect.columns), [block]):
-        found += shared().execute(f"SELECT * FROM {relation}").fetchall()
-    return found
+        rows += shared().execute(f"SELECT * FROM {relation}").fetchall()
+    return rows
 
 
 def parsed(lines: list[str], form: Format) -> list[tuple[Any, ...]]:
@@ -117,8 +117,8 @@ def test_a_decimal_comma(text: str, number: float | None, integer: int | None) -
 def test_a_weight_with_a_decimal_comma_is_clamped_too() -> None:
     dialect = CsvLines({"n": "weight"}, Format(delimiter=";", decimal=","))
     lines = b"3,0\n1e+17\n1,5\n3.0\n99999999999999\n"
-    found = [n for (n,) in read(dialect, lines)]
-    assert found == [3, 1 << 40, None, None, 1 << 40]
+    weights = [n for (n,) in read(dialect, lines)]
+    assert weights == [3, 1 << 40, None, None, 1 << 40]
 
 
 def test_files_without_a_first_line_of_names(tmp_path: Path) -> None:

@@ -41,10 +41,10 @@ def shared() -> duckdb.DuckDBPyConnection:
 def parsed(lines: list[str]) -> list[tuple[Any, ...]]:
     """All lines as one block, by DuckDB."""
     block = "".join(line + "\n" for line in lines).encode()
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for relation in handed_over(shared(), CsvLines(ABC), ("c", "a", "b"), [block]):
-        found += shared().execute(f"SELECT a, b, c FROM {relation}").fetchall()
-    return found
+        rows += shared().execute(f"SELECT a, b, c FROM {relation}").fetchall()
+    return rows
 
 
 def by_python(line: str) -> list[str] | None:
@@ -145,8 +145,8 @@ def test_a_wrong_value_is_null_in_its_own_column(
     start = 1_767_225_600_000_000
     wanted = row if row[0] is None else (start, *row[1:])
     without = rows_in(tmp_path / "a.csv", HEADER + b"\n".join(GOOD), COLUMNS)
-    found = rows_in(tmp_path / "b.csv", HEADER + b"\n".join([*GOOD[:2], line, *GOOD[2:]]), COLUMNS)
-    assert found == sorted([*without, wanted], key=repr)
+    rows = rows_in(tmp_path / "b.csv", HEADER + b"\n".join([*GOOD[:2], line, *GOOD[2:]]), COLUMNS)
+    assert rows == sorted([*without, wanted], key=repr)
 
 
 def test_a_byte_order_mark_line_ends_and_a_missing_last_newline_make_no_difference(
@@ -182,9 +182,9 @@ def test_a_header_without_the_column_or_with_two_of_it_is_refused(header: str) -
 @given(junk=st.binary(max_size=300).filter(lambda junk: b"\n" not in junk))
 def test_no_bytes_in_a_line_make_a_reading_fail_or_touch_a_neighbour(junk: bytes) -> None:
     around = [b"1,2,3\n", b'"4","5","6"\n']
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     block = around[0] + junk + b"\n" + around[1]
     for relation in handed_over(shared(), CsvLines(ABC), ("a", "b", "c"), [block]):
-        found += shared().execute(f"SELECT a, b, c FROM {relation}").fetchall()
-    assert {("1", "2", "3"), ("4", "5", "6")} <= set(found)
-    assert len(found) <= 3
+        rows += shared().execute(f"SELECT a, b, c FROM {relation}").fetchall()
+    assert {("1", "2", "3"), ("4", "5", "6")} <= set(rows)
+    assert len(rows) <= 3

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ameles.connectors.csv_records import LONGEST, Broken, CsvRecord, records
 
 
-def found(text: str, **form: str) -> list[tuple[int, Any]]:
+def records_of(text: str, **form: str) -> list[tuple[int, Any]]:
     """The line of each record, with its fields or with what is wrong."""
     return [
         (one.line, one.fields if isinstance(one, CsvRecord) else one.why)
@@ -55,13 +55,13 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES.keys())
 def test_a_text_as_records(text: str, expected: list[tuple[int, Any]]) -> None:
-    assert found(text) == expected
+    assert records_of(text) == expected
 
 
 def test_other_delimiters_and_quotes() -> None:
-    assert found("a;'b;c'\n", delimiter=";", quote="'") == [(1, ["a", "b;c"])]
-    assert found('a\t"b\n', delimiter="\t", quote="") == [(1, ["a", '"b'])]
-    assert found("a|b^c]\n", delimiter="|", quote="^") == [(1, INSIDE)]
+    assert records_of("a;'b;c'\n", delimiter=";", quote="'") == [(1, ["a", "b;c"])]
+    assert records_of('a\t"b\n', delimiter="\t", quote="") == [(1, ["a", '"b'])]
+    assert records_of("a|b^c]\n", delimiter="|", quote="^") == [(1, INSIDE)]
 
 
 TEXTS = st.text(st.sampled_from("ab,;\"'\r\n ^]-\\é"), max_size=6)
@@ -87,7 +87,7 @@ def test_what_a_program_writes_is_read_as_it_was(
     for row in rows:
         lines.append((line, row))
         line += 1 + sum(value.count("\n") for value in row)
-    assert found(text, delimiter=delimiter) == lines
+    assert records_of(text, delimiter=delimiter) == lines
 
 
 @settings(deadline=None, max_examples=300)

@@ -86,16 +86,16 @@ def test_all_bytes_of_the_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_a_file_that_grows_by_halves_of_characters(tmp_path: Path, encoding: Encoding) -> None:
     data = WRITTEN[encoding][-1]
-    position, found = None, []
+    position, read = None, []
     source = source_of(tmp_path, encoding, b"")
     for end in range(0, len(data) + 1, 3):
         append(tmp_path / "a.csv", data[max(0, end - 3) : end])
         reading = source.reading(position)
-        found += rows_of(reading, COLUMNS)
+        read += rows_of(reading, COLUMNS)
         position = reading.position
     append(tmp_path / "a.csv", data[end:])
-    found += rows(source, COLUMNS, position)
-    assert sorted(found, key=repr) == sorted(ROWS, key=repr)
+    read += rows(source, COLUMNS, position)
+    assert sorted(read, key=repr) == sorted(ROWS, key=repr)
 
 
 def test_a_last_line_that_is_taken_ends_its_event(tmp_path: Path) -> None:
@@ -125,12 +125,12 @@ def test_utf_16_without_a_mark_is_little_endian_and_not_refused(tmp_path: Path) 
 
 def decoded(data: bytes, script: Script) -> list[str]:
     """All lines, as a reading has them."""
-    found = [
+    pieces = [
         text(chunk)
         for block in blocks(io.BytesIO(data).read, script=script)
         for chunk in chunks(block)
     ]
-    return [line for line in "".join(found).split("\n") if line]
+    return [line for line in "".join(pieces).split("\n") if line]
 
 
 UNITS = ["\n", "a", "\u0a0a", "\u0a00", "\u000a\u0d00", "\0", "\ud83d", "\ude00"]
@@ -185,9 +185,9 @@ def test_how_long_a_line_may_be_does_not_depend_on_its_place(before: int) -> Non
     lead = ("x" * before + "\n") if before else ""
     for length, counts in ((LONGEST - 1, True), (LONGEST, True), (LONGEST + 1, False)):
         data = (lead + "y" * length + "\nz\n").encode("utf-16-le")
-        found = [line[0] for line in decoded(data, script)]
-        assert found.count("y") == counts
-        assert found.count("z") == 1
+        letters = [line[0] for line in decoded(data, script)]
+        assert letters.count("y") == counts
+        assert letters.count("z") == 1
 
 
 class Unaligned(Script):

@@ -52,7 +52,7 @@ class Folder(RuleBasedStateMachine):
         self.live.write_bytes(HEADER)
         self.here = Following(self.folder, "log.csv*", rotated=self.rotated)
         self.written: Counter[tuple[str, int]] = Counter()
-        self.found: Counter[tuple[str, int]] = Counter()
+        self.read_rows: Counter[tuple[str, int]] = Counter()
         self.number = 0
         self.half = b""  # the end of a line whose beginning is in the log
         self.run()
@@ -134,7 +134,7 @@ class Folder(RuleBasedStateMachine):
 
     @rule()
     def run(self) -> None:
-        self.found.update(self.here.read())
+        self.read_rows.update(self.here.read())
 
     @rule()
     def restart(self) -> None:
@@ -153,7 +153,7 @@ class Folder(RuleBasedStateMachine):
             self.put_back()
             self.finish_line()
             self.run()
-            assert self.found == self.written
+            assert self.read_rows == self.written
         finally:
             shutil.rmtree(self.folder)
             shutil.rmtree(self.away)

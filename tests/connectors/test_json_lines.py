@@ -47,8 +47,8 @@ BAD = {
 
 
 def test_objects_are_events(tmp_path: Path) -> None:
-    found = rows_in(tmp_path / "a.jsonl", b"\n".join(GOOD), COLUMNS)
-    assert found == sorted(ROWS, key=repr)
+    rows = rows_in(tmp_path / "a.jsonl", b"\n".join(GOOD), COLUMNS)
+    assert rows == sorted(ROWS, key=repr)
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
@@ -57,8 +57,8 @@ def test_a_bad_line_counts_nowhere_and_touches_no_neighbour(
     bad: bytes, place: int, tmp_path: Path
 ) -> None:
     lines = [*GOOD[:place], bad, *GOOD[place:]]
-    found = rows_in(tmp_path / "a.ndjson", b"\xef\xbb\xbf" + b"\r\n".join(lines), COLUMNS)
-    assert found == sorted(ROWS, key=repr)
+    rows = rows_in(tmp_path / "a.ndjson", b"\xef\xbb\xbf" + b"\r\n".join(lines), COLUMNS)
+    assert rows == sorted(ROWS, key=repr)
 
 
 @cache
@@ -73,11 +73,11 @@ def shared() -> duckdb.DuckDBPyConnection:
 )
 def test_no_bytes_in_a_line_make_a_reading_fail_or_touch_a_neighbour(junk: bytes) -> None:
     block = GOOD[0] + b"\n" + junk + b"\n" + GOOD[1] + b"\n"
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for relation in handed_over(shared(), JsonLines(COLUMNS), tuple(COLUMNS), [block]):
-        found += shared().execute(f"SELECT * FROM {relation}").fetchall()
-    assert {ROWS[0], ROWS[1]} <= set(found)
-    assert len(found) <= 3
+        rows += shared().execute(f"SELECT * FROM {relation}").fetchall()
+    assert {ROWS[0], ROWS[1]} <= set(rows)
+    assert len(rows) <= 3
 
 
 NESTED = (
@@ -113,15 +113,15 @@ def test_a_stream_that_was_launched_before_has_no_paths() -> None:
 
 
 def path_values(name: str, form: Format) -> list[str | None]:
-    found: list[str | None] = []
+    values: list[str | None] = []
     for relation in handed_over(shared(), JsonLines({name: "text"}, form), (name,), [NESTED]):
-        found += [v for (v,) in shared().execute(f"SELECT * FROM {relation}").fetchall()]
-    return found
+        values += [v for (v,) in shared().execute(f"SELECT * FROM {relation}").fetchall()]
+    return values
 
 
 def test_an_id_in_a_path_has_one_form() -> None:
     dialect = JsonLines({"user.id": "text id"}, raw=True)
     lines = b'{"user":{"id":7}}\n{"user":{"id":7.0}}\n{"user":{"id":true}}\n{"user":{}}\n'
     for relation in handed_over(shared(), dialect, ("user.id",), [lines]):
-        found = shared().execute(f"SELECT * FROM {relation}").fetchall()
-    assert found == [("7", "7"), ("7", "7.0"), (None, "true"), (None, None)]
+        rows = shared().execute(f"SELECT * FROM {relation}").fetchall()
+    assert rows == [("7", "7"), ("7", "7.0"), (None, "true"), (None, None)]

@@ -81,11 +81,11 @@ def neighbours(form: Format, kind: str) -> list[bytes]:
 
 def rows_of(dialect: Dialect, lines: list[bytes]) -> Counter[Any]:
     block = b"".join(line + b"\n" for line in lines)
-    found: Counter[Any] = Counter()
+    rows: Counter[Any] = Counter()
     asked = ", ".join(f'"{name}"' for name in NAMES).replace('"at"', 'epoch_us("at")')
     for relation in handed_over(shared(), dialect, NAMES, [block] if block else []):
-        found += Counter(shared().execute(f"SELECT {asked} FROM {relation}").fetchall())
-    return found
+        rows += Counter(shared().execute(f"SELECT {asked} FROM {relation}").fetchall())
+    return rows
 
 
 def check(dialect: Dialect, lines: list[bytes], around: Sequence[bytes] = ()) -> None:

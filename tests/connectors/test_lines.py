@@ -14,12 +14,12 @@ from ameles.connectors.lines import LONGEST, blocks, chunks, text
 
 
 def read(content: bytes, *, within: bool = False) -> list[str]:
-    found = "".join(
+    joined = "".join(
         text(chunk)
         for block in blocks(io.BytesIO(content).read, within=within)
         for chunk in chunks(block)
     )
-    return [line for line in found.split("\n") if line]
+    return [line for line in joined.split("\n") if line]
 
 
 def expected(content: bytes) -> list[str]:
@@ -80,11 +80,11 @@ def test_a_long_line_takes_bounded_memory() -> None:
             return b"x" * size if self.left else b"\nshort\n"
 
     source = Endless()
-    found = []
+    texts = []
     for block in blocks(lambda size: b"" if source.left < 1 else source.read(size)):
         sizes.append(len(block))
-        found += [text(chunk) for chunk in chunks(block)]
-    assert found == ["short\n"]
+        texts += [text(chunk) for chunk in chunks(block)]
+    assert texts == ["short\n"]
     assert max(sizes) <= lines.BLOCK + lines.LONGEST + 1
 
 
@@ -103,5 +103,5 @@ def test_a_piece_that_ends_inside_a_unit_of_a_line_that_is_too_long(size: int) -
     data = ("x" * (3 * LONGEST) + "\nlast\n").encode("utf-16-le")
     assert size % 2
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
-    found = blocks(lambda _: pieces.pop(0) if pieces else b"", script=script)
-    assert b"".join(found) == b"last\n"
+    whole = blocks(lambda _: pieces.pop(0) if pieces else b"", script=script)
+    assert b"".join(whole) == b"last\n"

@@ -25,8 +25,8 @@ def test_as_if_the_file_was_there(tmp_path: Path, pattern: str) -> None:
     for path in (base / folder / name for folder in FOLDERS for name in FILES):
         before = names_file(pattern, base, path)
         path.touch()
-        found = {file.path.resolve() for file in find_files(pattern, base)}
-        assert before == (path.resolve() in found) == names_file(pattern, base, path), path
+        files = {file.path.resolve() for file in find_files(pattern, base)}
+        assert before == (path.resolve() in files) == names_file(pattern, base, path), path
         path.unlink()
 
 

@@ -19,16 +19,16 @@ HOUR = 3600
 @pytest.fixture(name="looks")
 def _looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were really opened."""
-    found: list[str] = []
+    looks: list[str] = []
     real = parquet_columns._looked_up
 
     def counted(path: str, name: str) -> dict[str, str]:
-        found.append(name)
+        looks.append(name)
         return real(path, name)
 
     monkeypatch.setattr(parquet_columns, "_looked_up", counted)
     monkeypatch.setattr(parquet_columns, "_known", {})
-    return found
+    return looks
 
 
 def _written(path: Path, values: str, age: float = HOUR) -> NamedFile:

@@ -40,13 +40,13 @@ def test_a_broken_id_is_no_id_and_question_marks_are(times: int, tmp_path: Path)
     ids = (b"ada", b"z???", b"z????", b"what?", *BROKEN)
     write(tmp_path / "a.parquet", *ids, times=times)
     write(tmp_path / "b.parquet", *reversed(ids), times=times)
-    found = rows(open_files("*.parquet", COLUMNS, tmp_path), COLUMNS)
-    assert len(found) == 2 * times * len(ids)
+    read = rows(open_files("*.parquet", COLUMNS, tmp_path), COLUMNS)
+    assert len(read) == 2 * times * len(ids)
     last = len(ids) - 1
     sound = {(place, name.decode()) for place, name in enumerate(ids) if name not in BROKEN}
     sound |= {(last - place, name) for place, name in sound}
-    assert {row for row in found if row[1] is not None} == sound
-    assert sum(row[1] is None for row in found) == 2 * times * len(BROKEN)
+    assert {row for row in read if row[1] is not None} == sound
+    assert sum(row[1] is None for row in read) == 2 * times * len(BROKEN)
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -62,9 +62,9 @@ def test_a_file_that_hides_the_places_of_its_rows_has_no_ids_with_question_marks
 ) -> None:
     """Whether or not one of its ids is broken: that one would change the others."""
     write(tmp_path / "a.parquet", b"ada", b"z???", broken, more=f", 0 AS {name}")
-    found = rows(open_files("a.parquet", COLUMNS, tmp_path), COLUMNS)
-    assert found[:2] == [(0, "ada"), (1, None)]
-    assert found[2] == (2, None if broken != b"zzzz" else "zzzz")
+    read = rows(open_files("a.parquet", COLUMNS, tmp_path), COLUMNS)
+    assert read[:2] == [(0, "ada"), (1, None)]
+    assert read[2] == (2, None if broken != b"zzzz" else "zzzz")
 
 
 def test_a_column_that_holds_no_ids_keeps_its_broken_texts(tmp_path: Path) -> None:

@@ -133,8 +133,8 @@ def test_who_reads_while_it_is_written_sees_every_row_once(tmp_path: Path) -> No
                     # a loop, and gave no wrong row (docs/releases.md).
                     copy = tmp_path / "copy.parquet"
                     copy.write_bytes(file.read_bytes())
-                    found = duck.execute("SELECT step FROM read_parquet(?)", [str(copy)])
-                    steps += [step for (step,) in found.fetchall()]
+                    result = duck.execute("SELECT step FROM read_parquet(?)", [str(copy)])
+                    steps += [step for (step,) in result.fetchall()]
                 whole = [step for step in range(1, max(steps) + 1) for _ in range(2)]
                 if sorted(steps) != whole:
                     wrong.append(steps)

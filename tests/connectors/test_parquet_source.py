@@ -66,9 +66,9 @@ def test_broken_utf_8_is_replaced_in_its_own_value(times: int, tmp_path: Path) -
     whole = file.read_bytes()
     assert b"BBBB" in whole
     file.write_bytes(whole.replace(b"BBBB", b"B\xff\xffB"))
-    found = rows(source(tmp_path), COLUMNS)
-    assert len(found) == 3 * times
-    assert set(found) == {(0, 1, "AAAA"), (0, 2, "B??B"), (0, 3, "CCCC")}
+    read = rows(source(tmp_path), COLUMNS)
+    assert len(read) == 3 * times
+    assert set(read) == {(0, 1, "AAAA"), (0, 2, "B??B"), (0, 3, "CCCC")}
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
@@ -117,18 +117,18 @@ class Parquets:
             "*.parquet", COLUMNS, self.folder, waiting=True, declarations=Declarations(**declared)
         )
         reading = here.reading(self.position)
-        found = rows_of(reading, COLUMNS)
+        new = rows_of(reading, COLUMNS)
         self.position = reading.position
-        return len(found)
+        return len(new)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Parquets:
     """One file, which was read."""
     write(tmp_path / "a.parquet", ONE)
-    found = Parquets(tmp_path)
-    assert found.read() == 1
-    return found
+    parquets = Parquets(tmp_path)
+    assert parquets.read() == 1
+    return parquets
 
 
 def test_a_renamed_file_is_not_counted_again(folder: Parquets) -> None:
@@ -200,9 +200,9 @@ def test_a_text_is_as_long_as_a_line_may_be(tmp_path: Path) -> None:
     (short,) = rows(open_files(f"{LONGEST}.parquet", columns, tmp_path), columns)
     assert short == ("x" * LONGEST,)
     older = Format(rules=FIRST)
-    for form, found in ((DEFAULT, None), (older, "x" * (LONGEST + 1))):
+    for form, expected in ((DEFAULT, None), (older, "x" * (LONGEST + 1))):
         source = open_files(f"{LONGEST + 1}.parquet", columns, tmp_path, form=form)
-        assert rows(source, columns) == [(found,)]
+        assert rows(source, columns) == [(expected,)]
 
 
 def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:

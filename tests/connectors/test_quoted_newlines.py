@@ -35,7 +35,7 @@ def three_lines(lines: tuple[str, ...]) -> list[str]:
 
 
 def _records(lines: tuple[str, ...], most: int) -> list[str]:
-    found: list[str] = []
+    records: list[str] = []
     place = 0
     while place < len(lines):
         end = place
@@ -43,12 +43,12 @@ def _records(lines: tuple[str, ...], most: int) -> list[str]:
             within = range(place + 1, min(place + most, len(lines)))
             closing = next((n for n in within if lines[n] == '"'), None)
             if closing is None and most >= len(lines):
-                return found  # the quote is open to the end of the file
+                return records  # the quote is open to the end of the file
             end = place if closing is None else closing
         if lines[place] != '"' or end > place:
-            found.append("\n".join(lines[place : end + 1]))
+            records.append("\n".join(lines[place : end + 1]))
         place = end + 1
-    return found
+    return records
 
 
 def most_moved(read: Reader, size: int) -> int:

@@ -76,17 +76,17 @@ def numbers(first: int, last: int) -> list[tuple[str, int]]:
 
 
 def test_copytruncate_counts_every_event_once(log: Log, here: Following) -> None:
-    found = []
+    events = []
     for _ in range(5):
         log.write()
-        found += here.read()
+        events += here.read()
         log.write()  # not read before it is rotated
         log.copy()
         log.cut()
         log.write()
-        found += here.read()
+        events += here.read()
         assert here.read() == []
-    assert found == numbers(0, log.written)
+    assert events == numbers(0, log.written)
 
 
 def test_a_log_that_grew_beyond_what_was_taken_of_it_is_seen_to_be_cut(
@@ -104,20 +104,20 @@ def test_a_log_that_grew_beyond_what_was_taken_of_it_is_seen_to_be_cut(
 @pytest.mark.parametrize("ending", [".gz", ".bz2"])
 def test_compression_counts_every_event_once(ending: str, log: Log, here: Following) -> None:
     log.write(1)
-    found = here.read()
+    events = here.read()
     for n in range(5):
         log.write()
         if n % 2:
-            found += here.read()
+            events += here.read()
         log.write()
         log.rename()
         if n % 3 == 1:
-            found += here.read()
+            events += here.read()
         log.compress(1, ending)
         log.write()
-        found += here.read()
+        events += here.read()
         assert here.read() == []
-    assert found == numbers(0, log.written)
+    assert events == numbers(0, log.written)
 
 
 @pytest.mark.parametrize("ending", [".gz", ".bz2"])
@@ -154,21 +154,21 @@ def test_a_copy_that_is_larger_when_it_is_compressed_counts_once(tmp_path: Path)
 
 
 def test_at_every_instant(log: Log, here: Following) -> None:
-    found = []
+    events = []
     for _ in range(3):
         for change in (log.write, log.copy, log.cut, log.write):
             change()
             here.restart()
-            found += here.read()
+            events += here.read()
         (log.folder / "log.csv.1.gz").write_bytes(b"\x1f\x8b\x08")
         assert here.read() == [], "it is still being written"
         (log.folder / "log.csv.1.gz").write_bytes(
             gzip.compress((log.folder / "log.csv.1").read_bytes())
         )
-        found += here.read()
+        events += here.read()
         (log.folder / "log.csv.1").unlink()
-        found += here.read()
-    assert found == numbers(0, log.written)
+        events += here.read()
+    assert events == numbers(0, log.written)
 
 
 def test_without_the_word_in_the_plan_a_log_that_was_cut_is_refused(log: Log) -> None:

@@ -59,7 +59,7 @@ KINDS: dict[str, Callable[[Log], Iterator[None]]] = {
 @pytest.mark.parametrize("rotations", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["number", "date"])
 def test_every_event_counts_once(kind: str, rotations: int, live: bool, tmp_path: Path) -> None:
-    log, found = Log(tmp_path), []
+    log, events = Log(tmp_path), []
     here = Following(tmp_path, "log.csv*")
     for _ in range(5):
         for _ in range(rotations):
@@ -68,8 +68,8 @@ def test_every_event_counts_once(kind: str, rotations: int, live: bool, tmp_path
                 pass
         log.write(DAY // 2)
         here.restart()
-        found += here.read(here.source.ends() if live else None)
-    assert sorted(found) == [("x", n) for n in range(log.written)]
+        events += here.read(here.source.ends() if live else None)
+    assert sorted(events) == [("x", n) for n in range(log.written)]
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -77,24 +77,24 @@ def test_every_event_counts_once(kind: str, rotations: int, live: bool, tmp_path
 def test_every_event_counts_once_at_every_instant(
     kind: str, restarted: bool, tmp_path: Path
 ) -> None:
-    log, found = Log(tmp_path), []
+    log, events = Log(tmp_path), []
     here = Following(tmp_path, "log.csv*")
     for _ in range(4):
         log.write(DAY)
         for _ in KINDS[kind](log):
             if restarted:
                 here.restart()
-            found += here.read()
+            events += here.read()
             assert here.read() == []
-    found += here.read()
-    assert sorted(found) == [("x", n) for n in range(log.written)]
+    events += here.read()
+    assert sorted(events) == [("x", n) for n in range(log.written)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_read_and_not_committed_is_read_again_after_a_rotation(
     kind: str, tmp_path: Path
 ) -> None:
-    log, found = Log(tmp_path), []
+    log, events = Log(tmp_path), []
     here = Following(tmp_path, "log.csv*")
     for n in range(6):
         log.write(DAY)
@@ -105,9 +105,9 @@ def test_what_was_read_and_not_committed_is_read_again_after_a_rotation(
                 here.position = stored  # killed before it committed
                 here.restart()
                 new = here.read()
-        found += new
-        found += here.read()
-    assert sorted(found) == [("x", n) for n in range(log.written)]
+        events += new
+        events += here.read()
+    assert sorted(events) == [("x", n) for n in range(log.written)]
 
 
 def test_names_go_round_while_all_files_that_were_being_read_are_there(tmp_path: Path) -> None:
@@ -118,14 +118,14 @@ def test_names_go_round_while_all_files_that_were_being_read_are_there(tmp_path:
         here.read()
         for _ in log.by_number(3):
             pass
-    found = []
+    events = []
     for _ in range(8):  # two rotations between two readings: new files have old files' names
         for _ in range(2):
             log.write(DAY)
             for _ in log.by_number(3):
                 pass
-        found += here.read()
-    assert len(found) == len(set(found)) == 8 * 2 * DAY
+        events += here.read()
+    assert len(events) == len(set(events)) == 8 * 2 * DAY
 
 
 def test_a_log_that_was_rotated_away_is_refused(tmp_path: Path) -> None:

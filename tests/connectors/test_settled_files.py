@@ -48,12 +48,12 @@ def test_files_that_are_renamed_while_they_are_listed_are_listed_again(
     find, times = named_files.list_names, []
 
     def amid(text: str, base: Path) -> list[NamedFile]:
-        found = find(text, base)
-        times.append(len(found))
+        files = find(text, base)
+        times.append(len(files))
         if len(times) == 1:
             moved(live, "log.csv.1")
             write(tmp_path, "log.csv", b"new,1\n")
-        return found
+        return files
 
     monkeypatch.setattr("ameles.connectors.text_piece.list_names", amid)
     assert here.read() == [("new", 1), ("y", 1)]

@@ -84,8 +84,8 @@ def elsewhere(reading: Reading) -> list[tuple[str, int]]:
     """The rows of a reading, as another process reads them."""
     program = [sys.executable, "-c", PROGRAM]
     ran = subprocess.run(program, input=pickle.dumps(reading), capture_output=True, check=True)
-    found: list[tuple[str, int]] = ast.literal_eval(ran.stdout.decode())
-    return found
+    rows: list[tuple[str, int]] = ast.literal_eval(ran.stdout.decode())
+    return rows
 
 
 def test_a_reading_is_a_value_that_another_process_can_read(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_each_piece_of_a_reading_is_a_value_by_itself(tmp_path: Path) -> None:
     reading = open_files("*.csv", COLUMNS, tmp_path).reading(None)
     assert len(reading.pieces) == 2
     assert reading.size == sum(piece.size for piece in reading.pieces) > 0
-    found = [row for piece in reading.pieces for row in elsewhere(Reading((piece,), ""))]
-    assert sorted(found) == rows_of(reading, COLUMNS)
+    rows = [row for piece in reading.pieces for row in elsewhere(Reading((piece,), ""))]
+    assert sorted(rows) == rows_of(reading, COLUMNS)
 
 
 def test_nothing_of_a_piece_is_in_what_it_prints(tmp_path: Path) -> None:

@@ -58,14 +58,14 @@ def cuts(whole: bytes, places: list[int]) -> list[bytes]:
 @example(whole=b"a\r\nb", places=[2])
 @example(whole=b"x" * SHORTEST + b"\n" + b"y" * (SHORTEST + 1) + b"\nz", places=[3, 9, 15, 20, 24])
 def test_lines_do_not_depend_on_where_they_are_cut(whole: bytes, places: list[int]) -> None:
-    found = lines_of(cuts(whole, places))
-    assert found == lines_of([whole])
+    lines = lines_of(cuts(whole, places))
+    assert lines == lines_of([whole])
     expected = [
         line.removesuffix(b"\r")
         for line in whole.split(b"\n")
         if len(line) <= SHORTEST and b"\0" not in line
     ]
-    assert found == [line for line in expected if line]
+    assert lines == [line for line in expected if line]
 
 
 @given(whole=st.lists(BYTES, max_size=40).map(b"".join))
@@ -91,7 +91,7 @@ def test_a_last_line_without_its_newline_counts() -> None:
 
 def rows(form: str, pieces: Sequence[bytes]) -> list[tuple[Any, ...]]:
     """What DuckDB sees, with one reading for each block."""
-    found: list[tuple[Any, ...]] = []
+    events: list[tuple[Any, ...]] = []
     with (
         closing(connect(zone="UTC", memory=MEMORY, readable=())) as duck,
         pytest.MonkeyPatch.context() as patch,
@@ -101,8 +101,8 @@ def rows(form: str, pieces: Sequence[bytes]) -> list[tuple[Any, ...]]:
         source = StandardInput(form, COLUMNS)
         for block in source.incoming():
             for relation in source.reading([block]).scans(duck):
-                found += duck.execute(f'SELECT epoch("at"), region FROM {relation}').fetchall()
-    return found
+                events += duck.execute(f'SELECT epoch("at"), region FROM {relation}').fetchall()
+    return events
 
 
 WHOLE = b"region,at\nnorth,1970-01-01T00:00:07Z\nsouth,1970-01-01T00:00:08Z\n"

@@ -206,15 +206,15 @@ def test_however_a_file_grows_each_line_is_taken_once(
     whole = rows(source(folder), COLUMNS)
     cuts = data.draw(st.lists(st.integers(0, len(content)), max_size=3))
     ends = [content.rfind(b"\n", 0, cut) + 1 for cut in sorted(cuts)]
-    found, position = [], None
+    taken, position = [], None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BLOCK", data.draw(st.integers(1, 40)))
         for end in [*ends, len(content)]:
             file.write_bytes(HEADER + content[:end])
             reading = source(folder).reading(position)
-            found += rows_of(reading, COLUMNS)
+            taken += rows_of(reading, COLUMNS)
             position = reading.position
-    assert sorted(found, key=repr) == whole
+    assert sorted(taken, key=repr) == whole
 
 
 def test_no_value_is_in_an_error_of_a_reading(tmp_path: Path) -> None:

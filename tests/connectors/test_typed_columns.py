@@ -159,9 +159,9 @@ def test_a_wall_clock_is_read_in_the_zone_as_duckdb_does(wall: str, zone: str) -
     for text in WALL:
         given = f"(SELECT TRY_CAST('{text}' AS {wall}) AS x)"
         relation = typed([Typed("v", "timestamp", "x", wall)], given)
-        found = duck.execute(f"SELECT epoch_us(v) FROM {relation}").fetchall()
+        times = duck.execute(f"SELECT epoch_us(v) FROM {relation}").fetchall()
         plain = "TRY_CAST(x AS TIMESTAMPTZ)"
         wanted = duck.execute(
             f"SELECT CASE WHEN isfinite({plain}) THEN epoch_us({plain}) END FROM {given}"
         ).fetchall()
-        assert found == wanted, text
+        assert times == wanted, text

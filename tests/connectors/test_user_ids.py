@@ -20,8 +20,8 @@ BIG = str(2**53 - 1)
 
 def ids_of_json(folder: Path, kind: str, *values: str) -> list[Any]:
     lines = "".join(f'{{"n":{n},"who":{value}}}\n' for n, value in enumerate(values))
-    found = rows_in(folder / "a.jsonl", lines.encode(), {"n": "integer", "who": kind})
-    return [who for _, who in sorted(found)]
+    events = rows_in(folder / "a.jsonl", lines.encode(), {"n": "integer", "who": kind})
+    return [who for _, who in sorted(events)]
 
 
 def ids_of_parquet(folder: Path, kind: str, *values: str) -> list[Any]:
@@ -32,8 +32,8 @@ def ids_of_parquet(folder: Path, kind: str, *values: str) -> list[Any]:
             f"COPY (SELECT * FROM (VALUES {listed}) AS _ (n, who)) TO '{folder / 'a.parquet'}'"
         )
     columns = {"n": "integer", "who": kind}
-    found = rows(open_files("a.parquet", columns, folder), columns)
-    return [who for _, who in sorted(found)]
+    events = rows(open_files("a.parquet", columns, folder), columns)
+    return [who for _, who in sorted(events)]
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_integers_in_json(tmp_path: Path) -> None:
 def test_ids_whose_characters_are_broken_are_not_one_user(tmp_path: Path) -> None:
     columns = {"who": TEXT}
     lines = b"who\nz\xff\nz\xfe\n\xc3\nz\n"
-    found = rows_in(tmp_path / "a.csv", lines, columns)
-    assert sorted(found, key=repr) == sorted([("z",), (None,), (None,), (None,)], key=repr)
+    ids = rows_in(tmp_path / "a.csv", lines, columns)
+    assert sorted(ids, key=repr) == sorted([("z",), (None,), (None,), (None,)], key=repr)
     lines = b'{"who":"z\xff"}\n{"who":"z"}\n'
     assert rows_in(tmp_path / "a.jsonl", lines, columns) == [("z",), (None,)]
 
 
 @pytest.mark.parametrize(
-    ("values", "found"),
+    ("values", "ids"),
     [
         (["7::TINYINT"], ["7"]),
         (["7::UBIGINT"], ["7"]),
@@ -104,11 +104,10 @@ def test_ids_whose_characters_are_broken_are_not_one_user(tmp_path: Path) -> Non
         ),
     ],
 )
-def test_an_id_in_parquet(values: list[str], found: list[str | None], tmp_path: Path) -> None:
-    assert ids_of_parquet(tmp_path, TEXT, *values) == found
+def test_an_id_in_parquet(values: list[str], ids: list[str | None], tmp_path: Path) -> None:
+    assert ids_of_parquet(tmp_path, TEXT, *values) == ids
     whole = [
-        None if who is None or not who.isdecimal() or int(who) >= 2**63 else int(who)
-        for who in found
+        None if who is None or not who.isdecimal() or int(who) >= 2**63 else int(who) for who in ids
     ]
     assert ids_of_parquet(tmp_path, INTEGER, *values) == whole
 
@@ -173,7 +172,7 @@ def test_a_weight_is_clamped(text: str, weight: int | None, tmp_path: Path) -> N
 def test_large_weights_of_every_type(tmp_path: Path) -> None:
     digits = ["100000000000000016", "1e17", "123456789012345678901234567890.0", "-1e25"]
     assert ids_of_json(tmp_path, WEIGHT, *digits) == [HEAVIEST] * 3 + [-HEAVIEST]
-    for values, found in (
+    for values, weights in (
         (["3::UTINYINT"], [3]),
         (["18446744073709551615::UBIGINT", "3"], [HEAVIEST, 3]),
         (["-170141183460469231731687303715884105727::HUGEINT"], [-HEAVIEST]),
@@ -187,4 +186,4 @@ def test_large_weights_of_every_type(tmp_path: Path) -> None:
             [HEAVIEST, 3, None],
         ),
     ):
-        assert ids_of_parquet(tmp_path, WEIGHT, *values) == found, values
+        assert ids_of_parquet(tmp_path, WEIGHT, *values) == weights, values

@@ -7,21 +7,21 @@ import inspect
 
 def lacks(kind: type, protocol: type) -> list[str]:
     """The members that are missing, or that take other parameters, in the protocol's order."""
-    found = []
+    problems = []
     for name, asked in members(protocol).items():
         has = inspect.getattr_static(kind, name, None)
         if has is None:
-            found.append(f"{name} is missing")
+            problems.append(f"{name} is missing")
         elif inspect.isfunction(asked):
             if not inspect.isfunction(has):
-                found.append(f"{name} is not a method")
+                problems.append(f"{name} is not a method")
             elif list(inspect.signature(has).parameters) != (
                 names := list(inspect.signature(asked).parameters)
             ):
-                found.append(f"{name} does not take {', '.join(names)}")
+                problems.append(f"{name} does not take {', '.join(names)}")
         elif inspect.isfunction(has):
-            found.append(f"{name} is not a property")
-    return found
+            problems.append(f"{name} is not a property")
+    return problems
 
 
 def members(protocol: type) -> dict[str, object]:

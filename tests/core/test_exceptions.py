@@ -44,15 +44,15 @@ def drawn_tree(drawing: str) -> Tree:
     path: list[tuple[int, str]] = []
     for line in drawing.splitlines():
         # Branches are drawn with box characters; prose and examples have none of these names.
-        found = re.match(r"^(    [│├└─ ]*)([A-Z]\w+)(?:  .*?)?(?:exit (\d))?$", line)
-        if not found:
+        match = re.match(r"^(    [│├└─ ]*)([A-Z]\w+)(?:  .*?)?(?:exit (\d))?$", line)
+        if not match:
             continue
-        depth, name = len(found[1]), found[2]
+        depth, name = len(match[1]), match[2]
         while path and path[-1][0] >= depth:
             path.pop()
         parent = path[-1][1] if path else None
         inherited = tree[parent][1] if parent else 1
-        tree[name] = (parent, int(found[3]) if found[3] else inherited)
+        tree[name] = (parent, int(match[3]) if match[3] else inherited)
         path.append((depth, name))
     return tree
 

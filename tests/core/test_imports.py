@@ -15,7 +15,7 @@ FILES = sorted(Path(ameles.core.__file__).parent.glob("*.py"))
 
 def foreign(source: str) -> list[str]:
     """The modules that a file imports when it runs, from outside core and Python."""
-    found = []
+    imported = []
     waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
         node = waiting.pop()
@@ -23,13 +23,13 @@ def foreign(source: str) -> list[str]:
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):
                 continue  # read by mypy, never run
             case ast.Import(names=names):
-                found += [alias.name for alias in names]
+                imported += [alias.name for alias in names]
             case ast.ImportFrom(module=str(module)):
-                found.append(module)
+                imported.append(module)
         waiting += ast.iter_child_nodes(node)
     return sorted(
         name
-        for name in found
+        for name in imported
         if name.split(".")[0] not in sys.stdlib_module_names and not name.startswith("ameles.core")
     )
 
@@ -40,7 +40,7 @@ def test_a_file_of_core_imports_only_python_and_core(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "seen"),
     [
         ("import numpy as np", ["numpy"]),
         ("def late():\n    from ameles.noise import coin", ["ameles.noise"]),
@@ -48,8 +48,8 @@ def test_a_file_of_core_imports_only_python_and_core(file: Path) -> None:
         ("from ameles.core import codec", []),
     ],
 )
-def test_a_planted_import_is_seen(source: str, found: list[str]) -> None:
-    assert foreign(source) == found
+def test_a_planted_import_is_seen(source: str, seen: list[str]) -> None:
+    assert foreign(source) == seen
 
 
 def test_there_are_files_to_look_at() -> None:

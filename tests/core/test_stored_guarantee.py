@@ -96,12 +96,12 @@ def at(document: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def leaves(document: dict[str, Any], path: Path = ()) -> list[Path]:
-    found = []
+    paths = []
     for name, value in document.items():
-        found.append((*path, name))
+        paths.append((*path, name))
         if isinstance(value, dict):
-            found += leaves(value, (*path, name))
-    return found
+            paths += leaves(value, (*path, name))
+    return paths
 
 
 def test_these_are_all_the_fields_of_the_document() -> None:

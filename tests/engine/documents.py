@@ -154,5 +154,5 @@ def mutants(draw: st.DrawFn) -> dict[str, Any]:
 
 def _inside(value: Any) -> list[Any]:
     inner = value.values() if isinstance(value, dict) else value
-    found = [one for one in inner if isinstance(one, dict | list)]
-    return [*found, *(more for one in found for more in _inside(one))]
+    parts = [one for one in inner if isinstance(one, dict | list)]
+    return [*parts, *(more for one in parts for more in _inside(one))]

@@ -203,12 +203,12 @@ def _replaced(tape: Pretender, inputs: list[IntArray]) -> Iterator[None]:
 
 def _files(folder: Path) -> dict[str, list[list[str]]]:
     """The sinks, row by row, without what is published; of other files their names."""
-    found: dict[str, list[list[str]]] = {name.name: [] for name in folder.iterdir()}
-    for name in found.keys() & {"out.csv", "out.jsonl"}:
+    contents: dict[str, list[list[str]]] = {name.name: [] for name in folder.iterdir()}
+    for name in contents.keys() & {"out.csv", "out.jsonl"}:
         text = (folder / name).read_text(encoding="utf-8").splitlines()
         rows = csv.reader(text) if name == "out.csv" else map(_texts, text)
-        found[name] = [frame(row) for row in rows]
-    return found
+        contents[name] = [frame(row) for row in rows]
+    return contents
 
 
 def _texts(record: str) -> list[str]:
@@ -245,29 +245,29 @@ def violations(
 
     ``keys`` may have changed from ``step`` on; ``times``: by how many units.
     """
-    found = [
+    problems = [
         f"{name} differ"
         for name in ("exits", "talk", "files", "laws")
         if getattr(base, name) != getattr(other, name)
     ]
     if [frame(row) for row in base.rows] != [frame(row) for row in other.rows]:
-        return [*found, "the published rows are others"]
+        return [*problems, "the published rows are others"]
     for before, after in zip(base.rows, other.rows, strict=True):
         release, key, at = before[1], before[2], before[3]
         if before != after:
             own = key in keys or (bool(keys) and release in UNKEYED)
             if not own or step is None or int(at) < step:
-                found.append(f"{release} {key!r} changed at step {at}")
-    return found + _too_far(site, base, other, times)
+                problems.append(f"{release} {key!r} changed at step {at}")
+    return problems + _too_far(site, base, other, times)
 
 
 def _too_far(site: Site, base: View, other: View, times: int) -> list[str]:
     """Releases whose vectors moved further than one unit may move them, in L1."""
-    found = []
+    problems = []
     steps, per_step = BOUNDS[site.unit]
     for release in site.names:
         if base.inputs[release].shape != other.inputs[release].shape:
-            found.append(f"{release} has other steps")
+            problems.append(f"{release} has other steps")
             continue
         moved = np.abs(other.inputs[release] - base.inputs[release]).sum(axis=1)
         most = steps * per_step * REACH[release]
@@ -276,8 +276,8 @@ def _too_far(site: Site, base: View, other: View, times: int) -> list[str]:
         length = WINDOW if site.unit == "user-window" else HORIZON
         for window in range(0, len(moved), length):
             if moved[window : window + length].sum() > times * most:
-                found.append(f"{release} moved by more than {times} x {most}")
-    return found
+                problems.append(f"{release} moved by more than {times} x {most}")
+    return problems
 
 
 def check(site: Site, base: View, other: View, line: Line, part: int) -> list[str]:

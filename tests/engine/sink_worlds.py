@@ -30,8 +30,8 @@ def states(world: World) -> dict[str, SinkState]:
         with store.reading() as transaction:
             stream = transaction.stream("s")
         assert stream is not None
-        found = StreamSinks(world.plan, stream.identity).states(store, stream)
-    return {state.sink.partition(":")[0]: state for state in found}
+        sinks = StreamSinks(world.plan, stream.identity).states(store, stream)
+    return {state.sink.partition(":")[0]: state for state in sinks}
 
 
 def remove(world: World, kind: str) -> None:

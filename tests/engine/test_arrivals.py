@@ -106,9 +106,9 @@ class Watched:
     def next(self) -> Ended | Came | None:
         """What happens next; None: nothing does any more."""
         since = time.monotonic()
-        for found in self._happened:
-            if not isinstance(found, Idle):
-                return found
+        for arrival in self._happened:
+            if not isinstance(arrival, Idle):
+                return arrival
             assert time.monotonic() - since < LIMIT
         return None
 
@@ -160,8 +160,8 @@ class TestInstants:
             grow(files, size)
             files.minutes(step)
             wait_for(files, step)
-        found = [files.next() for _ in range(3)]
-        assert found == [Ended(n, {"file": 10 * n}) for n in (1, 2, 3)]
+        ends = [files.next() for _ in range(3)]
+        assert ends == [Ended(n, {"file": 10 * n}) for n in (1, 2, 3)]
 
     def test_a_jump_forward_ends_every_missed_step_at_once(self, files: Watched) -> None:
         files.minutes(1)

@@ -135,13 +135,13 @@ print(found)
 
 def mapped(plan: Plan, reading: Reading, moment: Moment) -> list[tuple[object, ...]]:
     """The rows of each piece, asked and keyed in a process of its own."""
-    found: list[tuple[object, ...]] = []
+    rows: list[tuple[object, ...]] = []
     for piece in reading.pieces:
         given = pickle.dumps((plan, piece, moment, SALT))
         program = [sys.executable, "-c", MAPPER]
         ran = subprocess.run(program, input=given, capture_output=True, check=True)
-        found += ast.literal_eval(ran.stdout.decode())
-    return found
+        rows += ast.literal_eval(ran.stdout.decode())
+    return rows
 
 
 def exact(totals: dict[str, Totals]) -> dict[str, list[tuple[int, ...]]]:

@@ -30,8 +30,8 @@ def parquet(world: World, name: str, rows: list[str]) -> None:
 def seen(folder: Path) -> list[tuple[int, int, bytes]]:
     """Everything that the store keeps of users: stream, window and hash."""
     with bare_store(folder / "s.db") as bare:
-        found = bare.execute('SELECT stream, "window", "user" FROM seen').fetchall()
-    return sorted((stream, window, bytes(user)) for stream, window, user in found)
+        rows = bare.execute('SELECT stream, "window", "user" FROM seen').fetchall()
+    return sorted((stream, window, bytes(user)) for stream, window, user in rows)
 
 
 def waiting(world: World) -> Pending | None:
@@ -148,12 +148,12 @@ class TestWhatIsKeptOfUsers:
         assert first != second
 
     def test_nor_in_two_stores(self, tmp_path: Path) -> None:
-        found = []
+        keys = []
         for name in ("one", "two"):
             World(tmp_path / name, STEP, unit=USER).write([row(1)]).run(2)
             ((_, _, user),) = seen(tmp_path / name)
-            found.append(user)
-        assert found[0] != found[1]
+            keys.append(user)
+        assert keys[0] != keys[1]
 
     def test_windows_that_are_over_are_forgotten(self, tmp_path: Path) -> None:
         world = World(tmp_path, STEP, unit=WINDOW).write([row(1), row(2, who="bob"), row(6)])

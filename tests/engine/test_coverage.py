@@ -66,26 +66,26 @@ def misses(
     rows = [f"{day(1):%Y-%m-%dT%H:%M:%SZ},ada,{name},{MANY},5,true" for name in NAMES]
     world.write(rows if weight else [])
     world.earnest(8)
-    found: Counter[tuple[str, int]] = Counter()
+    missed: Counter[tuple[str, int]] = Counter()
     for release in world.releases():
         true = asked[release.release][1](release.step)
         if release.step in STEPS and true is not None:
             low, high = release.low, release.high
             assert low is not None
             assert high is not None
-            found[release.release, release.step] += not low <= true <= high
-    return found
+            missed[release.release, release.step] += not low <= true <= high
+    return missed
 
 
-def too_often(found: Counter[tuple[str, int]]) -> set[str]:
-    return {release for (release, _), number in found.items() if number > MOST}
+def too_often(missed: Counter[tuple[str, int]]) -> set[str]:
+    return {release for (release, _), number in missed.items() if number > MOST}
 
 
 @pytest.mark.parametrize("epsilon", ["1", GAUSSIAN], ids=["laplace", "gaussian"])
 def test_events(tmp_path: Path, epsilon: str) -> None:
-    found = misses(tmp_path, EVENTS, EVENT, epsilon)
-    assert len(found) == len(STEPS) * (len(EVENTS) - 1) + 1
-    assert too_often(found) == set()
+    missed = misses(tmp_path, EVENTS, EVENT, epsilon)
+    assert len(missed) == len(STEPS) * (len(EVENTS) - 1) + 1
+    assert too_often(missed) == set()
 
 
 def test_users(tmp_path: Path) -> None:

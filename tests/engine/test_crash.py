@@ -140,19 +140,19 @@ def faults(folder: Path, truth: dict[str, list[Any]], at: int) -> tuple[list[str
     before, told = kept(world), published(world)
     world.append(MORE).run(8, noise=noise)
     after, sent = world.releases(), published(world)
-    found = []
+    wrong = []
     if after[: len(before)] != before:
-        found.append("the store has other values")
+        wrong.append("the store has other values")
     if sent[: len(told[:-1])] != told[:-1]:  # the last line may be torn
-        found.append("the sink had other values")
+        wrong.append("the sink had other values")
     if [line[6] for line in sent[1:]] != [str(release.value) for release in after]:
-        found.append("the sink is not what the store has")
+        wrong.append("the sink is not what the store has")
     for name, values in truth.items():
         if [int(r.value or 0) % MILLION for r in after if r.release == name] != values:
-            found.append(f"{name} is not the truth")
+            wrong.append(f"{name} is not the truth")
     if spent(world) != (3, "epsilon 1"):
-        found.append("the budget was not spent once")
-    return found, died
+        wrong.append("the budget was not spent once")
+    return wrong, died
 
 
 def spent(world: World) -> tuple[int, str]:
@@ -168,10 +168,10 @@ def true_values(folder: Path) -> dict[str, list[Any]]:
     world = World(folder, COUNT + STEP + PEOPLE, unit=USER).write(ROWS)
     world.run(6)
     world.append(MORE).run(8)
-    found: dict[str, list[Any]] = {}
+    values: dict[str, list[Any]] = {}
     for release in world.releases():
-        found.setdefault(release.release, []).append(release.value)
-    return found
+        values.setdefault(release.release, []).append(release.value)
+    return values
 
 
 @pytest.fixture(scope="module")
@@ -184,8 +184,8 @@ def test_a_death_at_every_place(tmp_path: Path, truth: dict[str, list[Any]]) -> 
     at, died = 0, True
     while died:
         at += 1
-        found, died = faults(tmp_path / str(at), truth, at)
-        assert found == [], f"died at place {at}"
+        wrong, died = faults(tmp_path / str(at), truth, at)
+        assert wrong == [], f"died at place {at}"
     assert at > 40
 
 

@@ -98,7 +98,7 @@ def test_hashes_of_another_version_divide_nobody(
 ) -> None:
     """The second run would divide the users by new hashes, the third by a mixture."""
     sets = [[row(5, who=f"u{n}", hour=h) for n in range(9) for h in range(3)] for _ in range(3)]
-    found = []
+    values = []
     for name, at_once in (("whole", 10**6), ("parts", 10)):
         monkeypatch.setattr("ameles.engine.gathering.gather.ROWS_AT_ONCE", at_once)
         world = World(tmp_path / name, STEP, unit=USER).write(sets[0])
@@ -107,8 +107,8 @@ def test_hashes_of_another_version_divide_nobody(
             aged(world)
         world.append(sets[1]).run(2)
         world.append(sets[2]).run(8)
-        found.append(world.values("daily"))
-    assert found == [[0, 0, 0, 0, 18, 0, 0, 0]] * 2
+        values.append(world.values("daily"))
+    assert values == [[0, 0, 0, 0, 18, 0, 0, 0]] * 2
 
 
 def test_hashes_of_another_version_are_not_divided_for_lack_of_memory(

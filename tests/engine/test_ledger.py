@@ -23,19 +23,19 @@ TWO = COUNT + COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
 
 def plans(folder: Path, names: list[str], epsilon: str) -> list[Path]:
     """Plans on one store, file and population, each in a file of its own."""
-    found = []
+    files = []
     for number, name in enumerate(names):
         world = World(folder, TWO, epsilon=epsilon).write([row(1), row(2)])
         file = folder / f"{number}.toml"
         file.write_text(world.text.replace('name = "s"', f'name = "{name}"'), encoding="utf-8")
-        found.append(file)
-    return found
+        files.append(file)
+    return files
 
 
 def ledger_of(transaction: Transaction) -> Ledger:
-    found = transaction.ledger("people")
-    assert found is not None
-    return found
+    ledger = transaction.ledger("people")
+    assert ledger is not None
+    return ledger
 
 
 def test_as_many_launch_as_the_cap_allows(tmp_path: Path) -> None:

@@ -126,8 +126,8 @@ def test_all_that_counts_at_once(sites: Sites, unit: str) -> None:
         some.text.replace(b"zo", b"zo%d" % number) for number, some in enumerate(SOMEWHERE.values())
     ]
     other = site.view("somewhere", [*more[::2], *FIRST], [*more[1::2], *SECOND])
-    found = violations(site, base, other, keys=NORTH | OTHER, step=1, times=len(more))
-    assert found == []
+    problems = violations(site, base, other, keys=NORTH | OTHER, step=1, times=len(more))
+    assert problems == []
     daily = (other.inputs["daily"] - base.inputs["daily"]).sum(axis=0)
     assert daily.tolist() == [sum(n) for n in zip(*_counted(), strict=True)]
 

@@ -48,9 +48,9 @@ class TopicSource(SeekableSource[dict[str, int]]):
 
     def reading(self, position: str | None, ends: dict[str, int] | None = None) -> Reading:
         start, until = json.loads(position or self.at_launch()), ends or self.ends()
-        found = [self._topic[part][start.get(part, 0) : until[part]] for part in until]
+        lines = [self._topic[part][start.get(part, 0) : until[part]] for part in until]
         names = self._lines.names("")
-        pieces = tuple(LinesPiece(self._lines, names, (b"".join(some),)) for some in found if some)
+        pieces = tuple(LinesPiece(self._lines, names, (b"".join(some),)) for some in lines if some)
         return Reading(pieces, json.dumps(until))
 
 

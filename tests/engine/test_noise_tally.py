@@ -18,8 +18,8 @@ def test_a_total_has_all_noises_of_its_run() -> None:
 def test_a_window_has_those_of_its_steps() -> None:
     tally = NoiseTally.blank(2)
     runs = [3, 5, 9, 20]
-    found = [tally.count(run=run, step=step, window=2) for step, run in enumerate(runs, 1)]
-    assert found == [3, 5, 9 - 3, 20 - 5]
+    counts = [tally.count(run=run, step=step, window=2) for step, run in enumerate(runs, 1)]
+    assert counts == [3, 5, 9 - 3, 20 - 5]
 
 
 def test_a_new_run_goes_on_from_the_totals() -> None:

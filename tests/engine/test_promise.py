@@ -53,20 +53,20 @@ class Script:
     counted: dict[bytes, float] = field(default_factory=dict)
     largest: int = 0
 
-    def put(self, found: object) -> None:
+    def put(self, arrival: object) -> None:
         """What the real threads find is left out."""
 
     def get(self, timeout: float) -> Came | Ended | None:
         assert timeout > 0
-        at, found = self.happens[0]
+        at, arrival = self.happens[0]
         if at > self.time + timeout:
             self.time += timeout
             raise Empty
         self.happens.pop(0)
         self.time = max(self.time, at)
-        if isinstance(found, Came) and found.block:
-            self.handed[found.block] = self.time
-        return found
+        if isinstance(arrival, Came) and arrival.block:
+            self.handed[arrival.block] = self.time
+        return arrival
 
     def take(self, reading: bytes, target: int, *, arrived: int | None = None) -> None:
         self.largest = max(self.largest, len(reading))

@@ -28,27 +28,27 @@ def record(world: World) -> dict[str, Any]:
 def test_a_launched_stream(tmp_path: Path) -> None:
     world = World(tmp_path, unit=USER, stream='late = "drop"\nzone = "Europe/Rome"')
     world.write([row(1, who="canary")]).earnest(3)
-    found = record(world)
-    (told,) = found["deployments"]
+    registered = record(world)
+    (told,) = registered["deployments"]
     assert (told["name"], told["cadence"], told["horizon"]) == ("s", "1d", 8)
     assert (told["start"], told["end"]) == ("2025-12-31T23:00:00Z", "2026-01-08T23:00:00Z")
     assert told["late_data"] == "drop"
     assert told["intrusions"] == ["none"], "the events themselves lie in a file"
-    promised = {entry["guarantee"]["intrusions"] for entry in found["entries"]}
+    promised = {entry["guarantee"]["intrusions"] for entry in registered["entries"]}
     assert promised == {"none"}, "its counter could stand them, the stream does not"
-    assert found["implementation"]["version"] == "9.9"
-    assert found["exported"] == "2026-03-01T00:00:00Z"
-    assert not found["implementation"]["noise"].startswith("of a test")
-    assert "canary" not in json.dumps(found)
+    assert registered["implementation"]["version"] == "9.9"
+    assert registered["exported"] == "2026-03-01T00:00:00Z"
+    assert not registered["implementation"]["noise"].startswith("of a test")
+    assert "canary" not in json.dumps(registered)
 
 
 def test_windows_and_streams_without_end_and_test_noise_are_told(tmp_path: Path) -> None:
     world = World(tmp_path, unit=WINDOW, horizon=None).write([])
     world.run(2)  # without noise
-    found = record(world)
-    assert found["population"]["window"] == "4d"
-    assert set(found["flags"]) >= {"per window", "endless", "not genuine"}
-    (told,) = found["deployments"]
+    registered = record(world)
+    assert registered["population"]["window"] == "4d"
+    assert set(registered["flags"]) >= {"per window", "endless", "not genuine"}
+    (told,) = registered["deployments"]
     assert (told["horizon"], told["end"]) == (None, None)
 
 

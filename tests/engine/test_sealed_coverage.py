@@ -58,12 +58,12 @@ def run(world: Sealed, noise: Noise | None, batches: tuple[int, ...], *, session
 
 def misses(world: Sealed) -> Counter[tuple[str, int]]:
     """For each release and step how many keys have an interval without the truth, which is 0."""
-    found: Counter[tuple[str, int]] = Counter()
+    missed: Counter[tuple[str, int]] = Counter()
     for release in world.releases():
         assert release.low is not None
         assert release.high is not None
-        found[release.release, release.step] += not release.low <= 0 <= release.high
-    return found
+        missed[release.release, release.step] += not release.low <= 0 <= release.high
+    return missed
 
 
 def widths(world: Sealed, release: str) -> list[float]:
@@ -80,11 +80,11 @@ def widths(world: Sealed, release: str) -> list[float]:
 def test_intervals_hold_with_many_batches_in_a_step(tmp_path: Path, intrusions: str) -> None:
     world = Sealed(tmp_path, RELEASES, intrusions)
     run(world, None, BATCHES, sessions=2)
-    found = misses(world)
-    assert len(found) == len(ASKED) * len(BATCHES)
-    assert max(found.values()) <= MOST
+    missed = misses(world)
+    assert len(missed) == len(ASKED) * len(BATCHES)
+    assert max(missed.values()) <= MOST
     # and they are not idle: together they miss about as often as they say
-    assert sum(found.values()) > 0.02 * KEYS * len(found)
+    assert sum(missed.values()) > 0.02 * KEYS * len(missed)
 
 
 def test_one_noise_a_step_would_be_too_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

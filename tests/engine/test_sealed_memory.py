@@ -26,7 +26,7 @@ pytestmark = [
 
 
 @dataclass(frozen=True)
-class Found:
+class Memory:
     """What the memory of a stopped process has of each step."""
 
     events: list[int]  # how many different ids of each step
@@ -35,7 +35,7 @@ class Found:
     steps: set[int]  # of the states that can be read
 
 
-def searched(folder: Path, *options: str) -> Found:
+def searched(folder: Path, *options: str) -> Memory:
     world = Sealed(folder, COUNT, "one")
     (world.folder / "plan.toml").write_text(world.text, encoding="utf-8")
     command = [sys.executable, "-m", "tests.engine.seized_process", str(world.folder), str(STEPS)]
@@ -69,11 +69,11 @@ def searched(folder: Path, *options: str) -> Found:
     }
     heads = [m for part in memory for m in re.finditer(rb"AMELES\x00S[\x01\x02]\x00", part)]
     steps = {int.from_bytes(m.string[m.start() + 58 : m.start() + 66], "little") for m in heads}
-    return Found(events, {low for low in lows if 0 < low <= drawn[-1]}, drawn, steps)
+    return Memory(events, {low for low in lows if 0 < low <= drawn[-1]}, drawn, steps)
 
 
 def _memory(process: int) -> list[bytes]:
-    found = []
+    pieces = []
     maps = Path(f"/proc/{process}/maps").read_text(encoding="ascii").splitlines()
     with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
         for line in maps:
@@ -82,30 +82,30 @@ def _memory(process: int) -> list[bytes]:
                 continue
             start, end = (int(part, 16) for part in place.split("-"))
             memory.seek(start)
-            found.append(memory.read(end - start))
-    return found
+            pieces.append(memory.read(end - start))
+    return pieces
 
 
-def events_are_gone(found: Found) -> bool:
+def events_are_gone(memory: Memory) -> bool:
     """But for a small piece here and there that an allocator may keep."""
-    return sum(found.events) <= 0.02 * ROWS * STEPS
+    return sum(memory.events) <= 0.02 * ROWS * STEPS
 
 
 @pytest.mark.skipif(not overwrite_freed_memory(), reason="the allocator cannot overwrite")
 def test_events_noise_and_states_that_are_over_are_not_in_memory(tmp_path: Path) -> None:
-    found = searched(tmp_path)
-    assert events_are_gone(found)
+    memory = searched(tmp_path)
+    assert events_are_gone(memory)
     # the last step has opened the next one: its noise is the state
-    assert found.noises <= set(range(found.drawn[-2] + 1, found.drawn[-1] + 1))
-    assert found.steps <= {STEPS}
+    assert memory.noises <= set(range(memory.drawn[-2] + 1, memory.drawn[-1] + 1))
+    assert memory.steps <= {STEPS}
 
 
 def test_what_a_program_keeps_is_found(tmp_path: Path) -> None:
     """All of it: the search sees everything that is there."""
-    found = searched(tmp_path, "keeping")
-    assert found.events == [ROWS] * STEPS
-    assert found.noises == set(range(1, found.drawn[-1] + 1))
-    assert found.steps >= set(range(1, STEPS + 1))
+    memory = searched(tmp_path, "keeping")
+    assert memory.events == [ROWS] * STEPS
+    assert memory.noises == set(range(1, memory.drawn[-1] + 1))
+    assert memory.steps >= set(range(1, STEPS + 1))
 
 
 def test_what_is_left_lying_is_found(tmp_path: Path) -> None:

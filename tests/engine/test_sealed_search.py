@@ -50,9 +50,9 @@ class Searched:
     @property
     def old_keys(self) -> int:
         """How many keys are there beside the last, which is to be there."""
-        found = self.secrets.found_keys(self.raw)
-        assert len(self.secrets.keys) - 1 in found
-        return len(found) - 1
+        readable = self.secrets.found_keys(self.raw)
+        assert len(self.secrets.keys) - 1 in readable
+        return len(readable) - 1
 
     @property
     def states(self) -> int:
@@ -61,11 +61,11 @@ class Searched:
 
 def test_after_many_updates_only_the_last_state_can_be_read(tmp_path: Path) -> None:
     """Not more than there is free room for, which would overwrite what was left of the first."""
-    found = Searched(tmp_path, steps=6, events=10)
-    assert len(found.secrets.keys) > 60
-    assert found.old_keys == 0
-    assert found.states == 0
-    assert not any(canary in found.raw for canary in CANARIES)
+    disk = Searched(tmp_path, steps=6, events=10)
+    assert len(disk.secrets.keys) > 60
+    assert disk.old_keys == 0
+    assert disk.states == 0
+    assert not any(canary in disk.raw for canary in CANARIES)
 
 
 @contextmanager
@@ -90,8 +90,8 @@ def deleted_keys() -> Iterator[None]:
 
 
 def test_keys_that_are_deleted_are_found(tmp_path: Path) -> None:
-    found = Searched(tmp_path, steps=4, events=10, fault=deleted_keys())
-    assert found.old_keys == len(found.secrets.keys) - 1 > 40, "every one of them"
+    disk = Searched(tmp_path, steps=4, events=10, fault=deleted_keys())
+    assert disk.old_keys == len(disk.secrets.keys) - 1 > 40, "every one of them"
 
 
 def test_states_in_the_store_are_found(tmp_path: Path) -> None:

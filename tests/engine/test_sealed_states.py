@@ -37,23 +37,23 @@ class Held:
         launch = Ledger.launch
 
         def packed(snapshots: Iterable[bytes]) -> bytes:
-            found = list(snapshots)
-            self.states["packed"] += found
-            return pack(found)
+            held = list(snapshots)
+            self.states["packed"] += held
+            return pack(held)
 
         def unpacked(state: bytes) -> list[bytes]:
-            found = unpack(state)
-            self.states["unpacked"] += found
-            return found
+            held = unpack(state)
+            self.states["unpacked"] += held
+            return held
 
         def saved(vault: Vault, state: bytes, releases: bytes = b"", *, step: int) -> None:
             self.states["saved"].append(state)
             save(vault, state, releases, step=step)
 
         def loaded(vault: Vault) -> Any:
-            found = load(vault)
-            self.states["read"] += [] if found is None else [found.state]
-            return found
+            held = load(vault)
+            self.states["read"] += [] if held is None else [held.state]
+            return held
 
         def launched(*given: Any, **options: Any) -> Any:
             runs = launch(*given, **options)

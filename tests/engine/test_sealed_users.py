@@ -72,14 +72,14 @@ class People(World):
         """Without noise: how many bits are set, from what was published."""
         recipe: Any = self.plan.recipes[release]
         table = table_of(recipe)
-        found = []
+        counts = []
         for value in self.values(release, ""):
             assert value is not None
             hits = (
                 value if value < 0 else -table.users * np.expm1(value * np.log1p(-1 / table.users))
             )
-            found.append(round(hits * table.gamma + table.users / 2))
-        return found
+            counts.append(round(hits * table.gamma + table.users / 2))
+        return counts
 
 
 def who(*names: str, fever: str = "true") -> list[str]:
@@ -220,13 +220,13 @@ def folded(world: World, batches: list[list[str]], stream: StreamRecord) -> list
     """The cells that the engine folds, batch by batch."""
     source = StandardInput("csv", world.plan.stream.columns)
     source.reading([f"{HEADER}\n".encode()])
-    found: list[list[int]] = []
+    batches_cells: list[list[int]] = []
     with closing(connect(zone="UTC", memory=1 << 28, readable=())) as duck:
         for rows in batches:
             reading = source.reading(["".join(f"{line}\n" for line in rows).encode()])
             cells = list(Folding(world.plan, duck, stream).cells(reading))
-            found.append([int(c) for one in cells for c in one["people"]])
-    return found
+            batches_cells.append([int(c) for one in cells for c in one["people"]])
+    return batches_cells
 
 
 def _stream(world: World) -> StreamRecord:
@@ -287,8 +287,8 @@ def test_cells_are_where_they_should_be(tmp_path: Path) -> None:
     world.feed([], noise=Zero())
     stream = _stream(world)
     names = ["ada", "bob", "cyn", "dan", "é", "0"]
-    found = [batch[0] for batch in folded(world, [who(name) for name in names], stream)]
-    for name, cell in zip(names, found, strict=True):
+    cells = [batch[0] for batch in folded(world, [who(name) for name in names], stream)]
+    for name, cell in zip(names, cells, strict=True):
         digest = hashlib.sha256((stream.salt.hex() + name).encode()).hexdigest()
         assert cell == int(digest[:15], 16) % 5000
 

@@ -102,8 +102,8 @@ def test_cells_of_users_are_gone_when_they_are_folded(tmp_path: Path) -> None:
         opened.take(source.reading([]), 1)
         states = state_arrays(one.run)
     assert len(folded) > 4
-    found = left.numbers({cell for cell in folded if cell > 1}, but=states)
-    assert {where for where in found if "noted" not in where} == set()
+    places = left.numbers({cell for cell in folded if cell > 1}, but=states)
+    assert {where for where in places if "noted" not in where} == set()
 
 
 class Secrets:

@@ -65,9 +65,9 @@ def test_they_go_on_with_the_same_numbers(world: Path) -> None:
         assert (world / "out.csv").read_bytes().startswith(lines)
         assert (world / "out.jsonl").read_bytes().startswith(objects)
         assert max(step for _, step, _ in rows) == step
-        found = of_parquet(str(world / "out.parquet" / "*.parquet"))
-        assert found[: len(before)] == before
-        assert found == rows
+        stored = of_parquet(str(world / "out.parquet" / "*.parquet"))
+        assert stored[: len(before)] == before
+        assert stored == rows
         read = [json.loads(line) for line in (world / "out.jsonl").read_text().splitlines()]
         assert [(row["key"], row["step"], row["value"]) for row in read] == rows
     keys = {row[2] for row in of_csv(world)}

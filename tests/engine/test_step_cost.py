@@ -56,20 +56,20 @@ class Costs:
 
 @pytest.fixture
 def costs(monkeypatch: pytest.MonkeyPatch) -> Costs:
-    found = Costs()
+    counted = Costs()
     connect = SqliteStore._connect
 
     def traced(store: SqliteStore) -> sqlite3.Connection:
         connection = connect(store)
-        connection.set_trace_callback(found.statements.append)
+        connection.set_trace_callback(counted.statements.append)
         return connection
 
     monkeypatch.setattr(SqliteStore, "_connect", traced)
-    found.counting(monkeypatch, os, "fsync")
-    found.counting(monkeypatch, Connection, "reading")
-    found.counting(monkeypatch, Pending, "to_bytes")
-    found.counting(monkeypatch, LaplaceError, "bounds")
-    return found
+    counted.counting(monkeypatch, os, "fsync")
+    counted.counting(monkeypatch, Connection, "reading")
+    counted.counting(monkeypatch, Pending, "to_bytes")
+    counted.counting(monkeypatch, LaplaceError, "bounds")
+    return counted
 
 
 def steps(world: World, costs: Costs, *, rows: bool = False) -> Iterator[int]:

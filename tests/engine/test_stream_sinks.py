@@ -34,12 +34,12 @@ def test_one_sink_that_fails_stops_no_other(broken: str, tmp_path: Path) -> None
     with pytest.raises(AmelesError, match=f"{broken}:out.{broken}") as caught:
         run(world, 4)
     assert "2 other sinks have everything up to step 4" in caught.value.why
-    found = states(world)
-    assert {kind: state.step for kind, state in found.items()} == {
+    sinks = states(world)
+    assert {kind: state.step for kind, state in sinks.items()} == {
         **dict.fromkeys(KINDS, 4),
         broken: None,
     }
-    assert found[broken].problem
+    assert sinks[broken].problem
     note.rmdir()
     note.write_bytes(kept)
     assert states(world)[broken].behind == 2
@@ -256,6 +256,6 @@ def test_a_sink_that_is_gone_with_its_note_is_shown(tmp_path: Path) -> None:
     run(world, 1)
     remove(world, "csv")
     (tmp_path / "out.csv.ameles").unlink()
-    found = states(world)
-    assert "is gone together with its note" in (found["csv"].problem or "")
-    assert found["jsonl"].problem is None
+    sinks = states(world)
+    assert "is gone together with its note" in (sinks["csv"].problem or "")
+    assert sinks["jsonl"].problem is None

@@ -31,17 +31,17 @@ from tests.engine.visits import (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    found = Site(tmp_path_factory.mktemp("site"))
-    yield found
-    found.duck.close()
+    made = Site(tmp_path_factory.mktemp("site"))
+    yield made
+    made.duck.close()
 
 
 def releases(users: bool) -> dict[str, str]:
     """Every measure over every span that it can have."""
-    found: dict[str, str] = {}
+    tables: dict[str, str] = {}
     for over in SPANS:
         span = f'over = "{over}"\n'
-        found |= {
+        tables |= {
             f"count-{over}": f'measure = "count"\n{span}where = "fever AND age >= 18"\n{BY}',
             f"cells-{over}": f'measure = "count"\n{span}other = true\nby = {{ region = '
             f'["north", "south"], cough = [true, false] }}\n',
@@ -54,25 +54,25 @@ def releases(users: bool) -> dict[str, str]:
             f"top-{over}": f'measure = "top"\nk = 3\n{span}{BY}',
         }
         if over != "total":
-            found[f"alert-{over}"] = (
+            tables[f"alert-{over}"] = (
                 f'measure = "alert"\nthreshold = {25 * SPANS[over]}\ntimes = 3\n{span}{BY}'
             )
         if users and over != "3d":
-            found[f"distinct-{over}"] = f'measure = "distinct"\n{span}where = "NOT fever"\n'
-    return found
+            tables[f"distinct-{over}"] = f'measure = "distinct"\n{span}where = "NOT fever"\n'
+    return tables
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_every_measure_is_what_a_query_says(site: Site, unit: str) -> None:
     users = unit != "event"
     known = "device IS NOT NULL" if users else "true"
-    found = site.run(releases(users), unit, FILES[0], (0, 5, STEPS))
+    published = site.run(releases(users), unit, FILES[0], (0, 5, STEPS))
     regions = [*REGIONS]
     for over in SPANS:
         adults = site.counts(
             "count(v.step)", "region", regions, over, f"{known} AND fever AND age >= 18"
         )
-        assert np.array_equal(found.of(f"count-{over}"), adults), over
+        assert np.array_equal(published.of(f"count-{over}"), adults), over
         assert adults.sum() > 50
 
         cells = [
@@ -83,19 +83,19 @@ def test_every_measure_is_what_a_query_says(site: Site, unit: str) -> None:
             "coalesce(CAST(cough AS VARCHAR), 'other')"
         )
         crossed = site.counts("count(v.step)", key, cells, over, known)
-        assert np.array_equal(found.of(f"cells-{over}"), crossed), over
+        assert np.array_equal(published.of(f"cells-{over}"), crossed), over
 
         warm = f"{known} AND temperature IS NOT NULL"
         sums = site.counts(f"coalesce(sum({ROUNDED}), 0)", "region", regions, over, warm)
-        assert np.allclose(found.of(f"sum-{over}"), sums, rtol=0, atol=1e-9), over
+        assert np.allclose(published.of(f"sum-{over}"), sums, rtol=0, atol=1e-9), over
         means = site.counts(f"coalesce(avg({ROUNDED}), 37.75)", "region", regions, over, warm)
-        assert np.allclose(found.of(f"mean-{over}"), means, rtol=0, atol=1e-9), over
+        assert np.allclose(published.of(f"mean-{over}"), means, rtol=0, atol=1e-9), over
 
         bins = [f"[{a},{b})" for a, b in pairwise(EDGES)]
         ages = " ".join(f"WHEN age < {b} THEN '[{a},{b})'" for a, b in pairwise(EDGES))
         key = f"CASE WHEN age = 90 THEN '{bins[-1]}' {ages} ELSE 'other' END"
         binned = site.counts("count(v.step)", key, [*bins, "other"], over, known)
-        assert np.array_equal(found.of(f"histogram-{over}"), binned), over
+        assert np.array_equal(published.of(f"histogram-{over}"), binned), over
 
         clamped = site.counts(
             "count(v.step)",
@@ -106,37 +106,39 @@ def test_every_measure_is_what_a_query_says(site: Site, unit: str) -> None:
         )
         below = np.cumsum(clamped, axis=1)
         wanted = [np.interp(0.3 * row[-1], [0, *row], EDGES) for row in below]
-        assert np.allclose(found.of(f"quantile-{over}")[:, 0], wanted), over
+        assert np.allclose(published.of(f"quantile-{over}")[:, 0], wanted), over
 
         counts = site.counts("count(v.step)", "region", regions, over, known)
         order = np.argsort(-counts, axis=1, kind="stable")[:, :3]
-        assert np.array_equal(found.of(f"top-{over}"), np.take_along_axis(counts, order, axis=1))
-        assert np.array_equal(found.of(f"top-{over}", "label"), np.array(regions)[order]), over
+        assert np.array_equal(
+            published.of(f"top-{over}"), np.take_along_axis(counts, order, axis=1)
+        )
+        assert np.array_equal(published.of(f"top-{over}", "label"), np.array(regions)[order]), over
 
         if over != "total":
             alarms = np.array([_alarms(line, 25 * SPANS[over], 3) for line in counts.T]).T
-            assert np.array_equal(found.of(f"alert-{over}", "label"), alarms), over
+            assert np.array_equal(published.of(f"alert-{over}", "label"), alarms), over
             assert {"above", "below", "halted"} == set(alarms.ravel()), over
 
     if users:
         well = "device IS NOT NULL AND NOT fever"
         each = site.counts("count(DISTINCT v.device)", "''", [""], "step", well)
-        assert np.array_equal(found.of("distinct-step"), each)
+        assert np.array_equal(published.of("distinct-step"), each)
         life = site.counts("count(DISTINCT v.device)", "''", [""], "total", well)
         if unit == "user-window":  # each window has its own users
             window = "(v.step - 1) // 7"
             life = site.counts(f"count(DISTINCT (v.device, {window}))", "''", [""], "total", well)
-        assert np.array_equal(found.of("distinct-total"), life)
+        assert np.array_equal(published.of("distinct-total"), life)
 
 
 def _alarms(line: Any, threshold: int, times: int) -> list[str]:
-    found: list[str] = []
+    labels: list[str] = []
     for value in line:
-        if found.count("above") == times:
-            found.append("halted")
+        if labels.count("above") == times:
+            labels.append("halted")
         else:
-            found.append("above" if value >= threshold else "below")
-    return found
+            labels.append("above" if value >= threshold else "below")
+    return labels
 
 
 @pytest.mark.parametrize("unit", ["event", "user"])
@@ -166,13 +168,13 @@ class TestBounds:
 
     def off(self, site: Site) -> list[str]:
         """What is not as the bounds want it."""
-        found = site.run(BOUNDED, BOUND, FILES[0], (4, STEPS))
+        published = site.run(BOUNDED, BOUND, FILES[0], (4, STEPS))
         kept = site.duck.execute(f"SELECT step, count(*) FROM ({KEPT}) GROUP BY ALL ORDER BY ALL")
         counts = np.array([count for _, count in kept.fetchall()])
         sums = {
-            "all": found.of("all")[:, 0],
-            "cells": found.of("cells").sum(axis=1),
-            "conditions": found.of("hot")[:, 0] + found.of("cold")[:, 0],
+            "all": published.of("all")[:, 0],
+            "cells": published.of("cells").sum(axis=1),
+            "conditions": published.of("hot")[:, 0] + published.of("cold")[:, 0],
         }
         return [name for name, line in sums.items() if not np.array_equal(line, counts)]
 
@@ -215,7 +217,9 @@ def test_rows_that_stand_for_many(tmp_path: Path) -> None:
     asked = {
         over: f'measure = "count"\nover = "{over}"\nwhere = "fever"\n{BY}' for over in SPANS
     } | {"sum": f'measure = "sum"\ncolumn = "size"\nlower = -2\nupper = 2\ngranularity = 1\n{BY}'}
-    found = run(tmp_path, asked, UNITS["event"], "hourly.csv", kinds, (5, STEPS), 'weight = "n"')
+    published = run(
+        tmp_path, asked, UNITS["event"], "hourly.csv", kinds, (5, STEPS), 'weight = "n"'
+    )
     for over, length in SPANS.items():
         rows = duck.execute(
             f"SELECT s.step, k.region, coalesce(sum(v.n), 0) FROM range(1, {STEPS + 1}) AS s(step) "
@@ -225,9 +229,9 @@ def test_rows_that_stand_for_many(tmp_path: Path) -> None:
             f"list_position({list(REGIONS)}, k.region)"
         ).fetchall()
         wanted = np.array([value for *_, value in rows], dtype=np.int64).reshape(STEPS, 4)
-        assert np.array_equal(found.of(over), wanted), over
+        assert np.array_equal(published.of(over), wanted), over
     row = duck.execute(
         f"SELECT sum(n * least(greatest(size, -2), 2)) FROM ({read}) WHERE step <= 14"
     )
-    assert found.of("sum")[-1].sum() == row.fetchall()[0][0]
+    assert published.of("sum")[-1].sum() == row.fetchall()[0][0]
     duck.close()

@@ -48,8 +48,8 @@ def save_calls(before: int) -> list[Call]:
 def check_recovery(rig: Rig, before: int, old: bytes, disk: Disk) -> str:
     """Old, new or ended, as it must be; and never two states that can be read."""
     steps = range(before + 1)
-    found = readable(rig.files(), steps)
-    assert len(found) <= 1, f"two states can be read: {sorted(found)}"
+    states = readable(rig.files(), steps)
+    assert len(states) <= 1, f"two states can be read: {sorted(states)}"
     written = [call for call in disk.calls if call.path == rig.slot.place]
     wanted = None if before == 0 else before - 1
     if written and written[0].data:
@@ -220,7 +220,7 @@ def key_first(vault: Vault, *args: Any, **named: Any) -> None:
     late: list[Any] = []
     with patch(
         "ameles.engine.sealed.vault.opening.OpenedVault.overwrite",
-        lambda _, *found: late.append(found),
+        lambda _, *arguments: late.append(arguments),
     ):
         GOOD(vault, *args, **named)
     write(*late[0])

@@ -70,21 +70,21 @@ class Platter:
             numbers = sorted(set(names.values()))
             choices = [outcomes(self.contents[n], self.writes[n], every) for n in numbers]
             for chosen in product(*choices):
-                found = dict(zip(numbers, chosen, strict=True))
-                yield {path: found[number] for path, number in names.items()}
+                contents = dict(zip(numbers, chosen, strict=True))
+                yield {path: contents[number] for path, number in names.items()}
 
 
 def outcomes(content: bytes, writes: list[Call], every: int) -> set[bytes]:
     """The contents of a file after any part of these writes, in any order."""
-    found = set()
+    contents = set()
     for order in permutations(writes):
         # None is the whole of a write; nothing of it is a part of no bytes.
         for parts in product(*([None, *range(0, len(call.data), every)] for call in order)):
             now = content
             for call, part in zip(order, parts, strict=True):
                 now = applied(now, call, part)
-            found.add(now)
-    return found
+            contents.add(now)
+    return contents
 
 
 def applied(content: bytes, call: Call, part: int | None = None) -> bytes:
@@ -97,11 +97,11 @@ def applied(content: bytes, call: Call, part: int | None = None) -> bytes:
     return content[: call.offset].ljust(call.offset, b"\0") + data + content[end:]
 
 
-def laid_out(found: dict[Path, bytes], old: Rig, fresh: Rig) -> Rig:
+def laid_out(disk: dict[Path, bytes], old: Rig, fresh: Rig) -> Rig:
     """The disk that was found, as files."""
     for folder in (fresh.folder, fresh.slot.place.parent):
         folder.mkdir(parents=True, mode=0o700)
-    for path, content in found.items():
+    for path, content in disk.items():
         target = fresh.base / path.relative_to(old.base)
         target.touch(mode=0o600)
         target.write_bytes(content)
@@ -115,9 +115,9 @@ class Cuts:
     disks: int = 0
     ended: int = 0
 
-    def cut(self, rig: Rig, found: dict[Path, bytes], fresh: Rig, published: int) -> None:
+    def cut(self, rig: Rig, disk: dict[Path, bytes], fresh: Rig, published: int) -> None:
         self.disks += 1
-        again = laid_out(found, rig, fresh)
+        again = laid_out(disk, rig, fresh)
         assert len(readable(again.files(), range(9))) <= 1, "two states can be read"
         if not Vault.begun(again.folder):
             assert published < 0, "published, and the vault is gone"
@@ -126,7 +126,7 @@ class Cuts:
             with again.open() as vault:
                 step = loaded(vault)
         except EpochEnded:
-            sector = bytearray(found.get(rig.slot.place, b"")[: record.SECTOR])
+            sector = bytearray(disk.get(rig.slot.place, b"")[: record.SECTOR])
             assert record.read(sector) is None, "ended, though the slot is whole"
             self.ended += 1
             return
@@ -169,10 +169,10 @@ def run(
             if number in published:
                 last = published[number]
                 tried.clear()  # what was good enough before need not be so now
-            for found in platter.disks(every):
-                if (content := frozenset(found.items())) not in tried:
+            for contents in platter.disks(every):
+                if (content := frozenset(contents.items())) not in tried:
                     tried.add(content)
-                    cuts.cut(rig, found, fresh(), last)
+                    cuts.cut(rig, contents, fresh(), last)
     return cuts
 
 
@@ -209,10 +209,10 @@ class Lazy(Disk):
             super().fdatasync(handle)
 
 
-def trusting(found: opening.OpenedVault) -> Record:
+def trusting(opened: opening.OpenedVault) -> Record:
     """Reads the slot, and does not make sure that it is on the disk."""
     with patch("ameles.engine.sealed.vault.slot.KeySlot.write", lambda *_: None):
-        return RECOVER(found)
+        return RECOVER(opened)
 
 
 RECOVER = opening._recover

@@ -148,7 +148,7 @@ def mounted(folder: Path, options: str = "") -> Iterator[Image]:
     """A real file system of 8 MiB, or a skip where this user may not have one."""
     where = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     programs = {name: shutil.which(name, path=where) for name in PROGRAMS}
-    missing = [name for name, found in programs.items() if not found]
+    missing = [name for name, path in programs.items() if not path]
     if missing or os.geteuid() != 0:
         pytest.skip("needs root, and the programs of the Debian packages mount and e2fsprogs")
     image = Image(folder / "image", folder / "mounted")

@@ -41,9 +41,9 @@ def test_files_are_their_owners_alone_whatever_the_umask(rig: Rig, umask: int) -
             save(vault, 1)
     finally:
         os.umask(before)
-    found = [path for path in rig.base.rglob("*") if path.is_file()]
-    assert len(found) == 6
-    assert {mode(path) for path in found} == {0o600}
+    files = [path for path in rig.base.rglob("*") if path.is_file()]
+    assert len(files) == 6
+    assert {mode(path) for path in files} == {0o600}
     assert {mode(rig.folder), mode(rig.slot.place.parent)} == {0o700}
 
 

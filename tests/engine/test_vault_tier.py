@@ -108,8 +108,8 @@ def test_an_overlay_is_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("swaps", "found"), [([], False), (["/dev/zram0"], False), (["/dev/sda2"], True)]
+    ("swaps", "swapped"), [([], False), (["/dev/zram0"], False), (["/dev/sda2"], True)]
 )
-def test_memory_that_is_swapped_to_a_disk(swaps: list[str], found: bool) -> None:
+def test_memory_that_is_swapped_to_a_disk(swaps: list[str], swapped: bool) -> None:
     with patch.object(tier, "_lines", lambda path: ["Filename Type Size", *swaps]):
-        assert tier._swaps() is found
+        assert tier._swaps() is swapped

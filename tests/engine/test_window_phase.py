@@ -28,8 +28,8 @@ def stream(folder: Path, name: str, window: str = "4d", **changes: str) -> World
     world.text = world.text.replace('name = "s"', f'name = "{name}"')
     for key, value in changes.items():
         line = f'{key} = "{value}"'
-        world.text, found = re.subn(rf"^{key} = .*$", line, world.text, count=1, flags=re.M)
-        world.text = world.text if found else world.text.replace("[stream]", f"[stream]\n{line}")
+        world.text, replaced = re.subn(rf"^{key} = .*$", line, world.text, count=1, flags=re.M)
+        world.text = world.text if replaced else world.text.replace("[stream]", f"[stream]\n{line}")
     return world
 
 

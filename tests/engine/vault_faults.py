@@ -65,8 +65,8 @@ class Rig:
 
     def files(self) -> dict[str, bytes]:
         """All there is on the disk."""
-        found = (path for path in self.base.rglob("*") if path.is_file())
-        return {str(path.relative_to(self.base)): path.read_bytes() for path in sorted(found)}
+        paths = (path for path in self.base.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.base)): path.read_bytes() for path in sorted(paths)}
 
 
 @contextmanager
@@ -112,14 +112,14 @@ def readable(files: dict[str, bytes], steps: range) -> set[int]:
         for content in (content.rstrip(b"\0") + bytes(31) for content in files.values())
         for at in range(len(content) - 31)
     }
-    found: set[int] = set()
+    states: set[int] = set()
     for key in windows if starts else ():
         stream = Cipher(algorithms.AES(key), modes.CTR(SECOND)).encryptor().update(bytes(16))
         mask = int.from_bytes(stream, "big")
         for start in starts:
             plain = (int.from_bytes(start, "big") ^ mask).to_bytes(16, "big")
-            found |= {opened[plain]} if plain in opened else set()
-    return found
+            states |= {opened[plain]} if plain in opened else set()
+    return states
 
 
 class Killed(BaseException):
@@ -251,8 +251,8 @@ class _Control:
 
 def stops(calls: list[Call], *, every: int = 1) -> list[tuple[int, str | int]]:
     """Before and after each of these calls, and within each write after every so many bytes."""
-    found: list[tuple[int, str | int]] = []
+    places: list[tuple[int, str | int]] = []
     for number, call in enumerate(calls):
         torn = range(every, len(call.data), every) if call.kind == "write" else ()
-        found += [(number, "before"), *((number, length) for length in torn), (number, "after")]
-    return found
+        places += [(number, "before"), *((number, length) for length in torn), (number, "after")]
+    return places

@@ -91,7 +91,9 @@ class Site:
                 file.write(json.dumps(record) + "\n")
             file.write('{"reported_at": "2025-10-21", \n' * broken)
 
-    def run(self, releases: dict[str, str], unit: str, source: str, cuts: tuple[int, ...]) -> Found:
+    def run(
+        self, releases: dict[str, str], unit: str, source: str, cuts: tuple[int, ...]
+    ) -> Values:
         """What the engine releases in some runs."""
         return run(self.folder, releases, UNITS.get(unit, unit), source, KINDS, cuts)
 
@@ -108,7 +110,7 @@ class Site:
         return np.array([value for _, _, value in rows]).reshape(STEPS, len(keys))
 
 
-class Found:
+class Values:
     """Released lines."""
 
     def __init__(self, releases: list[Release]) -> None:
@@ -116,8 +118,8 @@ class Found:
 
     def of(self, name: str, column: str = "value") -> np.ndarray[Any, Any]:
         """One row a step, one column a key."""
-        found = [getattr(r, column) for r in self.releases if r.release == name]
-        return np.array(found).reshape(STEPS, -1)
+        column_values = [getattr(r, column) for r in self.releases if r.release == name]
+        return np.array(column_values).reshape(STEPS, -1)
 
     @cached_property
     def plain(self) -> list[tuple[Any, ...]]:
@@ -132,7 +134,7 @@ def run(
     kinds: dict[str, str],
     cuts: tuple[int, ...],
     stream: str = "",
-) -> Found:
+) -> Values:
     columns = ", ".join(f'{name} = "{kind}"' for name, kind in kinds.items())
     tables = "".join(f'[[release]]\nname = "{n}"\n{text}' for n, text in releases.items())
     plan = read_plan_text(
@@ -150,7 +152,7 @@ def run(
         with store.reading() as transaction:
             record = transaction.stream("s")
             assert record is not None
-            return Found(list(transaction.releases(record)))
+            return Values(list(transaction.releases(record)))
 
 
 def connected() -> duckdb.DuckDBPyConnection:

@@ -35,7 +35,7 @@ class Change:
 
 def read_changes(log: Path) -> list[Change]:
     """All changes of a run, in order."""
-    content, place, found = log.read_bytes(), 0, []
+    content, place, changes = log.read_bytes(), 0, []
     while place + _HEAD.size <= len(content):
         kind, path, other, offset, size = _HEAD.unpack_from(content, place)
         place += _HEAD.size
@@ -43,7 +43,7 @@ def read_changes(log: Path) -> list[Change]:
         end = edges[2] + (size if KINDS[kind] == "write" else 0)
         if end > len(content):
             break  # it died while it wrote this down
-        found.append(
+        changes.append(
             Change(
                 KINDS[kind],
                 _plain(content[edges[0] : edges[1]]),
@@ -53,7 +53,7 @@ def read_changes(log: Path) -> list[Change]:
             )
         )
         place = end
-    return found
+    return changes
 
 
 def add_changes(log: Path, changes: list[Change]) -> None:
@@ -162,9 +162,9 @@ class _Folder:
     def files(self, ending: str) -> dict[str, bytes]:
         """What a reader sees in the files whose names end so."""
         return {
-            name: found.now()
-            for name, found in self.now.items()
-            if isinstance(found, _File) and name.endswith(ending)
+            name: entry.now()
+            for name, entry in self.now.items()
+            if isinstance(entry, _File) and name.endswith(ending)
         }
 
     def after_power_cut(self, choices: Choices) -> dict[str, object]:
@@ -195,17 +195,17 @@ class DiskImages:
     @staticmethod
     def files(folder: Path) -> dict[str, bytes]:
         """All files of a folder, by their paths in it."""
-        found = sorted(path for path in folder.rglob("*") if path.is_file())
-        return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
     def seen(self, cut: int, path: str) -> bytes | dict[str, bytes]:
         """What a reader saw in a file after so many changes, or in a folder of Parquet files."""
         folders = self._run(cut)
         above, _, name = path.rpartition("/")
-        found = folders[above].now.get(name) if above in folders else None
+        entry = folders[above].now.get(name) if above in folders else None
         if name.endswith(".parquet"):
-            return found.files(".parquet") if isinstance(found, _Folder) else {}
-        return found.now() if isinstance(found, _File) else b""
+            return entry.files(".parquet") if isinstance(entry, _Folder) else {}
+        return entry.now() if isinstance(entry, _File) else b""
 
     def after_power_cut(self, cut: int, choices: Choices) -> Disk:
         """A disk that a power cut after so many changes may leave."""
@@ -241,12 +241,12 @@ class DiskImages:
 def _put(disk: Disk, path: str, held: _Folder, choices: Choices | None) -> None:
     """Adds a folder; with choices, what a power cut leaves of it."""
     names = held.now if choices is None else held.after_power_cut(choices)
-    for name, found in sorted(names.items()):
-        if isinstance(found, _Folder):
+    for name, entry in sorted(names.items()):
+        if isinstance(entry, _Folder):
             disk[f"{path}{name}/"] = b""
-            _put(disk, f"{path}{name}/", found, choices)
-        elif isinstance(found, _File):
-            disk[path + name] = found.now() if choices is None else found.after_power_cut(choices)
+            _put(disk, f"{path}{name}/", entry, choices)
+        elif isinstance(entry, _File):
+            disk[path + name] = entry.now() if choices is None else entry.after_power_cut(choices)
 
 
 def _make(folders: dict[str, _Folder], path: str) -> _Folder:
@@ -277,9 +277,9 @@ def _do(folders: dict[str, _Folder], change: Change) -> None:
             if change.path in folders:
                 folders[change.other] = folders.pop(change.path)
         case _:
-            found = held.now[name]
-            if isinstance(found, _File):
+            file = held.now[name]
+            if isinstance(file, _File):
                 if change.kind == "sync":
-                    found.sync()
+                    file.sync()
                 else:
-                    found.since.append(change)
+                    file.since.append(change)

@@ -73,12 +73,12 @@ class InputRows:
         """What is wrong with the sums in the end."""
         stored = self.world.stored().items()
         digits = _digits(sum(value % MILLION for cell, value in stored if cell[0] == "daily"))
-        found = []
+        problems = []
         if any(digit > 1 for digit in digits):
-            found.append("I3: a row of standard input was counted twice")
+            problems.append("I3: a row of standard input was counted twice")
         if any(digits[row] != 1 for row in self.safe):
-            found.append("I3: a row that was kept is lost")
-        return found
+            problems.append("I3: a row that was kept is lost")
+        return problems
 
     def _safe(self, row: int) -> None:
         self.safe.add(row)
@@ -87,8 +87,8 @@ class InputRows:
     def _pending(self) -> set[int]:
         """The rows in what the store keeps for steps that are open."""
         with closing(sqlite3.connect(f"{self._store}?mode=ro", uri=True, timeout=600)) as bare:
-            found = bare.execute("SELECT secret FROM pending").fetchall()
-        daily = [Pending.from_bytes(secret).totals["daily"].amounts.sum() for (secret,) in found]
+            secrets = bare.execute("SELECT secret FROM pending").fetchall()
+        daily = [Pending.from_bytes(secret).totals["daily"].amounts.sum() for (secret,) in secrets]
         return {row for row, digit in enumerate(_digits(sum(daily))) if digit}
 
     @property

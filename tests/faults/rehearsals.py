@@ -104,8 +104,8 @@ class Rehearsal:
                 seen.append(seen[-1])
                 continue
             path = touched.pop()
-            found = values_in(sinks[path], images.seen(at, path))
-            new = {cell: value for cell, value in found.items() if seen[-1].get(cell) != value}
+            values = values_in(sinks[path], images.seen(at, path))
+            new = {cell: value for cell, value in values.items() if seen[-1].get(cell) != value}
             # a cell that had another value keeps both, which no store has
             seen.append(
                 seen[-1] | {c: (seen[-1][c], v) if c in seen[-1] else v for c, v in new.items()}

@@ -51,11 +51,11 @@ def values_in(sink: str, content: bytes | Mapping[str, bytes], *, torn: bool = F
 
 
 def _collected(rows: Iterable[tuple[Any, Any, Any, Any]]) -> Values:
-    found: Values = {}
+    values: Values = {}
     for release, key, step, written in rows:
         cell, value = (release, key, int(step)), float(written)
-        found[cell] = value if found.get(cell, value) == value else (found[cell], value)
-    return found
+        values[cell] = value if values.get(cell, value) == value else (values[cell], value)
+    return values
 
 
 def _parquet(content: bytes) -> list[tuple[Any, Any, Any, Any]]:

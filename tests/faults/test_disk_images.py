@@ -28,12 +28,12 @@ def left(
     folder: Path, changes: list[Change], count: int = 60
 ) -> set[tuple[tuple[str, bytes], ...]]:
     """All disks that so many power cuts after these changes leave."""
-    found = set()
+    disks = set()
     for number in range(count):
         place = folder / str(number)
         lay_out(DiskImages({}, changes).after_power_cut(len(changes), Choices(number)), place)
-        found.add(tuple(sorted(DiskImages.files(place).items())))
-    return found
+        disks.add(tuple(sorted(DiskImages.files(place).items())))
+    return disks
 
 
 def test_what_is_synced_stays(tmp_path: Path) -> None:
@@ -41,14 +41,14 @@ def test_what_is_synced_stays(tmp_path: Path) -> None:
 
 
 def test_what_is_not_may_be_there_or_not(tmp_path: Path) -> None:
-    found = left(tmp_path, SYNCED + UNSYNCED[:1])
-    assert found == {(("a", b"one"),), (("a", b"onetwo"),)}
+    disks = left(tmp_path, SYNCED + UNSYNCED[:1])
+    assert disks == {(("a", b"one"),), (("a", b"onetwo"),)}
 
 
 def test_names_that_are_not_synced_come_in_their_order(tmp_path: Path) -> None:
-    found = left(tmp_path, SYNCED + UNSYNCED[1:])
+    disks = left(tmp_path, SYNCED + UNSYNCED[1:])
     old, both, renamed = (("a", b"one"),), (("a", b"one"), ("b", b"")), (("a", b""),)
-    assert found == {old, both, renamed}
+    assert disks == {old, both, renamed}
 
 
 def test_a_file_whose_name_is_not_synced_may_be_gone(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_a_file_whose_name_is_not_synced_may_be_gone(tmp_path: Path) -> None:
 
 def test_a_write_can_be_torn_at_a_sector(tmp_path: Path) -> None:
     long = Change("write", "a", "", 0, b"x" * 1024)
-    found = left(tmp_path, [*SYNCED, long])
-    assert (("a", b"x" * 512),) in found
-    assert (("a", b"one" + bytes(509) + b"x" * 512),) in found
+    disks = left(tmp_path, [*SYNCED, long])
+    assert (("a", b"x" * 512),) in disks
+    assert (("a", b"one" + bytes(509) + b"x" * 512),) in disks
 
 
 def test_a_crash_leaves_all_changes_before_it() -> None:
@@ -97,7 +97,7 @@ def test_a_process_that_dies_leaves_the_disk_of_that_crash(
         made = [(change.kind, change.path, change.other) for change in done]
         assert made == [(c.kind, c.path, c.other) for c in rehearsal.changes[: len(done)]]
         left = DiskImages(rehearsal.before, done).after_crash(len(done), "after")
-        found = DiskImages.files(world.folder)
+        files = DiskImages.files(world.folder)
         assert {path: left[path] for path in left if path[-1] != "/"} == {
-            path: found[path] for path in found if not path.endswith("-shm")
+            path: files[path] for path in files if not path.endswith("-shm")
         }

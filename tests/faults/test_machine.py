@@ -172,8 +172,8 @@ class Stream(RuleBasedStateMachine):
         for step in range(1, self.released + 1):
             expected["daily", "", step] = sum(at == step for at, _ in self.counted)
             for region in REGIONS:
-                found = sum(at <= step and where == region for at, where in self.counted)
-                expected["visits", region, step] = found
+                visits = sum(at <= step and where == region for at, where in self.counted)
+                expected["visits", region, step] = visits
         stored = {cell: value % MILLION for cell, value in self.world.stored().items()}
         assert stored == expected
         assert self.witness.look().wrong == []

@@ -57,8 +57,8 @@ class WarmStart:
         real, spare = duckdb.connect, iter(self._spare)  # which are kept: closed, one would crash
 
         def connect(place: str, **options: Any) -> duckdb.DuckDBPyConnection:
-            found = next(spare, None) if place == ":memory:" and not options else None
-            return real(place, **options) if found is None else found.cursor()
+            database = next(spare, None) if place == ":memory:" and not options else None
+            return real(place, **options) if database is None else database.cursor()
 
         mock.patch.object(duckdb, "connect", connect).start()
 

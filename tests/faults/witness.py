@@ -73,12 +73,12 @@ class Witness:
 
     def _ledger(self, entries: int) -> None:
         try:
-            found, within = self.world.spent()
+            paid, within = self.world.spent()
             self.world.check()
         except AmelesError as problem:
             self._say(f"I13: {problem.what}")
             return
-        if not within or found != entries:
+        if not within or paid != entries:
             self._say("I2: the budget was not spent once")
 
     def _say(self, what: str) -> None:

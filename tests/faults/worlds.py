@@ -56,17 +56,17 @@ def event(day: int, who: int, region: str, second: int = 43200) -> str:
 
 def truth_of(lines: Iterable[str], horizon: int) -> dict[Cell, int]:
     """What a stream of unit event counts if all lines were there before its first step ended."""
-    found: dict[Cell, int] = {}
+    values: dict[Cell, int] = {}
     for step in range(1, horizon + 1):
-        found["daily", "", step] = 0
+        values["daily", "", step] = 0
         for region in REGIONS:
-            found["visits", region, step] = found.get(("visits", region, step - 1), 0)
+            values["visits", region, step] = values.get(("visits", region, step - 1), 0)
         for line in lines:
             at, _, region = line.strip().split(",")
             if (datetime.fromisoformat(at) - START).days + 1 == step:
-                found["daily", "", step] += 1
-                found["visits", region, step] += 1
-    return found
+                values["daily", "", step] += 1
+                values["visits", region, step] += 1
+    return values
 
 
 class World:

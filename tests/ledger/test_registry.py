@@ -137,9 +137,9 @@ def test_flags() -> None:
 
 
 def flags(ledger: Ledger) -> dict[str, str]:
-    found = registry(ledger, implementation="0.1.0", now=MARCH)["flags"]
-    assert isinstance(found, dict)
-    return found
+    flagged = registry(ledger, implementation="0.1.0", now=MARCH)["flags"]
+    assert isinstance(flagged, dict)
+    return flagged
 
 
 def test_a_stream_without_a_plan_or_without_entries_is_there_too() -> None:

@@ -37,16 +37,16 @@ def test_the_rate_is_exact_and_forgets_what_is_older_than_the_window() -> None:
     for amount in ("1/3", "1/7", "1/10"):
         ledger.start(costing(amount), on="x", why="y")
         clock.now += 10 * DAY
-    found = report(ledger, now=MARCH + 25 * DAY, window=20 * DAY)
+    told = report(ledger, now=MARCH + 25 * DAY, window=20 * DAY)
     # at day 0, 10 and 20: the first is older than 20 days
-    assert found.recent == Pure("17/70")
-    assert found.per_day == Pure("17/1400")
-    assert found.spent == Pure("121/210")
-    assert found.left == Pure("89/210")
+    assert told.recent == Pure("17/70")
+    assert told.per_day == Pure("17/1400")
+    assert told.spent == Pure("121/210")
+    assert told.left == Pure("89/210")
     days = timedelta(microseconds=int(86400_000_000 * 89 * 1400 / (210 * 17)))
-    assert found.used_up is not None
-    assert abs(found.used_up - (MARCH + 25 * DAY + days)) < timedelta(seconds=1)
-    assert not found.retired
+    assert told.used_up is not None
+    assert abs(told.used_up - (MARCH + 25 * DAY + days)) < timedelta(seconds=1)
+    assert not told.retired
 
 
 def test_the_edges_of_the_window() -> None:
@@ -69,10 +69,10 @@ def test_renewals_raise_the_cap_and_the_lifetime_sum_stays() -> None:
     assert used.used_up is None
     ledger.renew(Pure("1/4"), why="consent")
     ledger.renew(Pure("1/4"), why="consent")
-    found = report(ledger, now=clock.now)
-    assert (found.cap, found.renewed, found.spent) == (Pure("3/2"), Pure("1/2"), Pure(1))
-    assert found.used_up == clock.now + 30 * DAY
-    assert not found.retired
+    told = report(ledger, now=clock.now)
+    assert (told.cap, told.renewed, told.spent) == (Pure("3/2"), Pure("1/2"), Pure(1))
+    assert told.used_up == clock.now + 30 * DAY
+    assert not told.retired
 
 
 def test_there_is_no_rate_before_the_first_entry_is_as_old_as_the_window() -> None:
@@ -84,9 +84,9 @@ def test_there_is_no_rate_before_the_first_entry_is_as_old_as_the_window() -> No
     ledger.start(costing("1/4"), on="x", why="y")
     early = report(ledger, now=MARCH + 30 * DAY - timedelta(microseconds=1))
     assert (early.recent, early.per_day, early.used_up) == (Pure("1/2"), None, None)
-    found = report(ledger, now=MARCH + 30 * DAY)
-    assert (found.recent, found.per_day) == (Pure("1/4"), Pure("1/120"))
-    assert found.used_up == MARCH + 90 * DAY
+    told = report(ledger, now=MARCH + 30 * DAY)
+    assert (told.recent, told.per_day) == (Pure("1/4"), Pure("1/120"))
+    assert told.used_up == MARCH + 90 * DAY
 
 
 def test_the_first_amount_that_ends_is_the_end() -> None:
@@ -111,9 +111,9 @@ def test_an_end_beyond_all_calendars_is_none() -> None:
     ledger.start(costing("1e-9"), on="x", why="y")
     clock.now += 30 * DAY
     ledger.start(costing("1e-9"), on="x", why="y")
-    found = report(ledger, now=clock.now)
-    assert found.per_day is not None
-    assert found.used_up is None
+    told = report(ledger, now=clock.now)
+    assert told.per_day is not None
+    assert told.used_up is None
     assert report(ledger_with(clock, Pure(1)), now=MARCH).used_up is None
 
 

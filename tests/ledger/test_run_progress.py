@@ -318,7 +318,9 @@ def test_threads_share_no_noise() -> None:
 
     run._process = Told()
     with ThreadPoolExecutor(4) as pool:
-        found = [value for each in [pool.submit(some) for _ in range(4)] for value in each.result()]
+        values = [
+            value for each in [pool.submit(some) for _ in range(4)] for value in each.result()
+        ]
     assert run.t == 12_000
     drawn = [int(value) for block in taken for value in block[:, 0]][:12_000]
-    assert sorted(found) == sorted(drawn)
+    assert sorted(values) == sorted(drawn)

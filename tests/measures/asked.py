@@ -60,8 +60,8 @@ def problems(kind: str, **fields: Any) -> list[str]:
 
 def terms(**given: Any) -> Terms:
     unit: Unit = given.pop("unit", EVENT)
-    found = {"per_step": 1, "max_steps": 1, "horizon": STEPS, "window": None, **given}
-    return Terms(unit=unit, **found)
+    fields = {"per_step": 1, "max_steps": 1, "horizon": STEPS, "window": None, **given}
+    return Terms(unit=unit, **fields)
 
 
 def user_terms(**given: Any) -> Terms:
@@ -82,11 +82,11 @@ def asked(release: Measure, events: Sequence[tuple[Any, ...]] = EVENTS) -> IntAr
         f"SELECT step, cell, {sums} FROM (SELECT step, ({question.cell}) AS cell, {answers} "
         "FROM events) WHERE cell IS NOT NULL GROUP BY step, cell"
     ).fetchall()
-    found = np.zeros((STEPS, question.width), dtype=np.int64)
+    totals = np.zeros((STEPS, question.width), dtype=np.int64)
     for step, cell, *amounts in rows:
         for i, amount in enumerate(amounts):
-            found[step - 1, cell + i * question.cells] = amount
-    return found
+            totals[step - 1, cell + i * question.cells] = amount
+    return totals
 
 
 def published(
@@ -101,11 +101,14 @@ def published(
     recipe = release.recipe(on, loss or Pure(1))
     outputs = recipe.start(noise or Zero()).feed(rows)
     earlier = np.zeros((on.window or 0, rows.shape[1]), dtype=np.int64)
-    found: Published = release.publish(recipe, on, outputs, 1, earlier)
+    answer: Published = release.publish(recipe, on, outputs, 1, earlier)
     assert (
-        found.value.shape == found.low.shape == found.high.shape == (len(rows), len(release.keys))
+        answer.value.shape
+        == answer.low.shape
+        == answer.high.shape
+        == (len(rows), len(release.keys))
     )
-    return found
+    return answer
 
 
 def largest_change(release: Measure, events: Sequence[tuple[Any, ...]]) -> int:

@@ -22,12 +22,12 @@ ALERT: dict[str, Any] = {"threshold": 3, "times": 1, "over": "2d"}
 
 def test_without_noise_it_tells_the_truth_and_halts() -> None:
     release = measure("alert", by={"region": ["north", "south"]}, **ALERT)
-    found = published(release, terms(window=2), asked(release))
-    assert found.label is not None
-    assert found.label.tolist() == [["below", "below"], ["above", "above"], ["halted", "halted"]]
-    assert found.value[:2].tolist() == [[0, 0], [1, 1]]
-    assert np.isnan(found.value[2]).all()
-    assert np.isnan(found.low).all()
+    answer = published(release, terms(window=2), asked(release))
+    assert answer.label is not None
+    assert answer.label.tolist() == [["below", "below"], ["above", "above"], ["halted", "halted"]]
+    assert answer.value[:2].tolist() == [[0, 0], [1, 1]]
+    assert np.isnan(answer.value[2]).all()
+    assert np.isnan(answer.low).all()
     assert release.keys == ("north", "south")
     assert largest_change(release, EVENTS) == 1
 
@@ -53,8 +53,8 @@ def test_the_forecast_is_how_close_it_may_be_wrong() -> None:
     (half,) = release.half_widths(recipe, on, np.array([1]))
     for distance, wrong in ((-half, 1), (half, 0)):
         rows = np.full((1, 4000), int(1000 + distance))
-        found = published(release, on, rows, noise=System())
-        assert (found.value == wrong).sum() <= 280
+        answer = published(release, on, rows, noise=System())
+        assert (answer.value == wrong).sum() <= 280
         nearer = published(
             release, on, np.full((1, 4000), int(1000 + distance / 4)), noise=System()
         )

@@ -35,9 +35,9 @@ def bins_of(bins: Bins, values: list[float | None]) -> list[int | None]:
 def test_the_code_is_the_bin(cuts: list[int], values: list[float], clamped: bool) -> None:
     edges = sorted(cuts)
     bins = Bins("x", tuple(map(Fraction, edges)), clamped)
-    found = bins_of(bins, [*values, *map(float, edges), None])
-    assert found[-1] is None
-    for value, code in zip([*values, *map(float, edges)], found, strict=False):
+    codes = bins_of(bins, [*values, *map(float, edges), None])
+    assert codes[-1] is None
+    for value, code in zip([*values, *map(float, edges)], codes, strict=False):
         inside = not math.isnan(value) and edges[0] <= value <= edges[-1]
         if math.isnan(value) or not (inside or clamped):
             assert code is None

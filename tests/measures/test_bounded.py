@@ -51,11 +51,11 @@ def test_no_value_passes_the_bound(
     DUCK.executemany("INSERT INTO events VALUES (?)", [[value] for value in given_values])
     (units,), cell = release.question.amounts, release.question.cell
     rows = DUCK.execute(f"SELECT spent, {units}, {cell} FROM events").fetchall()
-    for value, found, place in rows:
-        assert lower <= found <= lower + width
+    for value, unit, place in rows:
+        assert lower <= unit <= lower + width
         assert (place is None) == (value is None or math.isnan(value))
         if value is not None and low <= value <= high:
-            assert abs(found - value / float(step)) <= 0.5 + 1e-6
+            assert abs(unit - value / float(step)) <= 0.5 + 1e-6
 
 
 def test_the_bound_holds_whatever_floating_point_arithmetic_does(
@@ -71,8 +71,8 @@ def test_the_bound_holds_whatever_floating_point_arithmetic_does(
     monkeypatch.setattr(bounded, "real_literal", literal)
     DUCK.execute("CREATE OR REPLACE TABLE events (spent DOUBLE)")
     DUCK.execute("INSERT INTO events VALUES (-2), (-0.5), (0), (7.3), (10), (1e300), ('-inf')")
-    found = DUCK.execute(f"SELECT {release.units} FROM events").fetchall()
-    assert {units for (units,) in found} == {-20, 0, 100}
+    rows = DUCK.execute(f"SELECT {release.units} FROM events").fetchall()
+    assert {units for (units,) in rows} == {-20, 0, 100}
 
 
 @pytest.mark.parametrize("missing", ["lower", "upper", "granularity"])
@@ -96,24 +96,24 @@ def test_bounds_must_be_given(kind: str, missing: str) -> None:
 )
 @pytest.mark.parametrize("kind", ["sum", "mean"])
 def test_bad_fields_finish_the_sentence(kind: str, fields: dict[str, Any], what: str) -> None:
-    found = problems(kind, **{**CENTS, **fields})
-    assert len(found) == 1
-    assert what in found[0]
-    assert found[0].endswith(".")
+    sentences = problems(kind, **{**CENTS, **fields})
+    assert len(sentences) == 1
+    assert what in sentences[0]
+    assert sentences[0].endswith(".")
 
 
 def test_a_grid_too_fine_for_64_bits_is_refused_in_the_plan() -> None:
     release = measure("sum", column="spent", lower=0, upper=4_000_000, granularity=1)
     assert not list(release.refusals(terms(), weighted=False))
-    (found,) = release.refusals(user_terms(), weighted=False)
-    assert found.key == "granularity"
-    assert "8000000 grid units" in found.what
+    (refusal,) = release.refusals(user_terms(), weighted=False)
+    assert refusal.key == "granularity"
+    assert "8000000 grid units" in refusal.what
 
 
 def test_values_must_be_numbers() -> None:
     release = measure("sum", **CENTS)
     assert not list(release.column_refusals({"spent": "number"}))
-    (found,) = release.column_refusals({"spent": "text"})
-    assert found.what == (
+    (refusal,) = release.column_refusals({"spent": "text"})
+    assert refusal.what == (
         "The column 'spent' is declared as text and must be integer or number here."
     )

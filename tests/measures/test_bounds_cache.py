@@ -30,9 +30,9 @@ def test_every_step_has_its_own_row(horizon: int | None) -> None:
     for first in range(1, last + 1):
         for count in {1, min(3, last + 1 - first)}:
             steps = np.arange(first, first + count)
-            found = cached_bounds(squares, steps, 10 + (horizon or 0), horizon=horizon)
-            assert found[:, 0].tolist() == (steps**2 + 10 + (horizon or 0)).tolist()
-            assert found[:, 1].tolist() == (-steps).tolist()
+            bounds = cached_bounds(squares, steps, 10 + (horizon or 0), horizon=horizon)
+            assert bounds[:, 0].tolist() == (steps**2 + 10 + (horizon or 0)).tolist()
+            assert bounds[:, 1].tolist() == (-steps).tolist()
     assert asked == [(1, BLOCK), (BLOCK + 1, 2 * BLOCK), (2 * BLOCK + 1, last)]
 
 

@@ -19,8 +19,8 @@ TOLD = "all draws in this number together have standard deviation"
 
 def fields_of(name: str) -> dict[str, Any]:
     """The keys that a measure needs: ``FIELDS`` in its own test."""
-    found: dict[str, Any] = import_module(f"tests.measures.test_{name}").FIELDS
-    return found
+    answer: dict[str, Any] = import_module(f"tests.measures.test_{name}").FIELDS
+    return answer
 
 
 def test_every_measure_is_listed_under_its_own_name() -> None:
@@ -41,8 +41,8 @@ def test_every_measure_from_plan_to_publication(name: str) -> None:
         assert recipe.guarantee.loss in (Pure(1), Approx(1, "1e-6"))
         run = recipe.start(Zero())
         outputs = np.asarray(run.feed(rows))
-        found = release.publish(recipe, on, outputs, 1, rows[: on.window or 0] * 0)
-        assert found.value.shape == (len(rows), len(release.keys))
+        answer = release.publish(recipe, on, outputs, 1, rows[: on.window or 0] * 0)
+        assert answer.value.shape == (len(rows), len(release.keys))
         half = release.half_widths(recipe, on, np.arange(1, len(rows) + 1))
         assert half.shape == (len(rows),)
         assert (half > 0).all()

@@ -20,11 +20,11 @@ def test_without_noise_it_counts() -> None:
     release = measure("count", by={"region": ["north", "south"]})
     rows = asked(release)
     assert rows.tolist() == [[2, 1], [1, 2], [1, 0]]
-    found = published(release, terms(), rows)
-    assert found.value.tolist() == [[2, 1], [3, 3], [4, 3]]
+    answer = published(release, terms(), rows)
+    assert answer.value.tolist() == [[2, 1], [3, 3], [4, 3]]
     assert release.keys == ("north", "south")
-    assert found.label is None
-    assert found.value.dtype == found.low.dtype == found.high.dtype == np.int64
+    assert answer.label is None
+    assert answer.value.dtype == answer.low.dtype == answer.high.dtype == np.int64
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_without_noise_it_counts() -> None:
 )
 def test_windows(window: int | None, expected: list[int]) -> None:
     release = measure("count")
-    found = published(release, terms(window=window), asked(release))
-    assert found.value[:, 0].tolist() == expected
+    answer = published(release, terms(window=window), asked(release))
+    assert answer.value[:, 0].tolist() == expected
     assert release.keys == ("",)
 
 
@@ -41,8 +41,8 @@ def test_an_earlier_batch_is_taken_off() -> None:
     release, on = measure("count"), terms(window=2, horizon=10)
     recipe = release.recipe(on, Pure(1))
     outputs = np.array([[10], [30], [60]])
-    found = release.publish(recipe, on, outputs, 5, np.array([[3], [7]]))
-    assert found.value[:, 0].tolist() == [7, 23, 50]
+    answer = release.publish(recipe, on, outputs, 5, np.array([[3], [7]]))
+    assert answer.value[:, 0].tolist() == [7, 23, 50]
 
 
 def test_two_columns_and_other() -> None:
@@ -71,9 +71,9 @@ def test_the_intervals_cover(window: int | None) -> None:
     rows = np.arange(STEPS * 4000).reshape(STEPS, 4000) % 13
     on = terms(window=window)
     truth = published(release, on, rows).value
-    found = published(release, on, rows, noise=System.direct())
-    outside = ((truth < found.low) | (truth > found.high)).sum(axis=1)
+    answer = published(release, on, rows, noise=System.direct())
+    outside = ((truth < answer.low) | (truth > answer.high)).sum(axis=1)
     assert (outside <= binom.isf(1e-6, 4000, BETA)).all()
     assert (outside > 0).all()
     half = release.half_widths(release.recipe(on, Pure(1)), on, np.arange(1, STEPS + 1))
-    assert (found.high - found.value == half[:, None]).all()
+    assert (answer.high - answer.value == half[:, None]).all()

@@ -23,19 +23,19 @@ def test_a_user_counts_once(over: str, once: str, steps: int) -> None:
     assert (recipe.contributions, recipe.bound) == (steps, 1)
     assert str(recipe.guarantee.unit) == "one user"
     assert largest_change(release, EVENTS) == release.reach == 1
-    found = published(release, on, asked(release)[:, :2])
-    assert found.value.shape == (3, 2)
+    answer = published(release, on, asked(release)[:, :2])
+    assert answer.value.shape == (3, 2)
 
 
 def test_single_events_have_no_users() -> None:
-    (found,) = measure("distinct").refusals(terms(), weighted=False)
-    assert (found.key, found.what) == ("measure", "It needs a unit that is a user.")
+    (refusal,) = measure("distinct").refusals(terms(), weighted=False)
+    assert (refusal.key, refusal.what) == ("measure", "It needs a unit that is a user.")
 
 
 @pytest.mark.parametrize("unit", [USER, user_window(30)])
 def test_a_window_that_moves_is_refused(unit: object) -> None:
-    (found,) = measure("distinct", over="7d").refusals(terms(unit=unit, window=7), weighted=False)
-    assert (found.key, found.what) == ("over", "It must be total or step.")
+    (refusal,) = measure("distinct", over="7d").refusals(terms(unit=unit, window=7), weighted=False)
+    assert (refusal.key, refusal.what) == ("over", "It must be total or step.")
     for over, window in (("total", None), ("step", 1)):
         release = measure("distinct", over=over)
         assert not list(release.refusals(terms(unit=unit, window=window), weighted=False))

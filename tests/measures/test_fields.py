@@ -33,6 +33,6 @@ def test_numbers_are_what_was_written() -> None:
 
 
 def test_a_problem_has_its_reason_and_its_tip() -> None:
-    found = problem("It is wrong.", why="because", tip="so")
-    assert found.context == {"what": "It is wrong.", "why": "because", "tip": "so"}
-    assert found.message() == "It is wrong."
+    error = problem("It is wrong.", why="because", tip="so")
+    assert error.context == {"what": "It is wrong.", "why": "because", "tip": "so"}
+    assert error.message() == "It is wrong."

@@ -30,8 +30,8 @@ def test_bins() -> None:
     release = measure("histogram", column="age", edges=[0, 18, 65, 120])
     assert release.keys == ("[0,18)", "[18,65)", "[65,120]")
     assert counted(release) == {"[0,18)": 1, "[18,65)": 3, "[65,120]": 2}
-    found = published(release, terms(), asked(release))
-    assert found.value[-1].tolist() == [1, 3, 2]
+    answer = published(release, terms(), asked(release))
+    assert answer.value[-1].tolist() == [1, 3, 2]
 
 
 def test_bins_by_keys_and_other() -> None:
@@ -84,10 +84,10 @@ def test_one_event_changes_one_count_by_one() -> None:
     ],
 )
 def test_bad_fields_finish_the_sentence(fields: dict[str, Any], what: str) -> None:
-    found = problems("histogram", column="age", **fields)
-    assert len(found) == 1
-    assert what in found[0]
-    assert found[0].endswith(".")
+    sentences = problems("histogram", column="age", **fields)
+    assert len(sentences) == 1
+    assert what in sentences[0]
+    assert sentences[0].endswith(".")
 
 
 def test_kinds_of_columns() -> None:

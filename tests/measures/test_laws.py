@@ -51,12 +51,12 @@ def test_parts_cover_the_span_once() -> None:
 
 
 def test_the_law_is_that_of_all_parts_together() -> None:
-    (found,) = restarted(TERMS, [20], 0.06)
+    (bound,) = restarted(TERMS, [20], 0.06)
     laws = [ERROR.between(0, step) for step in (5, 8, 20)]
     together = LaplaceMixture(tuple(part for law in laws for part in law.parts))
-    assert found == together.quantile(0.06)
-    assert max(law.quantile(0.06) for law in laws) < found
-    assert found < sum(law.quantile(0.02) for law in laws)  # what a union bound would give
+    assert bound == together.quantile(0.06)
+    assert max(law.quantile(0.06) for law in laws) < bound
+    assert bound < sum(law.quantile(0.02) for law in laws)  # what a union bound would give
 
 
 def test_a_window_within_the_epoch_is_as_it_was() -> None:

@@ -33,10 +33,10 @@ def test_without_noise_it_is_the_mean_of_clamped_values() -> None:
     release = measure("mean", by={"region": ["north", "south"]}, **CENTS)
     rows = asked(release)
     assert rows.shape == (STEPS, 4)
-    found = published(release, terms(), rows)
+    answer = published(release, terms(), rows)
     north = [(0.3 + 10) / 2, (0.3 + 10 - 2) / 3, (0.3 + 10 - 2 + 2) / 4]
     south = [-2.0, (-2 + 10) / 2, (-2 + 10) / 2]
-    assert found.value.tolist() == [pytest.approx(row) for row in zip(north, south, strict=True)]
+    assert answer.value.tolist() == [pytest.approx(row) for row in zip(north, south, strict=True)]
 
 
 def test_an_odd_range_is_centred_too() -> None:
@@ -44,16 +44,16 @@ def test_an_odd_range_is_centred_too() -> None:
     assert (release.parts, release.largest, release.reach) == (2, 101, 202)
     rows = asked(release)
     ages = [[17, 18, 64, 65], [101, 101, 0], [40, 101]]
-    found = published(release, terms(window=1), rows)
-    assert found.value[:, 0].tolist() == pytest.approx([np.mean(step) for step in ages])
+    answer = published(release, terms(window=1), rows)
+    assert answer.value[:, 0].tolist() == pytest.approx([np.mean(step) for step in ages])
 
 
 def test_without_events_it_is_the_middle_and_the_range() -> None:
     release = measure("mean", **CENTS)
-    found = published(release, terms(), asked(release, []))
-    assert found.value[:, 0].tolist() == [4.0] * STEPS
-    assert found.low[:, 0].tolist() == [-2.0] * STEPS
-    assert found.high[:, 0].tolist() == [10.0] * STEPS
+    answer = published(release, terms(), asked(release, []))
+    assert answer.value[:, 0].tolist() == [4.0] * STEPS
+    assert answer.low[:, 0].tolist() == [-2.0] * STEPS
+    assert answer.high[:, 0].tolist() == [10.0] * STEPS
 
 
 @pytest.mark.parametrize("fields", [CENTS, AGES, {**AGES, "lower": 100}])
@@ -70,12 +70,12 @@ def outside(release: Any, count: int, values: float, **given: Any) -> int:
     counts = np.full((STEPS, 4000), count * release.largest)
     rows = np.concatenate([(counts * values).round().astype(np.int64), counts], axis=1)
     truth = published(release, on, rows).value
-    found = published(release, on, rows, noise=System.direct(), loss=Pure("1/2"))
-    assert (found.low <= found.value).all()
-    assert (found.value <= found.high).all()
-    assert (found.low >= -2).all()
-    assert (found.high <= 10).all()
-    missed = (truth < found.low - 1e-9) | (truth > found.high + 1e-9)
+    answer = published(release, on, rows, noise=System.direct(), loss=Pure("1/2"))
+    assert (answer.low <= answer.value).all()
+    assert (answer.value <= answer.high).all()
+    assert (answer.low >= -2).all()
+    assert (answer.high <= 10).all()
+    missed = (truth < answer.low - 1e-9) | (truth > answer.high + 1e-9)
     return int(missed.sum(axis=1).max())
 
 
@@ -92,12 +92,12 @@ class Sure(Mean):
     """Trusts the noisy count, and half of the noisy sum."""
 
     def publish(self, *given: Any) -> Any:
-        found = super().publish(*given)
+        answer = super().publish(*given)
         recipe, on, outputs, first, _ = given
         half = self.noise(recipe, on, np.arange(first, first + len(outputs)), BETA)[:, None]
         counts = np.maximum(outputs[:, self.cells :], 1)
         near = half / counts * 3
-        return type(found)(value=found.value, low=found.value - near, high=found.value + near)
+        return type(answer)(value=answer.value, low=answer.value - near, high=answer.value + near)
 
 
 def test_an_interval_that_trusts_the_count_is_caught() -> None:
@@ -106,8 +106,8 @@ def test_an_interval_that_trusts_the_count_is_caught() -> None:
     on = terms()
     counts = np.full((STEPS, 4000), 3 * release.largest)
     rows = np.concatenate([-counts, counts], axis=1)
-    found = published(release, on, rows, noise=System.direct(), loss=Pure("1/2"))
-    missed = (found.low > -2 + 1e-9).sum(axis=1)
+    answer = published(release, on, rows, noise=System.direct(), loss=Pure("1/2"))
+    missed = (answer.low > -2 + 1e-9).sum(axis=1)
     assert missed.max() > binom.isf(1e-6, 4000, BETA)
 
 
@@ -116,11 +116,11 @@ def test_the_forecast_is_the_interval_of_many_events() -> None:
     on, many = terms(), 10**6
     recipe = release.recipe(on, Pure(1))
     counts = np.full((STEPS, 1), many * release.largest)
-    found = published(release, on, np.concatenate([counts, counts], axis=1))
+    answer = published(release, on, np.concatenate([counts, counts], axis=1))
     half = release.half_widths(recipe, on, np.arange(1, STEPS + 1))
     totals = many * np.arange(1, STEPS + 1)
     # at the end of the range the interval has one side alone
-    assert (10 - found.low[:, 0]) * totals == pytest.approx(half, rel=1e-3)
+    assert (10 - answer.low[:, 0]) * totals == pytest.approx(half, rel=1e-3)
     assert release.forecast == "the value times the number of events"
 
 

@@ -29,10 +29,10 @@ from tests.measures.asked import measure, problems, terms
     ],
 )
 def test_bad_fields_finish_the_sentence(fields: dict[str, Any], what: str) -> None:
-    found = problems("count", **fields)
-    assert len(found) == 1
-    assert what in found[0]
-    assert found[0].endswith(".")
+    sentences = problems("count", **fields)
+    assert len(sentences) == 1
+    assert what in sentences[0]
+    assert sentences[0].endswith(".")
 
 
 def test_one_slash_is_fine_where_nothing_is_separated() -> None:
@@ -42,9 +42,9 @@ def test_one_slash_is_fine_where_nothing_is_separated() -> None:
 def test_kinds_of_columns() -> None:
     release = measure("count", by={"region": ["a"], "spent": [1], "at": ["x"]})
     kinds = {"region": "text", "spent": "number", "at": "timestamp"}
-    found = list(release.column_refusals(kinds))
-    assert [refusal.key for refusal in found] == ["by", "by"]
-    assert found[0].what == (
+    refusals = list(release.column_refusals(kinds))
+    assert [refusal.key for refusal in refusals] == ["by", "by"]
+    assert refusals[0].what == (
         "The column 'spent' is declared as number and must be text, integer or boolean here."
     )
     assert release.columns == ("region", "spent", "at")

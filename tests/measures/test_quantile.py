@@ -48,42 +48,42 @@ def test_without_noise_it_is_interpolated_in_the_right_bin(counts: list[int], q:
     edges = [0, 1, 2, 5, 10, 11]
     release = measure("quantile", column="age", edges=edges, q=q)
     rows = np.array([counts, [0] * 5, [0] * 5])
-    found = published(release, terms(), rows)
+    answer = published(release, terms(), rows)
     below = np.cumsum(counts)
     if not below[-1]:
-        assert found.value[0, 0] == 5.5
+        assert answer.value[0, 0] == 5.5
         return
     target = q * below[-1]
     right = int(np.argmax(below >= target))
     before = below[right] - counts[right]
     part = (target - before) / counts[right]
     expected = edges[right] + part * (edges[right + 1] - edges[right])
-    assert found.value[0, 0] == pytest.approx(expected)
-    assert found.low[0, 0] <= edges[right]
-    assert found.high[0, 0] >= edges[right + 1]
+    assert answer.value[0, 0] == pytest.approx(expected)
+    assert answer.low[0, 0] <= edges[right]
+    assert answer.high[0, 0] >= edges[right + 1]
 
 
 def test_by_keys_and_windows() -> None:
     release = measure("quantile", by={"region": ["north", "south"]}, other=True, **AGES)
     assert release.keys == ("north", "south", "other")
     assert release.question.width == 12
-    found = published(release, terms(window=1), asked(release))
-    assert found.value[2].tolist() == [50.0, 40.0, 70.0]  # nothing in the south
+    answer = published(release, terms(window=1), asked(release))
+    assert answer.value[2].tolist() == [50.0, 40.0, 70.0]  # nothing in the south
 
 
 def missed(release: Any, rows: Any, *, window: int | None = None, delta: str = "0") -> int:
     """How many of the keys' intervals do not have the true bin in them."""
     on = terms(horizon=len(rows), window=window, max_steps=1)
     loss = Pure("1/2") if delta == "0" else Approx("1/2", delta)
-    found = published(release, on, rows, noise=System.direct(), loss=loss)
+    answer = published(release, on, rows, noise=System.direct(), loss=loss)
     totals = rows if window == 1 else np.cumsum(rows, axis=0)
     counts = totals.reshape(len(rows), -1, release.bins.size)
     below = np.cumsum(counts, axis=2)
     right = np.argmax(below >= float(release.q) * below[:, :, -1:], axis=2)
     edges = np.array([float(edge) for edge in release.edges])
-    wrong = (found.low > edges[right]) | (found.high < edges[right + 1])
-    assert (found.low <= found.value).all()
-    assert (found.value <= found.high).all()
+    wrong = (answer.low > edges[right]) | (answer.high < edges[right + 1])
+    assert (answer.low <= answer.value).all()
+    assert (answer.value <= answer.high).all()
     return int(wrong.sum(axis=1).max())
 
 
@@ -135,8 +135,8 @@ def test_the_forecast_is_of_ranks() -> None:
     assert (half > 0).all()
     assert release.forecast == "the number of events below the value"
     one_bin = measure("quantile", column="age", edges=[0, 1], q=0.5)
-    found = published(one_bin, terms(), np.ones((3, 1), dtype=np.int64))
-    assert (found.low[0, 0], found.value[0, 0], found.high[0, 0]) == (0.0, 0.5, 1.0)
+    answer = published(one_bin, terms(), np.ones((3, 1), dtype=np.int64))
+    assert (answer.low[0, 0], answer.value[0, 0], answer.high[0, 0]) == (0.0, 0.5, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_the_forecast_is_of_ranks() -> None:
     ],
 )
 def test_bad_fields_finish_the_sentence(fields: dict[str, Any], what: str) -> None:
-    (found,) = problems("quantile", **{**AGES, **fields})
-    assert found.endswith(what)
+    (sentence,) = problems("quantile", **{**AGES, **fields})
+    assert sentence.endswith(what)
 
 
 def test_texts_have_no_quantiles() -> None:
-    (found,) = measure("quantile", **AGES).column_refusals({"age": "text"})
-    assert found.key == "column"
+    (refusal,) = measure("quantile", **AGES).column_refusals({"age": "text"})
+    assert refusal.key == "column"

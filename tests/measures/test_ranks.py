@@ -53,12 +53,12 @@ def test_every_bound_holds(recipe: CounterRecipe, window: int | None, share: flo
 def test_intrusions_and_restarts_make_them_wider() -> None:
     recipe = PanPrivateTreeCounter(epsilon=1, horizon=64, width=4, intrusions="announced")
 
-    def found(**more: Any) -> float:
+    def width(**more: Any) -> float:
         return float(excess_bounds(recipe, None, [20], bins=4, share=0.5, beta=0.05, **more)[0, 1])
 
-    assert found() < found(announced=1) < found(announced=4)
-    assert found() < found(ended=(8,)) < found(announced=4, ended=(8,))
-    assert found(ended=(20,)) == found(), "an epoch that ends now has nothing after it"
+    assert width() < width(announced=1) < width(announced=4)
+    assert width() < width(ended=(8,)) < width(announced=4, ended=(8,))
+    assert width(ended=(20,)) == width(), "an epoch that ends now has nothing after it"
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
@@ -68,12 +68,12 @@ def test_bounds_between_the_places_are_no_smaller(
     recipe = SiblingsCounter(epsilon=1, horizon=100, width=40)
     steps = [1, 50, 50, 100]
 
-    def found() -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    def bounds() -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
         return excess_bounds(recipe, None, steps, bins=40, share=share, beta=0.05)
 
-    coarse = found()
+    coarse = bounds()
     monkeypatch.setattr(ranks, "PLACES", 1000)
-    every = found()
+    every = bounds()
     assert coarse.shape == every.shape == (4, 39)
     assert (coarse >= every).all()
     assert (coarse <= 1.35 * every + 2).all()

@@ -83,14 +83,14 @@ def test_collisions_are_put_back(users: int) -> None:
 # 400 runs of one step each; false alarm 1e-6.  Interval: 95%, by bounds that are on the safe side.
 def missed(kind: Any, users: int, *, narrowed: float = 1.0, runs: int = 400) -> int:
     """How often the interval misses the number of users, hashed at random."""
-    found: Any = kind
-    table = table_of(found)
+    recipe: Any = kind
+    table = table_of(recipe)
     noise = System.direct()
     wrong = 0
     for _ in range(runs):
-        run = found.start(noise)
+        run = recipe.start(noise)
         run.add(noise.uniform(table.users, users))
-        told = counted(found, np.array([[run.release()]]), 1)
+        told = counted(recipe, np.array([[run.release()]]), 1)
         middle, low, high = (float(part[0, 0]) for part in (told.value, told.low, told.high))
         wrong += not (
             middle - narrowed * (middle - low) <= users <= middle + narrowed * (high - middle)
@@ -144,7 +144,7 @@ def test_without_the_collisions_a_full_table_is_caught(monkeypatch: pytest.Monke
 def test_the_interval_of_the_transformation_holds() -> None:
     # 30 runs of 40 steps through which users come one after the other; each run counts as one
     # failure if its last interval misses; false alarm 1e-6
-    found = Continual(
+    recipe = Continual(
         algorithm=NoisyDistinct(users=4000, epsilon=4, neighbours="user-presence"),
         epsilon=4,
         horizon=40,
@@ -155,11 +155,11 @@ def test_the_interval_of_the_transformation_holds() -> None:
     )
     wrong = 0
     for _ in range(30):
-        run = found.start(System.direct())
+        run = recipe.start(System.direct())
         for step in range(40):
             run.add(np.arange(50 * step, 50 * step + 50))
             told = run.release()
-        users = counted(found, np.array([[told]]), 40)
+        users = counted(recipe, np.array([[told]]), 40)
         # 2,000 cells were hit: as many as 2,772 users would hit
         wrong += not users.low[0, 0] <= 2772 <= users.high[0, 0]
     assert wrong <= binom.isf(1e-6, 30, 0.05)

@@ -19,15 +19,15 @@ FIELDS = {"k": 1, "by": {"region": ["north", "south"]}}
 
 def test_without_noise_it_is_the_order_and_ties_are_as_declared() -> None:
     release = measure("top", k=3, by={"region": ["west", "south", "north", "it's"]})
-    found = published(release, terms(), asked(release))
+    answer = published(release, terms(), asked(release))
     assert release.keys == ("1", "2", "3")
-    assert found.label is not None
-    assert found.label.tolist() == [
+    assert answer.label is not None
+    assert answer.label.tolist() == [
         ["north", "west", "south"],
         ["south", "north", "west"],
         ["north", "south", "west"],
     ]
-    assert found.value.tolist() == [[2, 1, 1], [3, 3, 1], [4, 3, 1]]
+    assert answer.value.tolist() == [[2, 1, 1], [3, 3, 1], [4, 3, 1]]
     assert largest_change(release, EVENTS) == release.reach == 1
 
 
@@ -48,10 +48,10 @@ def missed(release: Top, draws: int) -> int:
     wrong = 0
     for _ in range(draws):
         outputs = recipe.start(System.direct()).feed(truth[None])
-        found: Published = release.publish(recipe, on, outputs, 1, outputs[:0])
-        assert found.label is not None
-        counts = found.label[0].astype(int)
-        wrong += bool(((counts < found.low[0]) | (counts > found.high[0])).any())
+        answer: Published = release.publish(recipe, on, outputs, 1, outputs[:0])
+        assert answer.label is not None
+        counts = answer.label[0].astype(int)
+        wrong += bool(((counts < answer.low[0]) | (counts > answer.high[0])).any())
     return wrong
 
 
@@ -79,5 +79,5 @@ def test_the_intervals_cover_the_winners() -> None:
     ],
 )
 def test_bad_fields(fields: dict[str, Any], what: str) -> None:
-    (found,) = problems("top", **fields)
-    assert what in found
+    (sentence,) = problems("top", **fields)
+    assert what in sentence

@@ -19,9 +19,9 @@ CANARY = 8_675_309
     "given", [CANARY, np.int64(CANARY), np.uint32(CANARY), np.array(CANARY), -CANARY, 2**80]
 )
 def test_whole_numbers_of_every_kind_and_size(given: Any) -> None:
-    found = integer(given, "count")
-    assert type(found) is int
-    assert found == int(given)
+    number = integer(given, "count")
+    assert type(number) is int
+    assert number == int(given)
 
 
 @pytest.mark.parametrize(

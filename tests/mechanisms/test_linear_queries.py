@@ -20,9 +20,9 @@ from ameles.mechanisms.linear_queries import (
 
 @pytest.mark.parametrize("given", [[1, 0, 3], (1, 0, 3), np.array([1, 0, 3], dtype=np.uint8)])
 def test_a_query_is_whole_numbers_on_the_grid(given: Any) -> None:
-    found = query(given, universe=3, grid=3)
-    assert found.tolist() == [1, 0, 3]
-    assert found.dtype.kind == "i"
+    asked = query(given, universe=3, grid=3)
+    assert asked.tolist() == [1, 0, 3]
+    assert asked.dtype.kind == "i"
 
 
 def test_a_boolean_query_stays_one_and_a_table_counts_whole_rows() -> None:

@@ -55,14 +55,14 @@ def main() -> int:
 
 def sample(package: str, count: int, seed: int, kinds: list[str], about: str = "") -> list[Change]:
     """Some changes of a package; which ones does not depend on where in their files they are."""
-    found = [
+    suitable = [
         change
         for module, file in modules(package).items()
         for change in changes(module, file.read_text(encoding="utf-8"))
         if change.kind in kinds and re.search(about, change.before)
     ]
     order = lambda change: hashlib.sha256(f"{seed} {change.key}".encode()).digest()
-    return sorted(found, key=order)[:count] if count else found
+    return sorted(suitable, key=order)[:count] if count else suitable
 
 
 def _asked() -> argparse.Namespace:
@@ -142,10 +142,10 @@ def place_of(change: Change) -> str:
 
 
 def _outcome(trials: Trials, change: Change) -> Outcome:
-    found = trials.known(change)
-    if found is None:
+    outcome = trials.known(change)
+    if outcome is None:
         raise LookupError(change.key)
-    return found
+    return outcome
 
 
 def _told(change: Change, outcome: Outcome) -> None:

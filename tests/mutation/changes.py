@@ -65,15 +65,15 @@ def changes(module: str, text: str) -> list[Change]:
     """All changes of a module, in the order of its lines."""
     finder = _Finder(module, text)
     finder.visit(ast.parse(text))
-    return sorted(finder.found, key=lambda change: (change.start, KINDS.index(change.kind)))
+    return sorted(finder.changes, key=lambda change: (change.start, KINDS.index(change.kind)))
 
 
 class _Finder(ast.NodeVisitor):
     def __init__(self, module: str, text: str) -> None:
-        self.found: list[Change] = []
+        self.changes: list[Change] = []
         self._module = module
         self._text = text
-        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        self._starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
         self._lines = text.splitlines(keepends=True)
         self._places: list[str] = []
         self._codes = [_hashed(text)]
@@ -120,8 +120,8 @@ class _Finder(ast.NodeVisitor):
         for operator, right in zip(node.ops, node.comparators, strict=True):
             pattern, other = _OPERATORS[type(operator)]
             start, end = self._span(left)[1], self._span(right)[0]
-            if found := re.search(pattern, self._text[start:end]):
-                self._put("comparison", start + found.start(), start + found.end(), other)
+            if sign := re.search(pattern, self._text[start:end]):
+                self._put("comparison", start + sign.start(), start + sign.end(), other)
             left = right
         self.generic_visit(node)
 
@@ -159,7 +159,7 @@ class _Finder(ast.NodeVisitor):
         self._same[same] += 1
         key = _hashed(*same, str(self._same[same]))
         line = self._text.count("\n", 0, start) + 1
-        self.found.append(
+        self.changes.append(
             Change(self._module, place, kind, line, before, after, self._codes[-1], key, start, end)
         )
 

@@ -49,15 +49,15 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname not in self._changed and not (self._note and fullname.startswith("ameles.")):
             return None
-        found = PathFinder.find_spec(fullname, path)
-        if found is None or found.origin is None or not found.origin.endswith(".py"):
+        spec = PathFinder.find_spec(fullname, path)
+        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             return None
-        file = self._changed.get(fullname, Path(found.origin))
+        file = self._changed.get(fullname, Path(spec.origin))
         text = file.read_text(encoding="utf-8")
         source = noting(fullname, text) if self._note else text
-        found.loader = _Loader(fullname, found.origin, source)
-        found.cached = None
-        return found
+        spec.loader = _Loader(fullname, spec.origin, source)
+        spec.cached = None
+        return spec
 
 
 def install() -> None:

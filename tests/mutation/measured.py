@@ -31,7 +31,7 @@ class Noting:
     """A plugin of pytest: notes for each test that passes what it reaches, and its time."""
 
     def __init__(self) -> None:
-        self.found: dict[str, list[str]] = {}
+        self.reached_by: dict[str, list[str]] = {}
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
 
@@ -51,7 +51,7 @@ class Noting:
 
         reached()
         result = yield
-        self.found[item.nodeid] = reached()
+        self.reached_by[item.nodeid] = reached()
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -115,18 +115,18 @@ def by_name(
     """The tests of whole files: of those with the name of the module or with an import of it, and
     of others.  Those whose seconds are known are named; the name of the file stands for the rest.
     """
-    found = Reach()
+    reach = Reach()
     listed: dict[str, set[str]] = {}
     for test in known:
         listed.setdefault(test.partition("::")[0], set()).add(test)
     for module in modules:
         named = {file for file in files if mirrors(file, module) or imports(file, module)}
-        found.by_module[module] = set()
+        reach.by_module[module] = set()
         for file in named | set(others):
-            found.by_module[module] |= {*listed.get(file, ()), *_unlisted(file, listed)}
-    for test in set().union(*found.by_module.values()):
-        found.seconds[test] = known.get(test, QUICK if "::" in test else UNKNOWN)
-    return found
+            reach.by_module[module] |= {*listed.get(file, ()), *_unlisted(file, listed)}
+    for test in set().union(*reach.by_module.values()):
+        reach.seconds[test] = known.get(test, QUICK if "::" in test else UNKNOWN)
+    return reach
 
 
 def _unlisted(file: str, listed: dict[str, set[str]]) -> set[str]:
@@ -141,14 +141,16 @@ def _unlisted(file: str, listed: dict[str, set[str]]) -> set[str]:
 
 def seconds_of(report: Path) -> dict[str, float]:
     """How long each test took, as ``./run test --junitxml report`` has noted it."""
-    found: dict[str, float] = {}
+    seconds_by_test: dict[str, float] = {}
     for place, name, seconds in _CASE.findall(report.read_text(encoding="utf-8")):
         parts, classes = place.split("."), list[str]()
         while parts and not (TREE / "/".join(parts)).with_suffix(".py").is_file():
             classes.insert(0, parts.pop())
         if parts:
-            found["::".join(["/".join(parts) + ".py", *classes, unescape(name)])] = float(seconds)
-    return {test: seconds for test, seconds in found.items() if not on_other_store(test)}
+            seconds_by_test["::".join(["/".join(parts) + ".py", *classes, unescape(name)])] = float(
+                seconds
+            )
+    return {test: seconds for test, seconds in seconds_by_test.items() if not on_other_store(test)}
 
 
 def _measure(kept: Path, file: str) -> int:
@@ -160,23 +162,25 @@ def _measure(kept: Path, file: str) -> int:
     if told.exists():
         for line in told.read_text(encoding="utf-8").splitlines():
             test, names = json.loads(line)
-            plugin.found.setdefault(test, []).extend(names)
+            plugin.reached_by.setdefault(test, []).extend(names)
         told.unlink()
     sound = {
         test: sorted(set(names))
-        for test, names in plugin.found.items()
+        for test, names in plugin.reached_by.items()
         if test in plugin.seconds and test not in plugin.failed
     }
     _write(kept, file, sound, plugin.seconds)
     return code
 
 
-def _write(kept: Path, file: str, found: dict[str, list[str]], seconds: dict[str, float]) -> None:
-    names = sorted({name for some in found.values() for name in some})
+def _write(
+    kept: Path, file: str, reached_by: dict[str, list[str]], seconds: dict[str, float]
+) -> None:
+    names = sorted({name for some in reached_by.values() for name in some})
     number = {name: place for place, name in enumerate(names)}
     tests = {
         test: [round(seconds[test], 4), [number[name] for name in some]]
-        for test, some in found.items()
+        for test, some in reached_by.items()
     }
     place = _place(kept, file)
     new = place.with_suffix(f".{os.getpid()}")

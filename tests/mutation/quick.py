@@ -109,16 +109,16 @@ def swap(change: Change, *, sure: bool = True) -> bool:
     if not codes:
         return False
     live = [
-        found
-        for found in gc.get_objects()
-        if isinstance(found, FunctionType)
-        and found.__module__ == change.module
-        and _known_as(found.__code__) in codes
+        function
+        for function in gc.get_objects()
+        if isinstance(function, FunctionType)
+        and function.__module__ == change.module
+        and _known_as(function.__code__) in codes
     ]
-    if {_known_as(found.__code__) for found in live} != codes.keys():
+    if {_known_as(function.__code__) for function in live} != codes.keys():
         return False
-    for found in live if sure else ():
-        found.__code__ = codes[_known_as(found.__code__)]
+    for function in live if sure else ():
+        function.__code__ = codes[_known_as(function.__code__)]
     return True
 
 

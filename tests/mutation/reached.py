@@ -39,13 +39,13 @@ def _inside(
 ) -> Iterator[Block]:
     whole = isinstance(node, ast.FunctionDef)
     for name in ("body", "orelse", "finalbody") if within or whole else ():
-        found = getattr(node, name, None)
-        if isinstance(found, list) and found and isinstance(found[0], ast.stmt):
+        statements = getattr(node, name, None)
+        if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):
             number = counts[place] = counts.get(place, -1) + 1
-            first, last = found[0].lineno, found[-1].end_lineno or 0
+            first, last = statements[0].lineno, statements[-1].end_lineno or 0
             if whole:
                 first = node.lineno if isinstance(node, ast.FunctionDef) else first
-            yield Block(f"{module}:{place}#{number}", first, last, found, whole)
+            yield Block(f"{module}:{place}#{number}", first, last, statements, whole)
     for child in ast.iter_child_nodes(node):
         inside = place
         if isinstance(child, ast.FunctionDef | ast.ClassDef):
@@ -82,12 +82,12 @@ def noting(module: str, text: str) -> ast.Module:
 
 def reached() -> list[str]:
     """What was entered since the last time."""
-    found, place = [], hits.find(1)
+    entered, place = [], hits.find(1)
     while place >= 0:
-        found.append(names[place])
+        entered.append(names[place])
         place = hits.find(1, place + 1)
     hits[:] = bytes(MOST)
-    return found
+    return entered
 
 
 def _after_docstring(block: Block) -> int:

@@ -80,15 +80,15 @@ def test_its_function_is_known_to_have_changed() -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_change_of_a_package_is_a_program(package: str) -> None:
     """And none is the one that is there; one in eleven, since there are thousands."""
-    found = list(
+    every = list(
         chain.from_iterable(
             ((change, text) for change in changes(module, text))
             for module, file in modules(package).items()
             for text in [file.read_text(encoding="utf-8")]
         )
     )
-    assert len({change.key for change, _ in found}) == len(found) > 50
-    for change, text in found[::11]:
+    assert len({change.key for change, _ in every}) == len(every) > 50
+    for change, text in every[::11]:
         changed = change.apply(text)
         assert changed != text
         assert changed.count("\n") == text.count("\n")
@@ -97,8 +97,8 @@ def test_every_change_of_a_package_is_a_program(package: str) -> None:
 
 def test_blocks_are_those_of_functions() -> None:
     text = textwrap.dedent(TEXT)
-    found = [block.name for block in blocks("m", ast.parse(text))]
-    assert found == [f"m:Purse.take#{number}" for number in range(5)]
+    names = [block.name for block in blocks("m", ast.parse(text))]
+    assert names == [f"m:Purse.take#{number}" for number in range(5)]
     line = text.splitlines().index("            self.note(amount)") + 1
     assert block_of("m", text, line) == "m:Purse.take#3"
     assert block_of("m", text, 1) == ""
@@ -106,8 +106,8 @@ def test_blocks_are_those_of_functions() -> None:
 
 def test_a_module_notes_what_is_entered() -> None:
     before = len(names)
-    found = noting("m", TEXT)
+    module = noting("m", TEXT)
     assert names[before:] == [block.name for block in blocks("m", ast.parse(TEXT))]
-    assert "Also 8." in ast.unparse(found).replace("\n", " ")
-    assert ast.unparse(found).count("__reached__[") == 5
+    assert "Also 8." in ast.unparse(module).replace("\n", " ")
+    assert ast.unparse(module).count("__reached__[") == 5
     del names[before:]

@@ -101,11 +101,11 @@ def test_tests_that_import_a_module_are_chosen_for_it() -> None:
     assert imports(here, "ameles.core.exceptions")
     assert not imports(here, "ameles.accounting.search")
     known, other = f"{here}::test_a_swap_is_real", "tests/mutation/test_changes.py"
-    found = by_name([here], {MODULE}, [other], {known: 2.5})
-    assert {known, f"{other}::{first_of(other)}"} < found.by_module[MODULE]
-    assert here not in found.by_module[MODULE], "its tests are named one by one, also new ones"
-    assert f"{here}::test_functions_get_their_code" in found.by_module[MODULE]
-    assert found.seconds[known] == 2.5
+    reach = by_name([here], {MODULE}, [other], {known: 2.5})
+    assert {known, f"{other}::{first_of(other)}"} < reach.by_module[MODULE]
+    assert here not in reach.by_module[MODULE], "its tests are named one by one, also new ones"
+    assert f"{here}::test_functions_get_their_code" in reach.by_module[MODULE]
+    assert reach.seconds[known] == 2.5
     unknown = by_name([here], {MODULE}, [other], {})
     assert unknown.by_module[MODULE] == {here, other}
     assert unknown.seconds == {here: UNKNOWN, other: UNKNOWN}

@@ -32,14 +32,14 @@ def test_a_process_loads_the_changed_module(tmp_path: Path) -> None:
     )
     environment = os.environ | {"PYTHONPATH": str(TREE / "tests" / "subprocesses")}
     for named, expected in ((f"{MODULE}={changed}", "True True"), ("", "False True")):
-        found = subprocess.run(
+        ended = subprocess.run(
             [sys.executable, "-c", asked],
             env=environment | {MUTANT: named},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert found.stdout.strip() == expected, found.stderr
+        assert ended.stdout.strip() == expected, ended.stderr
 
 
 def test_a_noticed_change_is_told_from_one_that_is_not(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ trials.run([noticed, same], 2, lambda change, outcome: None)
 print(trials.known(noticed).killed, trials.known(same).killed)
 print(Trials(place / "results", measured, seconds=60).known(noticed).how)
 """
-    found = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", program], cwd=TREE, capture_output=True, text=True, check=False
     )
-    assert found.stdout.splitlines() == ["True False", "a test failed"], found.stderr
+    assert ended.stdout.splitlines() == ["True False", "a test failed"], ended.stderr

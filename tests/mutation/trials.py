@@ -76,12 +76,12 @@ class Trials:
 
     def known(self, change: Change) -> Outcome | None:
         """What became of a change, if neither it nor its tests have changed since."""
-        found = self._known.get(change.key)
-        if found is None or found.code != change.code:
+        outcome = self._known.get(change.key)
+        if outcome is None or outcome.code != change.code:
             return None
-        if not found.killed and found.tests != self._digest(self.tests(change)):
+        if not outcome.killed and outcome.tests != self._digest(self.tests(change)):
             return None
-        return found
+        return outcome
 
     def tests(self, change: Change) -> list[str]:
         """The tests that reach a change, the most promising first, as many as there is time for."""
@@ -217,8 +217,8 @@ class Trials:
         if not self._kept.exists():
             return {}
         lines = self._kept.read_text(encoding="utf-8").splitlines()
-        found = [Outcome(**json.loads(line)) for line in lines]
-        return {outcome.key: outcome for outcome in found}
+        outcomes = [Outcome(**json.loads(line)) for line in lines]
+        return {outcome.key: outcome for outcome in outcomes}
 
     def _keep(self, outcome: Outcome) -> None:
         self._known[outcome.key] = outcome

@@ -137,11 +137,11 @@ def arrays(blocks: Blocks) -> tuple[Places, Offsets]:
     return index, np.array([offset for _, offset in where], dtype=offset_type(blocks.width))
 
 
-def off_by(blocks: Blocks, found: Words) -> Decimal:
+def off_by(blocks: Blocks, bounds: Words) -> Decimal:
     """How far bounds are from the true chance to keep, at worst, in units of 2**-32."""
     return max(
         abs(int(bound) - ONE * true_keep(blocks, index, point(blocks, index, offset), QUICK))
-        for bound, (index, offset) in zip(found, points(blocks), strict=True)
+        for bound, (index, offset) in zip(bounds, points(blocks), strict=True)
     )
 
 

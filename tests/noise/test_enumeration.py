@@ -199,9 +199,11 @@ def test_draws_with_different_numbers_of_options_are_all_gone_through() -> None:
         others = [int(noise.uniform(n, 1)[0]) for n in ((3, 2) if first else (4,))]
         return (first, *others)
 
-    found = dict(every_tape(program, modulus=3))
-    assert set(found) == {(0, b) for b in range(4)} | {(1, b, c) for b in range(3) for c in (0, 1)}
-    assert sum(found.values()) == 1
+    chances = dict(every_tape(program, modulus=3))
+    assert set(chances) == {(0, b) for b in range(4)} | {
+        (1, b, c) for b in range(3) for c in (0, 1)
+    }
+    assert sum(chances.values()) == 1
 
 
 def test_what_is_enumerated_is_not_the_noise_of_the_operating_system() -> None:

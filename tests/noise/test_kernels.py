@@ -106,9 +106,9 @@ def test_verdicts_change_exactly_at_the_margins_of_the_bound(law: Law, looks: Lo
         possible = (chance >= 0) & (chance < 1 << 32)
         keep: Halves = (chance >> 16).clip(0, 0xFFFF).astype(np.uint16)
         more: Words = (chance & 0xFFFF).astype(np.uint64)
-        block, found = looks.second(blocks, select, keep, offset, more)
+        block, verdicts = looks.second(blocks, select, keep, offset, more)
         assert np.array_equal(block, index - blocks.half)
-        assert (found[possible] == verdict).all()
+        assert (verdicts[possible] == verdict).all()
 
 
 class Hasty(NumpyLooks):

@@ -81,8 +81,8 @@ MEASURE = ints(3, 5, 2, 9, 300, 10**9)
 
 def chances(rate: Fraction, weights: IntArray | None) -> list[float]:
     measure = [1] * len(GAPS) if weights is None else weights.tolist()
-    found = [w * exp(-rate * k) for k, w in zip(GAPS.tolist(), measure, strict=True)]
-    return [float(one / sum(found)) for one in found]
+    weighted = [w * exp(-rate * k) for k, w in zip(GAPS.tolist(), measure, strict=True)]
+    return [float(one / sum(weighted)) for one in weighted]
 
 
 def choice_doubt(seen: list[int], likely: list[float]) -> float:
@@ -129,16 +129,16 @@ def test_the_envelope_is_above_every_weight_and_near_the_likely_ones(rate: Fract
     gaps = np.array([0, 1, 2, 50, 10**5, 10**8, 2**63], dtype=np.uint64)
     small, large = ints(1, 3, 7, 2, 1, 9, 5), ints(1, 2**61 + 1, 2**40 - 1, 2**31 + 1, 5, 2**50, 3)
     for weights in (None, small, large):
-        found, best = _envelope(gaps, rate, weights)
+        tops, best = _envelope(gaps, rate, weights)
         measure = [1] * len(gaps) if weights is None else weights.tolist()
         exact = [
             w * exp(-rate * k) * Decimal(2) ** (62 - best)
             for k, w in zip(gaps.tolist(), measure, strict=True)
         ]
-        for top, weight in zip(found.tolist(), exact, strict=True):
+        for top, weight in zip(tops.tolist(), exact, strict=True):
             assert weight <= top <= weight * Decimal("1.00001") + 1
             assert top < 1 << 31
-        assert max(found.tolist()) >= 1 << 29
+        assert max(tops.tolist()) >= 1 << 29
 
 
 def test_weights_that_are_far_apart_take_no_long_search() -> None:

@@ -65,8 +65,8 @@ def test_duckdb_assigns_the_same_steps(zone: str, every: str) -> None:
         sql = clock.step_sql("us", first, last)
         inside = events[(events >= edges[first - 1]) & (events < edges[-1])]
         duck.register("inside", {"us": inside})
-        found = duck.execute(f"SELECT {sql} FROM inside").fetchall()
-        assert [step for (step,) in found] == [bisect_right(edges, us) for us in inside]
+        steps = duck.execute(f"SELECT {sql} FROM inside").fetchall()
+        assert [step for (step,) in steps] == [bisect_right(edges, us) for us in inside]
 
 
 @pytest.mark.parametrize("zone", ZONES)

@@ -204,11 +204,11 @@ def test_the_reason_is_given() -> None:
 def test_every_function_of_the_list_is_consistent_and_no_macro() -> None:
     """A macro may write its argument twice, and a volatile function is not of the row alone."""
     listed = ", ".join(f"'{name}'" for name in FUNCTIONS if name.isidentifier())
-    found = shared().execute(
+    functions = shared().execute(
         "SELECT DISTINCT function_name, function_type, stability FROM duckdb_functions() "
         f"WHERE function_name IN ({listed})"
     )
-    for name, kind, stability in found.fetchall():
+    for name, kind, stability in functions.fetchall():
         assert (kind, stability) in {("scalar", "CONSISTENT"), ("scalar", None)} or (
             name in {"if"}  # which is written as a CASE
         ), (name, kind, stability)
@@ -252,7 +252,7 @@ def test_nothing_gets_past(text: str) -> None:
         return
     written = shared().execute("SELECT json_serialize_sql(?)", [f"SELECT {sql}"]).fetchall()
     (statement,) = json.loads(written[0][0])["statements"]
-    found = nodes(statement)
-    assert {node["class"] for node in found} <= NODES
-    assert {n["function_name"] for n in found if n["class"] == "FUNCTION"} <= CALLED
-    assert {n["column_names"][0] for n in found if n["class"] == "COLUMN_REF"} <= set(COLUMNS)
+    inner = nodes(statement)
+    assert {node["class"] for node in inner} <= NODES
+    assert {n["function_name"] for n in inner if n["class"] == "FUNCTION"} <= CALLED
+    assert {n["column_names"][0] for n in inner if n["class"] == "COLUMN_REF"} <= set(COLUMNS)

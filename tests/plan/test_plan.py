@@ -126,7 +126,7 @@ def test_bad_plans(document: dict[str, Any], key: str, what: str) -> None:
     with pytest.raises(BadPlan) as refused:
         check_plan(document)
     # one mistake may make more than one release impossible
-    (problem,) = (found for found in refused.value.problems if found.key == key)
+    (problem,) = (each for each in refused.value.problems if each.key == key)
     assert what in problem.what
     assert problem.what.endswith(".")
     assert problem.tip or problem.why
@@ -254,7 +254,7 @@ def test_a_bad_plan_exits_with_2_and_writes_nothing(tmp_path: Path, text: str) -
         assert (code, out) == (2, ""), err
         assert err.startswith("error[")
         assert "Traceback" not in err
-        assert sorted(found.name for found in tmp_path.iterdir()) == ["events.csv", "plan.toml"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["events.csv", "plan.toml"]
 
 
 @settings(max_examples=15)
@@ -268,7 +268,7 @@ def test_commands_take_or_refuse_mutants(
     code, out, err = command("plan", str(file))
     assert code in (0, 2), err
     assert (code == 0) == bool(out)
-    assert [found.name for found in folder.iterdir()] == ["plan.toml"]
+    assert [path.name for path in folder.iterdir()] == ["plan.toml"]
 
 
 def _toml(value: Any) -> str:

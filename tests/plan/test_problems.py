@@ -60,8 +60,8 @@ def test_it_survives_a_copy() -> None:
 def test_what_validation_finds(table: dict[str, object], key: str, what: str, tip: str) -> None:
     with pytest.raises(ValidationError) as failed:
         StreamSection.model_validate(table)
-    found = problems_of(failed.value, "stream", StreamSection.model_fields)
-    (problem,) = (one for one in found if one.key == key)
+    problems = problems_of(failed.value, "stream", StreamSection.model_fields)
+    (problem,) = (one for one in problems if one.key == key)
     assert problem.what.startswith(what)
     assert problem.tip.startswith(tip)
 

@@ -86,8 +86,8 @@ def test_nor_inside_another_column_of_json(weight: str, other: str, refused: boo
         document = weighted(release, weight=weight, source="events.jsonl")
         document["stream"]["columns"][other] = "text"
         plan = check_plan(document)
-        found = [p for p in launch_problems(plan) if "has the weight" in p.what]
-        assert bool(found) == refused
+        problems = [p for p in launch_problems(plan) if "has the weight" in p.what]
+        assert bool(problems) == refused
         document["stream"]["source"] = "events.csv"  # where a name is a name
         assert not [p for p in launch_problems(check_plan(document)) if "has the" in p.what]
 

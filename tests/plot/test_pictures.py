@@ -120,10 +120,10 @@ def test_matplotlib_is_loaded_by_the_first_picture_only() -> None:
 
 
 def test_names_keep_their_pen_and_others_get_one_each() -> None:
-    found = pens(["Binary", "Siblings, pure", *map(str, range(len(OTHERS) + 3))])
-    assert found["Binary"] is PENS["Binary"]
-    assert found["Siblings, pure"] is PENS["Siblings"]
-    assert len({str(found[str(place)]) for place in range(len(OTHERS))}) == len(OTHERS)
+    chosen = pens(["Binary", "Siblings, pure", *map(str, range(len(OTHERS) + 3))])
+    assert chosen["Binary"] is PENS["Binary"]
+    assert chosen["Siblings, pure"] is PENS["Siblings"]
+    assert len({str(chosen[str(place)]) for place in range(len(OTHERS))}) == len(OTHERS)
 
 
 def test_one_look_does_not_change_the_users_own() -> None:

@@ -313,7 +313,7 @@ def test_a_user_is_in_no_more_parts_than_declared() -> None:
     rows = [(1, 1, 30, region) for region in ("north", "south", "east")]
     visits = table(rows, user="id", max_rows=3, max_groups=2)
     parts = visits.partition(region=["north", "south", "east"])
-    found = [parts[name].noisy_count(epsilon=1).value for name in parts]
-    assert sorted(map(str, found)) == ["0", "1", "1"]
+    counts = [parts[name].noisy_count(epsilon=1).value for name in parts]
+    assert sorted(map(str, counts)) == ["0", "1", "1"]
     # asked as a whole, all rows count: together they are no more than max_rows
     assert sum(int(str(row.value)) for row in parts.noisy_count(epsilon=1).rows) == 3

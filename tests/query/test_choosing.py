@@ -161,8 +161,8 @@ def test_a_median_loses_what_it_claims(one: Any, other: Any) -> None:
     # a whole exponent for the enumeration: epsilon 2 is rate 1 for a score that changes by one
     given = {"column": "age", "lower": 1, "upper": 3}
     laws = [chosen_by(table(rows), "noisy_median", 2, **given) for rows in (one, other)]
-    found = enumerated_loss(laws[0], laws[1], epsilon=2, modulus=3)
-    assert found.verdict is Verdict.CERTIFIED
+    finding = enumerated_loss(laws[0], laws[1], epsilon=2, modulus=3)
+    assert finding.verdict is Verdict.CERTIFIED
 
 
 def test_a_median_with_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,8 +116,8 @@ def test_rows_that_come_while_a_table_is_read_do_not_count(monkeypatch: pytest.M
 def test_one_value_in_a_column_of_objects_changes_no_type_and_no_error(odd: Any) -> None:
     pandas: Any = import_module("pandas")
     frame = pandas.DataFrame({"x": pandas.Series([1, 2, odd, None], dtype=object)})
-    found = Table.from_dataframe(frame, account=truthful(), unit="row", name="t")
-    assert found.columns == {"x": "text"}
+    people = Table.from_dataframe(frame, account=truthful(), unit="row", name="t")
+    assert people.columns == {"x": "text"}
     declared = Table.from_dataframe(
         frame, account=truthful(), unit="row", name="t", columns={"x": "integer"}
     )

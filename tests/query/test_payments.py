@@ -35,10 +35,10 @@ def test_a_part_is_paid_for_by_one_thread_at_a_time(
     paid, both = StoreAccount._paid, threading.Barrier(2)
 
     def slow(*given: Any) -> Any:
-        found = paid(*given)
+        payment = paid(*given)
         with suppress(threading.BrokenBarrierError):
             both.wait(0.2)  # the other thread pays meanwhile, if it may
-        return found
+        return payment
 
     place = str(tmp_path / "people.db")
     with open_account(place, "people", unit=EVENT, cap=Pure(4)) as account:

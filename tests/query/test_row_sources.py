@@ -85,14 +85,14 @@ ROWS = [6, 251, -6.25, 3, 4]
 def test_a_data_frame(name: str) -> None:
     given = frames()[name]
     plain: dict[str, Any] = {"unit": "row", "name": "visits"}
-    found = Table.from_dataframe(given, account=truthful(), **plain)
+    people = Table.from_dataframe(given, account=truthful(), **plain)
     # Pandas has no missing integers of its own, and makes them floats; missing booleans make a
     # column of objects, whose values tell no type.
     odd = {"age": "number", "fever": "text"} if name == "pandas" else {}
-    assert found.columns == {**KINDS, **odd}
+    assert people.columns == {**KINDS, **odd}
     table = Table.from_dataframe(given, account=truthful(), columns=KINDS, **plain)
     assert facts(table) == ROWS
-    assert odd or facts(found) == ROWS
+    assert odd or facts(people) == ROWS
     users = Table.from_dataframe(given, account=truthful(USER), name="visits", **USERS)
     assert users.distinct_users(epsilon=1).value == 3  # a missing and an empty id are no users
     assert facts(table.union(table))[0] == 12

@@ -21,15 +21,15 @@ KEYS = {"region": ["north", "south"]}
 
 def asked(sql: str, visits: Query, **more: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"bounds": {"age": AGE, "age * 2": AGE}, "keys": KEYS, **more}
-    found = questions(parse(sql), {"t": visits, "u": visits.select("id", x="age")}, **given)
-    return {one.label: one.ask(1) for one in found}
+    every = questions(parse(sql), {"t": visits, "u": visits.select("id", x="age")}, **given)
+    return {one.label: one.ask(1) for one in every}
 
 
 def test_a_select_is_asked() -> None:
     sql = "SELECT region, COUNT(*), AVG(age) AS mean FROM t WHERE age > 34 GROUP BY region"
-    found = asked(sql, table())
-    assert [row.value for row in found["count"].rows] == [1, 3]
-    assert found["mean"]["south"].value == pytest.approx((35 + 61 + 62) / 3)
+    answers = asked(sql, table())
+    assert [row.value for row in answers["count"].rows] == [1, 3]
+    assert answers["mean"]["south"].value == pytest.approx((35 + 61 + 62) / 3)
 
 
 def test_every_aggregate() -> None:
@@ -38,19 +38,19 @@ def test_every_aggregate() -> None:
         "AVG(age) AS a, MEDIAN(age) AS m, QUANTILE(age, 0.9) AS q FROM T"
     )
     visits = table(account=truthful(USER), user="id", max_rows=3)
-    found = asked(sql, visits)
-    assert found["n"].value == 8
-    assert found["who"].value == 5
-    assert found["s"].value == 34 + 35 + 36 + 7 + 61 + 62 + 90
-    assert found["d"].value == 68 + 70 + 72 + 14 + 100 + 100 + 100
-    assert 35 <= found["m"].value <= 37
-    assert 62 <= found["q"].value <= 91
+    answers = asked(sql, visits)
+    assert answers["n"].value == 8
+    assert answers["who"].value == 5
+    assert answers["s"].value == 34 + 35 + 36 + 7 + 61 + 62 + 90
+    assert answers["d"].value == 68 + 70 + 72 + 14 + 100 + 100 + 100
+    assert 35 <= answers["m"].value <= 37
+    assert 62 <= answers["q"].value <= 91
 
 
 def test_a_join_on_the_user() -> None:
     visits = table(account=truthful(USER), user="id", max_rows=3)
-    found = asked("SELECT COUNT(*) FROM t JOIN u USING (id)", visits)
-    assert found["count"].value == 9 + 1 + 4 + 1 + 1
+    answers = asked("SELECT COUNT(*) FROM t JOIN u USING (id)", visits)
+    assert answers["count"].value == 9 + 1 + 4 + 1 + 1
 
 
 def test_a_join_on_something_else_is_refused() -> None:
@@ -60,14 +60,14 @@ def test_a_join_on_something_else_is_refused() -> None:
 
 def test_all_aggregates_share_epsilon() -> None:
     people = ledger()
-    found = questions(
+    every = questions(
         parse("SELECT COUNT(*) AS a, COUNT(*) AS b, SUM(age) FROM t"),
         {"t": table(account=people)},
         bounds={"age": AGE},
         keys={},
     )
-    each = shares("0.3", len(found))
-    for one in found:
+    each = shares("0.3", len(every))
+    for one in every:
         assert "epsilon 0.1" in one.explain(each)
         one.ask(each)
     assert people.spent == Pure("0.3")

@@ -99,7 +99,7 @@ def test_the_stability_is_reached(name: str) -> None:
 
 def test_a_join_reaches_twice_the_other_sides_bound() -> None:
     # the row that comes takes the place of one that was kept, and each is in a pair
-    found = set()
+    moves = set()
     for age in range(200):
         before = [(1, 1, 31, "north"), (2, 1, 32, "north")]
         moved, most = changed(
@@ -110,8 +110,8 @@ def test_a_join_reaches_twice_the_other_sides_bound() -> None:
             [*before, (3, 1, age, "north")],
         )
         assert moved <= most == 4
-        found.add(moved)
-    assert found == {0}  # the right side has no rows
+        moves.add(moved)
+    assert moves == {0}  # the right side has no rows
 
 
 def test_a_users_rows_are_bounded_before_anything_else() -> None:

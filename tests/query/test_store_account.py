@@ -80,8 +80,8 @@ def test_the_cap_holds_and_a_child_has_its_own(place: Place) -> None:
 def test_parts_pay_for_the_most_expensive_one(place: Place) -> None:
     with opened(place, noise=Zero()) as account:
         parts = table(account=account).partition(region=["north", "south"])
-        found = [parts[name].noisy_count(epsilon="0.2").value for name in parts]
-        assert found == [3, 3]
+        counts = [parts[name].noisy_count(epsilon="0.2").value for name in parts]
+        assert counts == [3, 3]
         assert account.left == Pure("0.8")
         parts["north"].noisy_count(epsilon="0.1")
         assert account.left == Pure("0.7")

@@ -40,20 +40,20 @@ def test_a_seed_gives_the_same_bytes_for_ever(tmp_path: Path) -> None:
 def test_a_csv_file_has_the_visits_as_they_are(tmp_path: Path) -> None:
     write_csv(tmp_path / "visits.csv", SMALL)
     (block,) = SMALL
-    found = rows(tmp_path / "visits.csv")
-    assert tuple(found[0]) == COLUMNS
-    assert len(found) == len(block)
-    times = [datetime.fromisoformat(row["reported_at"]) for row in found]
-    assert all(row["reported_at"].endswith("+01:00") for row in found)
+    written = rows(tmp_path / "visits.csv")
+    assert tuple(written[0]) == COLUMNS
+    assert len(written) == len(block)
+    times = [datetime.fromisoformat(row["reported_at"]) for row in written]
+    assert all(row["reported_at"].endswith("+01:00") for row in written)
     in_utc = [time.astimezone(UTC).replace(tzinfo=None) for time in times]
     assert in_utc == block.reported_at.tolist()
-    assert [int(row["device"], 16) for row in found] == block.device.tolist()
-    assert {len(row["device"]) for row in found} == {8}
-    assert {row["region"] for row in found} == {"north", "south", "east", "west"}
-    assert [int(row["age"]) for row in found] == block.age.tolist()
-    assert [row["fever"] == "true" for row in found] == block.fever.tolist()
-    assert [row["cough"] == "true" for row in found] == block.cough.tolist()
-    assert [float(row["temperature"]) for row in found] == block.temperature.tolist()
+    assert [int(row["device"], 16) for row in written] == block.device.tolist()
+    assert {len(row["device"]) for row in written} == {8}
+    assert {row["region"] for row in written} == {"north", "south", "east", "west"}
+    assert [int(row["age"]) for row in written] == block.age.tolist()
+    assert [row["fever"] == "true" for row in written] == block.fever.tolist()
+    assert [row["cough"] == "true" for row in written] == block.cough.tolist()
+    assert [float(row["temperature"]) for row in written] == block.temperature.tolist()
 
 
 def test_parquet_and_csv_agree_across_blocks(tmp_path: Path) -> None:
@@ -92,13 +92,13 @@ def test_parquet_and_csv_agree_across_blocks(tmp_path: Path) -> None:
 def test_hourly_counts_are_those_of_the_visits(tmp_path: Path) -> None:
     made = season(events=BLOCK + 1000, days=3)
     write_hourly_csv(tmp_path / "hourly.csv", made)
-    found = rows(tmp_path / "hourly.csv")
-    kinds = [(row["reported_at"], row["region"], row["fever"]) for row in found]
+    written = rows(tmp_path / "hourly.csv")
+    kinds = [(row["reported_at"], row["region"], row["fever"]) for row in written]
     assert len(set(kinds)) == len(kinds) <= 3 * 24 * 4 * 2
     assert [time for time, _, _ in kinds] == sorted(time for time, _, _ in kinds)
     north = sum(
         int(row["n"])
-        for row in found
+        for row in written
         if (row["reported_at"], row["region"]) == ("2025-10-02T20:00:00+01:00", "north")
     )
     truth = 0
@@ -106,7 +106,7 @@ def test_hourly_counts_are_those_of_the_visits(tmp_path: Path) -> None:
         hour = block.reported_at.astype("datetime64[h]") == np.datetime64("2025-10-02T19")
         truth += int(np.count_nonzero(hour & (block.region == 0)))
     assert north == truth > 0
-    assert sum(int(row["n"]) for row in found) == made.events
+    assert sum(int(row["n"]) for row in written) == made.events
 
 
 def test_missing_values_are_empty_fields(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ class SqlitePlace(Place):
 
     def tables(self) -> list[str]:
         with self.connected() as connection:
-            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            return [name for (name,) in found]
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            return [name for (name,) in rows]
 
 
 class PostgresPlace(Place):
@@ -71,8 +71,8 @@ class PostgresPlace(Place):
 
     def tables(self) -> list[str]:
         with self.connected() as connection:
-            found = connection.execute(
+            rows = connection.execute(
                 "SELECT relname FROM pg_class WHERE relkind = 'r' AND "
                 "relnamespace = current_schema()::regnamespace"
             )
-            return [name for (name,) in found]
+            return [name for (name,) in rows]

@@ -47,10 +47,10 @@ class Served(World):
     def stored(self) -> Values:
         try:
             with psycopg.connect(self.url) as bare:
-                found = bare.execute('SELECT release, "key", step, value FROM releases').fetchall()
+                rows = bare.execute('SELECT release, "key", step, value FROM releases').fetchall()
         except psycopg.errors.UndefinedTable:
             return {}  # it is still to be made
-        return {(name, key, step): value for name, key, step, value in found}
+        return {(name, key, step): value for name, key, step, value in rows}
 
     def spent(self) -> tuple[int, bool]:
         with closing(open_store(self.url, create=False)) as store, store.reading() as transaction:

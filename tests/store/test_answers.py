@@ -68,15 +68,15 @@ def test_questions_are_found_by_their_text_and_label(store: Store) -> None:
         for question, label in (("count", "b"), ("count", None), ("sum", "b"), ("count", "b")):
             ask(transaction, question, label)
 
-        def found(question: str | None = None, label: str | None = None) -> list[int]:
+        def entries(question: str | None = None, label: str | None = None) -> list[int]:
             records = transaction.questions("visitors", question=question, label=label)
             return [record.entry for record in records]
 
-        assert found() == [1, 2, 3, 4]
-        assert found("count", "b") == [1, 4]
-        assert found("count") == [2]
-        assert found("sum", "b") == [3]
-        assert found("sum") == found("COUNT", "b") == []
+        assert entries() == [1, 2, 3, 4]
+        assert entries("count", "b") == [1, 4]
+        assert entries("count") == [2]
+        assert entries("sum", "b") == [3]
+        assert entries("sum") == entries("COUNT", "b") == []
         assert transaction.questions("others") == ()
 
 

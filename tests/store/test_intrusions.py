@@ -18,8 +18,8 @@ def test_each_is_kept_under_its_number(place: Place) -> None:
             assert transaction.add_intrusion(stream, at=AT, why="a raid") == 1
             assert transaction.add_intrusion(stream, at=AT, why="a thief") == 2
         with store.reading() as transaction:
-            found = transaction.intrusions(stream)
-    assert [(one.number, one.at, one.why) for one in found] == [
+            intrusions = transaction.intrusions(stream)
+    assert [(one.number, one.at, one.why) for one in intrusions] == [
         (1, AT, "a raid"),
         (2, AT, "a thief"),
     ]

@@ -62,8 +62,8 @@ def holds_what_was_written(store: Store) -> None:
         state = transaction.state(stream, "fever")
         assert state is not None
         assert state.history == b"earlier"
-        found = list(transaction.release_rows(stream))
-        assert [(row[2], row[3], row[6], row[9]) for row in found] == [
+        rows = list(transaction.release_rows(stream))
+        assert [(row[2], row[3], row[6], row[9]) for row in rows] == [
             ("north", 1, 10, "above"),
             ("south", 1, None, ""),
             ("north", 2, 12, ""),

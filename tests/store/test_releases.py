@@ -118,16 +118,16 @@ def test_a_part_is_read_by_release_key_and_step(place: Place) -> None:
             value = np.full((5, 2), 7)
             transaction.add_releases(stream, 1, number, value, value, value)
         with store.reading() as transaction:
-            found = list(
+            releases = list(
                 transaction.releases(stream, release="fever", key="south", first=2, last=4)
             )
-            assert [(each.step, each.key, each.value) for each in found] == [
+            assert [(each.step, each.key, each.value) for each in releases] == [
                 (2, "south", 21),
                 (3, "south", 31),
                 (4, "south", 41),
             ]
-            found = list(transaction.releases(stream, release="cough", first=5))
-            assert [(each.step, each.key, each.mechanism) for each in found] == [
+            releases = list(transaction.releases(stream, release="cough", first=5))
+            assert [(each.step, each.key, each.mechanism) for each in releases] == [
                 (5, "", "Other"),
                 (5, "x", "Other"),
             ]
@@ -146,8 +146,8 @@ def test_series_apart_from_each_other_are_read_without_those_between(place: Plac
             transaction.add_series(stream, "fever", ["east"], "SimpleOneCounter", 1)
             value = np.full((1, 2), 7)
             transaction.add_releases(stream, 1, 3, value, value, value)
-            found = transaction.releases(stream, release="fever")
-            assert [each.key for each in found] == ["north", "south", "east"]
+            releases = transaction.releases(stream, release="fever")
+            assert [each.key for each in releases] == ["north", "south", "east"]
             assert [series.key for series in transaction.series(stream)] == [
                 "north",
                 "south",
@@ -165,17 +165,17 @@ def test_what_is_not_a_number_is_none_and_labels_are_kept(place: Place) -> None:
         high = np.array([[2**62, -(2**62)], [2**63 - 1, -(2**63)]])
         label = np.array([["above", "halted"], ["", "bü/s"]])
         transaction.add_releases(stream, 1, 1, value, low, high, label)
-        found = [
+        rows = [
             (each.value, each.low, each.high, each.label) for each in transaction.releases(stream)
         ]
-        assert found == [
+        assert rows == [
             (1.5, None, 2**62, "above"),
             (None, None, -(2**62), "halted"),
             (0.0, 0.25, 2**63 - 1, ""),
             (2.0, -1e300, -(2**63), "bü/s"),
         ]
-        assert isinstance(found[3][0], float)
-        assert isinstance(found[0][2], int)
+        assert isinstance(rows[3][0], float)
+        assert isinstance(rows[0][2], int)
 
 
 def test_more_rows_than_one_block(place: Place) -> None:
@@ -184,8 +184,8 @@ def test_more_rows_than_one_block(place: Place) -> None:
         transaction.add_steps(stream, minutes(1, 200))
         value = np.arange(200 * 700).reshape(200, 700)
         transaction.add_releases(stream, 1, 1, value, value, value)
-        found = [row[6] for row in transaction.release_rows(stream)]
-        assert found == list(range(200 * 700))
+        values = [row[6] for row in transaction.release_rows(stream)]
+        assert values == list(range(200 * 700))
 
 
 def test_shapes_types_and_declarations_are_checked_first(place: Place) -> None:
@@ -244,9 +244,9 @@ def test_the_view_shows_the_record_to_other_programs(place: Place) -> None:
         with place.connected() as connection:
             cursor = connection.execute('SELECT * FROM releases ORDER BY step, "key"')
             assert tuple(column[0] for column in cursor.description) == COLUMNS
-            found = cursor.fetchall()
+            rows = cursor.fetchall()
         # SQLite has no times, only texts
-        assert found in (expected, records)
+        assert rows in (expected, records)
 
 
 def vars_of(release: Release) -> list[object]:

@@ -33,14 +33,14 @@ def test_what_is_known_is_found_by_place(place: Place) -> None:
             )
         for transaction_of in (store.reading, store.writing):
             with transaction_of() as transaction:
-                found = transaction.seen(stream, 0, users(1, 9, 5, 4))
-                assert sorted(table(found)) == [(1, 3, -(2**63)), (2, 2, 2**40)]
+                seen = transaction.seen(stream, 0, users(1, 9, 5, 4))
+                assert sorted(table(seen)) == [(1, 3, -(2**63)), (2, 2, 2**40)]
                 assert table(transaction.seen(stream, 1, users(5))) == []
                 assert table(transaction.seen(stream, 0, users())) == []
 
 
-def table(found: Seen) -> list[tuple[int, int, int]]:
-    return list(zip(found.place.tolist(), found.steps.tolist(), found.marks.tolist(), strict=True))
+def table(seen: Seen) -> list[tuple[int, int, int]]:
+    return list(zip(seen.place.tolist(), seen.steps.tolist(), seen.marks.tolist(), strict=True))
 
 
 def test_a_second_time_replaces_the_first(place: Place) -> None:
@@ -49,8 +49,8 @@ def test_a_second_time_replaces_the_first(place: Place) -> None:
         ones = np.ones(2, dtype=np.int64)
         transaction.set_seen(stream, 0, users(1, 2), ones, ones)
         transaction.set_seen(stream, 0, users(2, 3), 5 * ones, 6 * ones)
-        found = transaction.seen(stream, 0, users(1, 2, 3))
-        assert sorted(table(found)) == [(0, 1, 1), (1, 5, 6), (2, 5, 6)]
+        seen = transaction.seen(stream, 0, users(1, 2, 3))
+        assert sorted(table(seen)) == [(0, 1, 1), (1, 5, 6), (2, 5, 6)]
 
 
 def test_windows_and_streams_are_apart_and_old_windows_forgotten(place: Place) -> None:

@@ -14,10 +14,10 @@ from ameles.testing import Crash, ListSink, ListSource
 
 def read(source: ListSource, duck: duckdb.DuckDBPyConnection, position: str) -> list[str | None]:
     """The regions of all rows beyond a position."""
-    found: list[str | None] = []
+    regions: list[str | None] = []
     for relation in source.reading(position).scans(duck):
-        found += [row[0] for row in duck.execute(f"SELECT region FROM {relation}").fetchall()]
-    return found
+        regions += [row[0] for row in duck.execute(f"SELECT region FROM {relation}").fetchall()]
+    return regions
 
 
 def test_a_source_crashes_once_amid_its_rows() -> None:

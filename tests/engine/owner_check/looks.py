@@ -26,8 +26,8 @@ def told(facts: Facts) -> list[str]:
 
 
 def column(facts: Facts, name: str) -> tuple[int, int, int]:
-    (found,) = [one for one in facts.columns if one.name == name]
-    return found.read, found.missing, found.unfit
+    (facts_of_it,) = [one for one in facts.columns if one.name == name]
+    return facts_of_it.read, facts_of_it.missing, facts_of_it.unfit
 
 
 def mended(world: World, line: str) -> Facts:

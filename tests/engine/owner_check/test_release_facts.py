@@ -47,29 +47,29 @@ def test_conditions_values_bounds_and_edges(tmp_path: Path) -> None:
         row(1, who="e", amount="", age="", fever="false"),
     ]
     World(tmp_path).write(rows)
-    found = {one.name: one for one in checked(plan).releases}
-    assert (found["visits"].matched, found["visits"].counted) == (2, 2)
-    assert found["visits"].keys["north/true"] == 2
+    facts = {one.name: one for one in checked(plan).releases}
+    assert (facts["visits"].matched, facts["visits"].counted) == (2, 2)
+    assert facts["visits"].keys["north/true"] == 2
     for name in ("spent", "average"):
-        one = found[name]
+        one = facts[name]
         assert (one.matched, one.counted, one.valueless) == (5, 4, 1)
         assert (one.below, one.above) == (1, 1)
     for name, counted in (("ages", 2), ("median", 4)):
-        one = found[name]
+        one = facts[name]
         assert (one.counted, one.valueless, one.below, one.above) == (counted, 1, 1, 1)
-    assert found["ages"].keys == {"[0,18)": 1, "[18,65]": 1}
-    assert found["median"].keys == {"": 4}
-    assert found["kinds"].undeclared == {"region": 5}
+    assert facts["ages"].keys == {"[0,18)": 1, "[18,65]": 1}
+    assert facts["median"].keys == {"": 4}
+    assert facts["kinds"].undeclared == {"region": 5}
 
 
 def test_weights(tmp_path: Path) -> None:
     world = World(tmp_path, PLAIN, stream='weight = "age"')
     weights = [3, -1, 0, "", 1 << 50, 2.5]
     facts = checked(world.write([row(1, age=one) for one in weights]).plan)
-    found = facts.weights
-    assert found is not None
-    assert (found.missing, found.negative, found.zero, found.clamped) == (2, 1, 1, 1)
-    assert found.total == facts.releases[0].keys[""] == 3 - 1 + (1 << 40)
+    counts = facts.weights
+    assert counts is not None
+    assert (counts.missing, counts.negative, counts.zero, counts.clamped) == (2, 1, 1, 1)
+    assert counts.total == facts.releases[0].keys[""] == 3 - 1 + (1 << 40)
     assert facts.times.counted == 4
 
 

@@ -33,8 +33,8 @@ def test_a_few_events_without_an_id_are_no_fault_of_the_plan(
 ) -> None:
     rows = [row(1)] * (200 - without) + [row(1, who="")] * without
     facts = checked(World(tmp_path, unit=USER).write(rows).plan)
-    (found,) = [one for one in facts.findings if "no id in" in one.what]
-    assert found.mend.startswith("user = ") is mended  # from a hundredth of the events on
+    (finding,) = [one for one in facts.findings if "no id in" in one.what]
+    assert finding.mend.startswith("user = ") is mended  # from a hundredth of the events on
 
 
 def test_the_noise_beside_bounds_is_that_of_a_plan_with_them(tmp_path: Path) -> None:

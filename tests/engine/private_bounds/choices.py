@@ -54,12 +54,12 @@ def losses(asked: BoundsQuestion, one: list[list[int]], other: list[list[int]]) 
     The chosen candidate has a probability proportional to exp(rate * score), and the rate is that
     of the recipe.
     """
-    found = []
+    ratios = []
     for step, (here, there) in enumerate(zip(one, other, strict=True), start=1):
         rate = float(asked.recipe.choice(step).rate)
         laws = [_log_law([rate * score for score in row]) for row in (here, there)]
-        found.append(max(abs(p - q) for p, q in zip(*laws, strict=True)))
-    return found
+        ratios.append(max(abs(p - q) for p, q in zip(*laws, strict=True)))
+    return ratios
 
 
 def _log_law(exponents: list[float]) -> list[float]:

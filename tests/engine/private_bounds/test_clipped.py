@@ -102,8 +102,8 @@ def test_it_is_what_one_counts_by_hand(
     @settings(max_examples=25, deadline=None)
     @given(EVENTS)
     def search(events: list[Event]) -> None:
-        found = scores(world, asked, rows_of(events))
-        for bound, costs, mine in zip(asked.bounds, asked.costs, found, strict=True):
+        every = scores(world, asked, rows_of(events))
+        for bound, costs, mine in zip(asked.bounds, asked.costs, every, strict=True):
             amounts = [-score - cost for score, cost in zip(mine, costs, strict=True)]
             assert amounts == expected(bound, events, window), bound.label
 
@@ -114,8 +114,8 @@ def test_events_are_units_of_their_own(tmp_path: Path) -> None:
     world = world_of(tmp_path, FEVERS, EVENT)
     asked = question(world)
     events: list[Event] = [(1, "ada", 7, True), (1, "ada", 900, True), (2, "", -3, True)]
-    found = scores(world, asked, rows_of([*events, (3, "bob", 20, False), (4, "bob", "x", True)]))
-    for bound, costs, mine in zip(asked.bounds, asked.costs, found, strict=True):
+    every = scores(world, asked, rows_of([*events, (3, "bob", 20, False), (4, "bob", "x", True)]))
+    for bound, costs, mine in zip(asked.bounds, asked.costs, every, strict=True):
         alone = [part(bound, candidate, [event]) for candidate in bound.whole for event in events]
         sums = [sum(alone[place : place + 3]) for place in range(0, len(alone), 3)]
         assert [-score - cost for score, cost in zip(mine, costs, strict=True)] == sums

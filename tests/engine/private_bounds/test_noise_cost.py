@@ -78,16 +78,16 @@ def test_values_count_in_their_own_grid(tmp_path: Path) -> None:
     for release, parts in ((SUM, 1), (MEAN, 2)):
         plan = world_of(tmp_path, release).plan
         name = plan.releases[0].name
-        found = costs(plan, f"{name}.upper")
-        assert found is not None
+        prices = costs(plan, f"{name}.upper")
+        assert prices is not None
         one = Fraction(1)
         narrow = {f"{name}.lower": Fraction(-1, 2), "max_steps": one, "max_per_step": one}
         tenth = with_bounds(plan, {**narrow, f"{name}.upper": Fraction(10)})
         measure = tenth.releases[0]
         relative = math.sqrt(measure.variance(tenth.terms(measure), plan.shares[name]))
         largest = {1: 20, 2: 21}[parts]  # grid units; for a mean, half of the range in halves
-        assert found[4] == math.ceil(SCALE * relative * largest / parts)
-        assert list(found) == sorted(found)
+        assert prices[4] == math.ceil(SCALE * relative * largest / parts)
+        assert list(prices) == sorted(prices)
 
 
 def test_a_candidate_without_a_mechanism_is_the_worst(tmp_path: Path) -> None:
@@ -101,6 +101,6 @@ def test_a_candidate_without_a_mechanism_is_the_worst(tmp_path: Path) -> None:
 def test_wider_bounds_never_cost_less(steps: int, tmp_path: Path) -> None:
     plan = world_of(tmp_path, COUNT + SUM + MEAN, USERS).plan
     for bound in plan_bounds(plan):
-        found = costs(plan, bound.label, steps)
-        assert found is not None
-        assert list(found) == sorted(found), bound.label
+        prices = costs(plan, bound.label, steps)
+        assert prices is not None
+        assert list(prices) == sorted(prices), bound.label

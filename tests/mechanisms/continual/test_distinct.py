@@ -32,11 +32,11 @@ def test_exact_answers_and_their_sensitivity_by_brute_force() -> None:
 
     def answers(users: tuple[int, ...]) -> list[int]:
         run = recipe.start(Zero())
-        found = []
+        exact = []
         for user in users:
             run.add(user)
-            found.append(run.answer())
-        return found
+            exact.append(run.answer())
+        return exact
 
     assert answers((2, 2, 0)) == [1, 1, 2]
     for users in product(range(3), repeat=4):

@@ -32,11 +32,11 @@ def monitors(**parameters: Any) -> WindowMonitors:
 @pytest.mark.parametrize("window", [1, 2, 3, 7, 20])
 @pytest.mark.parametrize("aboves", [1, 2, 100])
 def test_without_noise_each_key_is_a_monitor_of_its_own(window: int, aboves: int) -> None:
-    found = monitors(window=window, aboves=aboves).start(Zero()).feed(ROWS)
+    codes = monitors(window=window, aboves=aboves).start(Zero()).feed(ROWS)
     for key in range(3):
         alone = WindowMonitor(epsilon=1, window=window, threshold=6, aboves=aboves)
         replies = alone.start(Zero()).feed(ROWS[:, key].tolist())
-        assert found[:, key].tolist() == [CODES[reply.said] for reply in replies]
+        assert codes[:, key].tolist() == [CODES[reply.said] for reply in replies]
 
 
 def test_one_key_is_the_window_monitor_draw_by_draw() -> None:
@@ -147,9 +147,9 @@ FAR = 2**63 - 1
 @pytest.mark.parametrize("threshold", [-(2**61), 0, 2**61])
 def test_no_comparison_wraps(rho: int, nu: int, x: int, threshold: int) -> None:
     recipe = monitors(width=1, window=1, threshold=threshold)
-    found = recipe.start(Tape([rho, nu])).step(np.array([x]))
+    codes = recipe.start(Tape([rho, nu])).step(np.array([x]))
     count = max(-(2**61), min(2**61, x))
-    assert found.tolist() == [ABOVE if count + nu >= threshold + rho else BELOW]
+    assert codes.tolist() == [ABOVE if count + nu >= threshold + rho else BELOW]
 
 
 def test_inputs_without_a_sign_and_long_windows_are_clamped() -> None:

@@ -70,8 +70,8 @@ def said_on(xs: Stream, window: int, threshold: int) -> IntArray:
 @lru_cache(maxsize=16)
 def weights(steps: int, scales: Scales) -> NDArray[np.float64]:
     widths = np.array([scales[0]] + [scales[1]] * steps)
-    found = np.exp(-(np.abs(every_tape(steps)) / widths[:, None]).sum(axis=0))
-    shares: NDArray[np.float64] = found / found.sum()
+    densities = np.exp(-(np.abs(every_tape(steps)) / widths[:, None]).sum(axis=0))
+    shares: NDArray[np.float64] = densities / densities.sum()
     return shares
 
 
@@ -123,8 +123,8 @@ def test_one_key_loses_in_proportion_to_its_change(window: int, moved: int) -> N
             windows = [sum(added[max(0, t + 1 - window) : t + 1]) for t in range(STEPS)]
             if max(windows) == moved:
                 other = tuple(x + a for x, a in zip(xs, added, strict=True))
-                found = loss(xs, other, window, 1, scales_of(recipe))
-                assert found <= 3 * moved / 3 + 1e-4
+                lost = loss(xs, other, window, 1, scales_of(recipe))
+                assert lost <= 3 * moved / 3 + 1e-4
 
 
 @pytest.mark.parametrize("monotone", [True, False])

@@ -40,9 +40,9 @@ WHOLE = SparseVector(threshold_epsilon=1, query_epsilon=2, aboves=1, neighbours=
 )
 def test_the_loss_of_the_catalogue(m: int, loss: float) -> None:
     # queries up to 5 away from the threshold; m = 0 tends to 1/4 as they go further
-    found = worst_loss(m, HALVES.threshold_scale, HALVES.query_scale, range(-5, 6))
-    assert found == pytest.approx(loss, abs=1e-4)
-    assert found <= 1 + 1e-12
+    lost = worst_loss(m, HALVES.threshold_scale, HALVES.query_scale, range(-5, 6))
+    assert lost == pytest.approx(loss, abs=1e-4)
+    assert lost <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("monotone", [False, True])
@@ -108,9 +108,9 @@ def test_every_tape_of_the_code(one: tuple[int, ...], other: tuple[int, ...], an
     # with an answer there is one draw more, so fewer queries
     used = len(one) - answer
     recipe = replace(WHOLE, answer_epsilon=answer)
-    found = enumerated(recipe, one[:used], other[:used])
-    assert found.verdict is Verdict.CERTIFIED
-    assert found.loss > 0.5
+    finding = enumerated(recipe, one[:used], other[:used])
+    assert finding.verdict is Verdict.CERTIFIED
+    assert finding.loss > 0.5
 
 
 @pytest.mark.parametrize("pairs", [10, 1000])
@@ -148,9 +148,9 @@ def test_without_a_cutoff_the_slide_has_a_large_delta(at: float, over: float, de
 @pytest.mark.parametrize("m", [4, 6])
 def test_fresh_noise_on_the_threshold_costs_one_over_its_scale_each_time(m: int) -> None:
     # P(rho > 0) / P(rho > 1) = 2 in base 2, so m bits for m times below; the claim is 3
-    found = enumerated(broken("fresh threshold"), (0,) * m, (1,) * m, modulus=5)
-    assert found.verdict is Verdict.REFUTED
-    assert found.loss >= m * 0.99
+    finding = enumerated(broken("fresh threshold"), (0,) * m, (1,) * m, modulus=5)
+    assert finding.verdict is Verdict.REFUTED
+    assert finding.loss >= m * 0.99
 
 
 def test_fresh_noise_on_the_threshold_has_no_bound_at_all() -> None:

@@ -40,11 +40,11 @@ def test_all_queries_share_the_threshold_and_halve_beta() -> None:
     error = ThresholdError(Fraction(3), Fraction(5))
     for steps in (1, 10, 1000):
         # P(|Z| > q) = 2 a^(q + 1) / (1 + a), a = exp(-1 / scale)
-        found = []
+        quantiles = []
         for scale, beta in ((3, 0.05), (5, 0.05 / steps)):
             a = math.exp(-1 / scale)
-            found.append(next(q for q in range(999) if 2 * a ** (q + 1) / (1 + a) <= beta))
-        assert error.bound_all(steps, 0.1) == sum(found)
+            quantiles.append(next(q for q in range(999) if 2 * a ** (q + 1) / (1 + a) <= beta))
+        assert error.bound_all(steps, 0.1) == sum(quantiles)
     assert error.bound(1, 0.1) <= error.bound_all(1, 0.1) < error.bound_all(2, 0.1) + 1
 
 

@@ -54,8 +54,8 @@ def test_every_view_of_the_code_is_within_the_claim(
 @pytest.mark.parametrize(("publishes_halt", "loss"), [(False, 1.084), (True, 1.229)])
 def test_the_real_noise_at_the_printed_scales(publishes_halt: bool, loss: float) -> None:
     # values within 12 and answers within 3, threshold 0: the figures of the catalogue
-    found = worst_loss(threshold=0, window=12, answers=3, publishes_halt=publishes_halt)
-    assert found == pytest.approx(loss, abs=0.001)
+    lost = worst_loss(threshold=0, window=12, answers=3, publishes_halt=publishes_halt)
+    assert lost == pytest.approx(loss, abs=0.001)
 
 
 @pytest.mark.parametrize("threshold", [0, 4, 16])

@@ -36,25 +36,25 @@ def test_ended_intervals_are_overwritten() -> None:
     ]
 
 
-def reachable(found: object, seen: dict[int, object], numbers: set[int]) -> set[int]:
+def reachable(held: object, seen: dict[int, object], numbers: set[int]) -> set[int]:
     """Every integer in what can be reached from an object's attributes and items."""
-    if id(found) in seen or isinstance(found, type) or callable(found):
+    if id(held) in seen or isinstance(held, type) or callable(held):
         return numbers
-    seen[id(found)] = found
-    if isinstance(found, int):
-        numbers.add(int(found))
-    elif isinstance(found, np.ndarray):
-        numbers.update(int(value) for value in found.flat)
-    elif isinstance(found, dict):
-        for item in found.items():
+    seen[id(held)] = held
+    if isinstance(held, int):
+        numbers.add(int(held))
+    elif isinstance(held, np.ndarray):
+        numbers.update(int(value) for value in held.flat)
+    elif isinstance(held, dict):
+        for item in held.items():
             reachable(item, seen, numbers)
-    elif isinstance(found, list | tuple | set | frozenset):
-        for item in found:
+    elif isinstance(held, list | tuple | set | frozenset):
+        for item in held:
             reachable(item, seen, numbers)
-    elif not isinstance(found, str | bytes | Fraction | float):
-        reachable(getattr(found, "__dict__", {}), seen, numbers)
-        for name in getattr(type(found), "__slots__", ()):
-            reachable(getattr(found, name, None), seen, numbers)
+    elif not isinstance(held, str | bytes | Fraction | float):
+        reachable(getattr(held, "__dict__", {}), seen, numbers)
+        for name in getattr(type(held), "__slots__", ()):
+            reachable(getattr(held, name, None), seen, numbers)
     return numbers
 
 

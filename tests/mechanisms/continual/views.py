@@ -60,8 +60,8 @@ def views(recipe: Continual, modulus: int) -> Iterator[dict[Hashable, Fraction]]
                 for move, probability in kernel.moves(state).items():
                     assert isinstance(move, tuple)
                     release, successor = move
-                    found = kernel.seized(successor) if t == seized_after else seen
-                    after[((*releases, release), found, successor)] += chance * probability
+                    seized = kernel.seized(successor) if t == seized_after else seen
+                    after[((*releases, release), seized, successor)] += chance * probability
             law = dict(after)
         view: defaultdict[Hashable, Fraction] = defaultdict(Fraction)
         for (releases, seen, _), chance in law.items():

@@ -60,10 +60,10 @@ def test_many_steps_at_once_are_as_one_by_one(recipe: CounterRecipe) -> None:
 def test_many_windows_at_once_are_as_one_by_one(recipe: CounterRecipe) -> None:
     error = recipe.error
     before = np.maximum(SPREAD - WINDOW, 0)
-    found = error.between_bounds(before, SPREAD, 0.05)
-    assert found.dtype == np.float64
+    bounds = error.between_bounds(before, SPREAD, 0.05)
+    assert bounds.dtype == np.float64
     pairs = zip(before.tolist(), SPREAD.tolist(), strict=True)
-    assert found.tolist() == [between(error, start, t, 0.05) for start, t in pairs]
+    assert bounds.tolist() == [between(error, start, t, 0.05) for start, t in pairs]
 
 
 @EACH
@@ -84,8 +84,8 @@ def noise_of(recipe: CounterRecipe) -> NDArray[np.int64]:
     """The noise of all counters, one step a row."""
     source = System() if recipe.intrusions is Intrusions.NONE else System.direct()
     still = np.zeros((STEPS, recipe.columns), dtype=np.int64)
-    found: NDArray[np.int64] = np.asarray(recipe.start(source).feed(still))
-    return found
+    noise: NDArray[np.int64] = np.asarray(recipe.start(source).feed(still))
+    return noise
 
 
 def beyond(error: AdditiveError, noise: NDArray[np.int64]) -> float:

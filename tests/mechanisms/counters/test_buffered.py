@@ -61,8 +61,8 @@ def test_noises_that_seek_the_worst_roundings_stay_within_the_certificate() -> N
     noises: list[int] = []
 
     def apart(noise: int) -> int:
-        found = [*noises, noise, 0]  # a noise shows in the step after it
-        return squares(encoding_shift(recipe, found, change[: len(found)], 2))
+        tried = [*noises, noise, 0]  # a noise shows in the step after it
+        return squares(encoding_shift(recipe, tried, change[: len(tried)], 2))
 
     for seed in range(STEPS - 1):
         noises.append(max(scattered(16, 2**12, seed), key=apart))
@@ -85,9 +85,9 @@ def test_a_certificate_without_the_roundings_is_caught() -> None:
 def test_a_certificate_for_fewer_contributions_is_caught() -> None:
     recipe = BufferedCounter(rho=1, horizon=STEPS)
     two = BufferedCounter(rho=1, horizon=STEPS, contributions=2)
-    found = squares(encoding_shift(recipe, [0] * STEPS, [1, 1] + [0] * 14, 16))
-    assert certified(recipe, 16) < found <= certified(two, 16)
-    assert found == pytest.approx(float(certified(two, 16)), rel=0.01)
+    shift = squares(encoding_shift(recipe, [0] * STEPS, [1, 1] + [0] * 14, 16))
+    assert certified(recipe, 16) < shift <= certified(two, 16)
+    assert shift == pytest.approx(float(certified(two, 16)), rel=0.01)
 
 
 def test_the_certificate_is_hardly_larger_than_the_columns() -> None:
@@ -128,12 +128,12 @@ def test_the_goals_against_the_lower_bound(horizon: int, buffers: int, goal: flo
 def test_an_impulse_of_noise_shows_the_decoder() -> None:
     recipe = BufferedCounter(rho=1, horizon=3000, buffers=5)
     start = Levels.start(recipe.filter, 0, 1).numbers()
-    found = recipe.process(Tape([2**40]), start).take(3000)[:, 0] / 2.0**40
-    assert np.cumsum(found**2)[-1] == pytest.approx(recipe.filter.gain(3000), rel=1e-6)
+    decoder = recipe.process(Tape([2**40]), start).take(3000)[:, 0] / 2.0**40
+    assert np.cumsum(decoder**2)[-1] == pytest.approx(recipe.filter.gain(3000), rel=1e-6)
     encoder = [1.0]
     for j in range(1, 3000):
         encoder.append(sum(float(w) * float(kept) ** (j - 1) for w, kept in recipe.filter.terms))
-    assert np.convolve(found, encoder)[:3000] == pytest.approx(np.ones(3000), abs=1e-6)
+    assert np.convolve(decoder, encoder)[:3000] == pytest.approx(np.ones(3000), abs=1e-6)
 
 
 @pytest.mark.parametrize("spread", [2**20, 2**42])

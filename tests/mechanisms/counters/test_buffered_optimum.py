@@ -35,8 +35,8 @@ def test_as_good_as_what_is_known(horizon: int, buffers: int, known: float) -> N
 
 @pytest.mark.parametrize("horizon", [1, 2, 5, 100, 2**13, 2**25, 2**40])
 def test_more_buffers_are_never_worse(horizon: int) -> None:
-    found = [worst_deviation(*best_rates(horizon, n), horizon) for n in range(2, 7)]
-    for fewer, more in pairwise(found):
+    deviations = [worst_deviation(*best_rates(horizon, n), horizon) for n in range(2, 7)]
+    for fewer, more in pairwise(deviations):
         assert more <= fewer * (1 + 1e-5)
 
 
@@ -83,5 +83,5 @@ def test_closed_formulas_are_the_sums() -> None:
 
 
 def test_sums_of_powers_at_the_edges() -> None:
-    found = powers(np.array([0.0, 1.0, 0.5, 1e-18]), 3)
-    assert found == pytest.approx([3, 1, 1.75, 3])
+    sums = powers(np.array([0.0, 1.0, 0.5, 1e-18]), 3)
+    assert sums == pytest.approx([3, 1, 1.75, 3])

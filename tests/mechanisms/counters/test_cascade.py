@@ -28,15 +28,15 @@ def encoder(cascade: Cascade, steps: int) -> list[Fraction]:
 def decoder(cascade: Cascade, steps: int) -> list[Fraction]:
     """b_0, b_1, ...: a one through the sections, without roundings."""
     averages = [Fraction(0)] * len(cascade.sections)
-    found = []
+    column = []
     for _ in range(steps):
         u = Fraction(1)  # the running sum of an impulse
         for i, section in enumerate(cascade.sections):
             average = averages[i]
             averages[i] += section.rate * (u - average)
             u -= section.share * average
-        found.append(u)
-    return found
+        column.append(u)
+    return column
 
 
 def inside(value: Fraction, interval: Interval) -> bool:
@@ -136,19 +136,19 @@ def _without_roundings(cascade: Cascade, steps: int) -> list[float]:
 
 def decoder_floats(cascade: Cascade, steps: int) -> list[float]:
     averages = [0.0] * len(cascade.sections)
-    found = []
+    column = []
     for _ in range(steps):
         u = 1.0
         for i, section in enumerate(cascade.sections):
             average = averages[i]
             averages[i] += float(section.rate) * (u - average)
             u -= float(section.share) * average
-        found.append(u)
-    return found
+        column.append(u)
+    return column
 
 
 def _with_roundings(cascade: Cascade, steps: int) -> list[int]:
-    averages, walk, found = [0] * len(cascade.sections), 0, []
+    averages, walk, column = [0] * len(cascade.sections), 0, []
     for noise in _noises(steps):
         walk += noise
         u = walk
@@ -156,8 +156,8 @@ def _with_roundings(cascade: Cascade, steps: int) -> list[int]:
             average = averages[i]
             averages[i] += (section.rate * (u - average)).__floor__()
             u -= (section.share * average).__floor__()
-        found.append(u)
-    return found
+        column.append(u)
+    return column
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 17, 2**10, 2**20, 2**40])

@@ -9,25 +9,25 @@ from ameles.mechanisms.counters.comparison import HEADS, CounterComparison
 
 
 def test_a_comparison_is_a_list_that_prints_as_a_table() -> None:
-    found = compare(epsilon=1, horizon=64)
-    assert isinstance(found, list)
-    head, *lines = str(found).splitlines()
+    comparison = compare(epsilon=1, horizon=64)
+    assert isinstance(comparison, list)
+    head, *lines = str(comparison).splitlines()
     assert all(name in head for name in HEADS)
-    assert [line.split()[0] for line in lines] == [row.name for row in found]
-    assert repr(found) == str(found)
+    assert [line.split()[0] for line in lines] == [row.name for row in comparison]
+    assert repr(comparison) == str(comparison)
 
 
 def test_a_slice_is_a_comparison_and_an_item_a_row() -> None:
-    found = compare(epsilon=1, horizon=64)
-    assert isinstance(found[:2], CounterComparison)
-    assert len(found[:2]) == 2
-    assert found[0].why == "the smallest error"
+    comparison = compare(epsilon=1, horizon=64)
+    assert isinstance(comparison[:2], CounterComparison)
+    assert len(comparison[:2]) == 2
+    assert comparison[0].why == "the smallest error"
 
 
 def test_a_notebook_shows_the_same_cells() -> None:
-    found = compare(epsilon=1)
-    page = found._repr_html_()
-    assert page.count("<tr>") == len(found) + 1
+    comparison = compare(epsilon=1)
+    page = comparison._repr_html_()
+    assert page.count("<tr>") == len(comparison) + 1
     assert "<td>HybridCounter of SiblingsCounter</td>" in page
 
 

@@ -26,9 +26,9 @@ def test_balanced_digits_make_up_the_number(t: int, k: int) -> None:
 )
 def test_the_figures_of_the_frontier(power: int, mean: float, worst: float) -> None:
     recipe = EldersCounter(epsilon="1/100", horizon=2**power)
-    found = mean_and_worst(recipe, 2**power)
-    assert found[0] == pytest.approx(100 * mean, rel=0.01)
-    assert found[1] <= 100 * worst * 1.001
+    figures = mean_and_worst(recipe, 2**power)
+    assert figures[0] == pytest.approx(100 * mean, rel=0.01)
+    assert figures[1] <= 100 * worst * 1.001
 
 
 @pytest.mark.parametrize("power", [10, 16, 20])

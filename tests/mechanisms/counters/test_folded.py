@@ -27,18 +27,18 @@ def test_no_input_is_reachable_after_the_call() -> None:
     run = SimpleTwoCounter(epsilon=1, width=4).start(Tape([17] * 4))
     run.step(np.full(4, CANARY))
     seen: list[object] = [run]
-    found: set[int] = set()
+    visited: set[int] = set()
     while seen:
         held = seen.pop()
-        if id(held) in found or isinstance(held, type) or len(found) > 20_000:
+        if id(held) in visited or isinstance(held, type) or len(visited) > 20_000:
             continue
-        found.add(id(held))
+        visited.add(id(held))
         if isinstance(held, np.ndarray):
             assert CANARY not in held.tolist()
         assert not (isinstance(held, int) and held == CANARY)
         if type(held).__module__.startswith(("ameles", "builtins")):
             seen.extend(ref for ref in gc.get_referents(held) if not callable(ref))
-    assert len(found) > 10
+    assert len(visited) > 10
 
 
 def test_past_the_horizon_nothing_is_added_or_released() -> None:

@@ -23,10 +23,10 @@ def law(parameter: float, terms: int) -> tuple[np.ndarray[tuple[int], np.dtype[n
     reach = 12 + int(12 * math.sqrt(parameter))
     one = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * parameter))
     one /= one.sum()
-    found = one
+    masses = one
     for _ in range(terms - 1):
-        found = np.convolve(found, one)
-    return found, len(found) // 2
+        masses = np.convolve(masses, one)
+    return masses, len(masses) // 2
 
 
 @pytest.mark.parametrize("parameter", [0.05, 0.3, 1.0, 4.0, 55.0])

@@ -84,9 +84,9 @@ def test_the_figures_of_the_frontier(horizon: int, mean: float, worst: float) ->
     sigma = float(1 / (2 * recipe.spend)) ** 0.5
     finished, _ = recipe.cuts.locate(horizon)
     late = [recipe.cuts.before(segment + 1) - 1 for segment in range(finished)]
-    found = max(recipe.error.std(t) for t in (*late, horizon))
+    largest = max(recipe.error.std(t) for t in (*late, horizon))
     assert recipe.error.rms(horizon) / sigma == pytest.approx(mean, abs=0.01)
-    assert found / sigma == pytest.approx(worst, abs=0.01)
+    assert largest / sigma == pytest.approx(worst, abs=0.01)
 
 
 def test_cuts_of_the_best_size_beat_those_figures() -> None:

@@ -37,6 +37,6 @@ def test_the_maximum_bounds_every_step_closely(horizon: int, k: int) -> None:
 
 
 def test_gains_fall_towards_their_limit() -> None:
-    found = gains(10, 6)
-    assert len(found) == 5
-    assert all(0 < gain < 1 for gain in found)
+    falling = gains(10, 6)
+    assert len(falling) == 5
+    assert all(0 < gain < 1 for gain in falling)

@@ -92,19 +92,19 @@ def test_coefficients_are_those_of_the_square_root() -> None:
 def test_an_impulse_of_noise_shows_the_coefficients() -> None:
     recipe = ToeplitzCounter(rho=1, horizon=40)
     tape = Tape([1 << COEFFICIENT])
-    found = recipe.process(tape, np.array([0])).take(40)[:, 0]
-    assert found.tolist() == recipe.filter.coefficients.tolist()
+    column = recipe.process(tape, np.array([0])).take(40)[:, 0]
+    assert column.tolist() == recipe.filter.coefficients.tolist()
 
 
 def test_dot_products_are_exact_for_the_largest_numbers() -> None:
     recipe = ToeplitzCounter(rho=1, horizon=50, width=2)
     noises = scattered(100, 2**40)
-    found = recipe.process(Tape(noises), np.array([0])).take(50)
+    noise = recipe.process(Tape(noises), np.array([0])).take(50)
     coefficients = recipe.filter.coefficients.tolist()
     for t in range(50):
         for key in range(2):
             exact = sum(coefficients[j] * noises[2 * (t - j) + key] for j in range(t + 1))
-            assert found[t, key] == exact >> COEFFICIENT
+            assert noise[t, key] == exact >> COEFFICIENT
 
 
 @pytest.mark.parametrize(

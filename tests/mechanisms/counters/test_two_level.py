@@ -21,6 +21,6 @@ def test_a_level_that_would_repeat_or_never_end_is_left_out(block: int | None, l
 
 @pytest.mark.parametrize(("power", "mean", "worst"), [(10, 15.8, 22.3), (16, 45.2, 63.9)])
 def test_the_figures_of_the_frontier(power: int, mean: float, worst: float) -> None:
-    found = mean_and_worst(TwoLevelCounter(epsilon="1/100", horizon=2**power), 2**power)
-    assert found[0] == pytest.approx(100 * mean, rel=0.02)
-    assert found[1] == pytest.approx(100 * worst, rel=0.03)
+    figures = mean_and_worst(TwoLevelCounter(epsilon="1/100", horizon=2**power), 2**power)
+    assert figures[0] == pytest.approx(100 * mean, rel=0.02)
+    assert figures[1] == pytest.approx(100 * worst, rel=0.03)

@@ -22,7 +22,7 @@ Maker = Callable[[Noise, IntArray | None], Process]
 def shift(make: Maker, start: IntArray, noises: Sequence[int], change: Sequence[int]) -> list[int]:
     """Z' - Z at each step; ``change`` in units of the grid, as is what ``make``'s process gives."""
     one, other, behind = start, start, 0
-    found = []
+    shifts = []
     for noise, step in zip(noises, change, strict=True):
         behind += step
         encoded, one = _after(make, one, noise)
@@ -30,8 +30,8 @@ def shift(make: Maker, start: IntArray, noises: Sequence[int], change: Sequence[
         wanted = encoded - behind - foreseen
         same, other = _after(make, other, wanted)
         assert same + behind == encoded
-        found.append(wanted - noise)
-    return found
+        shifts.append(wanted - noise)
+    return shifts
 
 
 def squares(numbers: Sequence[int]) -> int:
@@ -40,11 +40,11 @@ def squares(numbers: Sequence[int]) -> int:
 
 def scattered(steps: int, spread: int, seed: int = 1) -> list[int]:
     """Numbers up to ``spread`` on either side, always the same ones."""
-    word, found = seed, []
+    word, numbers = seed, []
     for _ in range(steps):
         word = (word * 6364136223846793005 + 1442695040888963407) % 2**64
-        found.append((word >> 16) % (2 * spread + 1) - spread)
-    return found
+        numbers.append((word >> 16) % (2 * spread + 1) - spread)
+    return numbers
 
 
 def _after(make: Maker, state: IntArray, noise: int) -> tuple[int, IntArray]:

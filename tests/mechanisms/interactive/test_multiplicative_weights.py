@@ -180,10 +180,10 @@ def program(
 def loss(
     run: type[MultiplicativeWeightsRun], one: tuple[int, ...], other: tuple[int, ...]
 ) -> Verdict:
-    found = enumerated_loss(
+    finding = enumerated_loss(
         program(run, WHOLE, one), program(run, WHOLE, other), epsilon=4, modulus=5
     )
-    return found.verdict
+    return finding.verdict
 
 
 PAIRS = [((2, 3), (3, 2)), ((3, 1), (2, 2))]

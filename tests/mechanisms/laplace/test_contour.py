@@ -44,8 +44,8 @@ def convolved(scales: list[float], counts: list[int], most: int) -> FloatArray:
     for b, n in zip(scales, counts, strict=True):
         law /= (1 + (np.sin(angle / 2) / math.sinh(1 / (2 * b))) ** 2) ** n
     masses = np.fft.irfft(law, size)
-    found: FloatArray = 1 - masses[0] - 2 * np.cumsum(np.append(0, masses[1 : most + 1]))
-    return found
+    tails: FloatArray = 1 - masses[0] - 2 * np.cumsum(np.append(0, masses[1 : most + 1]))
+    return tails
 
 
 @pytest.mark.parametrize("terms", [1, 2, 3, 10, 60])

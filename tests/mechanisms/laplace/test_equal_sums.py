@@ -113,8 +113,8 @@ def test_weights_of_the_finite_formula_are_those_of_the_binomial_sum() -> None:
                 math.comb(k, i) * math.comb(j - 1, i - 1) * u**i * v ** (k + j - i)
                 for i in range(1, j + 1)
             )
-            found = laplace_sum._coefficients(k, q)[j]
-            assert found == pytest.approx(math.fsum(ways), rel=1e-11)
+            weight = laplace_sum._coefficients(k, q)[j]
+            assert weight == pytest.approx(math.fsum(ways), rel=1e-11)
 
 
 @given(terms=st.integers(1, 2000), scale=st.fractions(1, 10**4, max_denominator=10))
@@ -148,8 +148,8 @@ def test_sampled_sums_follow_the_tail() -> None:
     sums = np.abs(System().laplace(scale, (count, terms)).sum(axis=1))
     for m in (0, 4, 10, 25):
         p = tail(terms, scale, m)
-        found = float((sums > m).mean())
-        assert abs(found - p) <= 4.9 * math.sqrt(p * (1 - p) / count)
+        share = float((sums > m).mean())
+        assert abs(share - p) <= 4.9 * math.sqrt(p * (1 - p) / count)
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, -0.1, 2.0, math.nan])

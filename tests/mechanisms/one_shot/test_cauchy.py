@@ -40,10 +40,10 @@ def test_the_tangent_is_enclosed(known: int) -> None:
 
 def test_sine_and_cosine_say_how_far_off_they_may_be() -> None:
     for part in range(1, 129):
-        found, fine = sine_cosine(part, 8, 60), sine_cosine(part, 8, 300)
-        for near, true in zip(found[:2], fine[:2], strict=True):
-            assert abs((near << 240) - true) <= found[2] << 240
-        assert found[2] < 1 << 10
+        rough, fine = sine_cosine(part, 8, 60), sine_cosine(part, 8, 300)
+        for near, true in zip(rough[:2], fine[:2], strict=True):
+            assert abs((near << 240) - true) <= rough[2] << 240
+        assert rough[2] < 1 << 10
 
 
 def test_a_quarter_turn_is_one() -> None:
@@ -63,9 +63,9 @@ def test_it_is_the_rounded_real_number(sign: int) -> None:
     for part in range(1, 200, 2):
         angle = part * (1 << BITS) // 200
         scale = Fraction(7, 3)
-        found = rounded(Tape([sign, angle]), centre=50, scale=scale, low=-(10**9), high=10**9)
+        drawn = rounded(Tape([sign, angle]), centre=50, scale=scale, low=-(10**9), high=10**9)
         real = 50 + (1 - 2 * sign) * 7 / 3 * math.tan(math.pi / 2 * part / 200)
-        assert abs(found - real) <= 0.5 + 1e-9
+        assert abs(drawn - real) <= 0.5 + 1e-9
 
 
 def test_a_result_at_the_edge_needs_more_bits() -> None:

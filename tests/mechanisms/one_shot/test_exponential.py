@@ -47,8 +47,8 @@ def test_the_guarantee_is_about_the_largest_change_of_a_score() -> None:
 
 def test_the_law_is_that_of_the_theorem() -> None:
     weights = {0: Fraction(8), 1: Fraction(1), 2: Fraction(2)}
-    found = law(ExponentialMechanism(epsilon=2, **THREE), (3, 0, 1))  # e^1 a point, here 2^1
-    assert found == {i: w / 11 for i, w in weights.items()}
+    chances = law(ExponentialMechanism(epsilon=2, **THREE), (3, 0, 1))  # e^1 a point, here 2^1
+    assert chances == {i: w / 11 for i, w in weights.items()}
     measured = ExponentialMechanism(epsilon=2, weights=("1/2", 3, "1/4"), **THREE)
     assert law(measured, (3, 0, 1)) == {0: Fraction(8, 15), 1: Fraction(6, 15), 2: Fraction(1, 15)}
 

@@ -51,8 +51,8 @@ def test_a_squared_sensitivity_is_a_number_of_counts() -> None:
 def test_the_losses_are_those_that_were_asked_for() -> None:
     assert GaussianMechanism(rho="1/4", **ONE).loss == Concentrated("1/4")
     assert GaussianMechanism(**BOTH, **ONE).loss == Approx(1, "1e-5")
-    found = exact_loss(GaussianMechanism(rho="1/4", sensitivity=2, **ONE))
-    assert (found.verdict, found.exact) == (Verdict.CERTIFIED, Fraction(1, 4))
+    finding = exact_loss(GaussianMechanism(rho="1/4", sensitivity=2, **ONE))
+    assert (finding.verdict, finding.exact) == (Verdict.CERTIFIED, Fraction(1, 4))
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_one_number_is_calibrated_by_its_own_law(epsilon: str, continuous: float
 def test_where_the_classical_formula_is_not_private_this_is() -> None:
     # at epsilon 10 and delta 1e-5 the classical 0.4845 has an exact delta of 2.27e-5
     classical = Fraction(classical_gaussian_sigma(epsilon=10, delta="1e-5")) ** 2
-    found = discrete_gaussian_delta(variance=classical, sensitivity=1, epsilon=10)
-    assert found > Fraction(1, 10**5)
+    delta = discrete_gaussian_delta(variance=classical, sensitivity=1, epsilon=10)
+    assert delta > Fraction(1, 10**5)
     recipe = GaussianMechanism(epsilon=10, delta="1e-5", **ONE)
     right = discrete_gaussian_delta(variance=recipe.variance, sensitivity=1, epsilon=10)
     assert right <= Fraction(1, 10**5)

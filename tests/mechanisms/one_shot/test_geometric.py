@@ -34,8 +34,8 @@ def test_each_number_has_its_own_noise_of_the_stated_scale() -> None:
 
 
 def test_the_exact_loss_is_the_one_that_is_claimed() -> None:
-    found = exact_loss(GeometricMechanism(epsilon="1/3", sensitivity=2, **ONE))
-    assert (found.verdict, found.exact) == (Verdict.CERTIFIED, Fraction(1, 3))
+    finding = exact_loss(GeometricMechanism(epsilon="1/3", sensitivity=2, **ONE))
+    assert (finding.verdict, finding.exact) == (Verdict.CERTIFIED, Fraction(1, 3))
 
 
 def test_a_vector_loses_epsilon_however_the_change_is_spread() -> None:
@@ -48,8 +48,8 @@ def test_a_vector_loses_epsilon_however_the_change_is_spread() -> None:
         return program
 
     for other in ([2, 0], [0, -2], [1, 1], [1, -1]):
-        found = enumerated_loss(look([0, 0]), look(other), epsilon=2, modulus=5)
-        assert found.verdict is Verdict.CERTIFIED
+        finding = enumerated_loss(look([0, 0]), look(other), epsilon=2, modulus=5)
+        assert finding.verdict is Verdict.CERTIFIED
     wider = enumerated_loss(look([0, 0]), look([2, 2]), epsilon=2, modulus=5)
     assert wider.verdict is Verdict.REFUTED
 

@@ -64,9 +64,9 @@ def test_a_replaced_row_moves_two_bins() -> None:
     programs = [look(right, counts) for counts in ([3, 1], [2, 2])]
     assert enumerated_loss(*programs, epsilon=2, modulus=5).verdict is Verdict.CERTIFIED
     programs = [look(wrong, counts) for counts in ([3, 1], [2, 2])]
-    found = enumerated_loss(*programs, epsilon=1, modulus=5)
-    assert found.verdict is Verdict.REFUTED
-    assert 1.7 < found.loss <= 2
+    finding = enumerated_loss(*programs, epsilon=1, modulus=5)
+    assert finding.verdict is Verdict.REFUTED
+    assert 1.7 < finding.loss <= 2
 
 
 def test_the_error_is_that_of_the_geometric_mechanism() -> None:

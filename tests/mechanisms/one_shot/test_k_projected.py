@@ -27,8 +27,8 @@ EXACT = ASKED @ np.array(TABLE)
 
 @pytest.mark.parametrize("recipe", [PURE, RHO, replace(PURE, symmetric=True)])
 def test_without_noise_it_is_the_truth_up_to_the_gap(recipe: ProjectedQueries) -> None:
-    found = recipe.start(Zero()).step((ASKED, TABLE))
-    assert ((found - EXACT) ** 2).sum() <= recipe.gap
+    answers = recipe.start(Zero()).step((ASKED, TABLE))
+    assert ((answers - EXACT) ** 2).sum() <= recipe.gap
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -40,14 +40,14 @@ def test_the_error_inequality_holds_on_every_sample(
     exact = recipe.grid * EXACT
     for _ in range(15):
         tape = Tape(beyond=System())
-        found = recipe.start(tape).step((ASKED, TABLE))
+        answers = recipe.start(tape).step((ASKED, TABLE))
         noise = np.array(tape.values)
         largest = np.abs(recipe.grid * (ASKED.T @ noise)).max()
-        distance = float(((found - exact) ** 2).sum())
+        distance = float(((answers - exact) ** 2).sum())
         assert distance <= 2 * recipe.rows * largest + recipe.gap
         assert math.sqrt(distance) <= np.linalg.norm(noise) + math.sqrt(recipe.gap)
         # and the sharper one behind both: <a' - a, a' - a - nu> <= gap
-        assert float((found - exact) @ (found - exact - noise)) <= recipe.gap * (1 + 1e-6)
+        assert float((answers - exact) @ (answers - exact - noise)) <= recipe.gap * (1 + 1e-6)
         # false alarm 15 * 1e-9
         assert math.sqrt(distance) <= recipe.error.bound(1, 1e-9)
 
@@ -56,10 +56,10 @@ def test_projecting_helps_where_queries_are_many() -> None:
     asked = (np.arange(1, 301)[:, None] * np.arange(1, 13)[None, :] * 7919) % 5 < 2
     recipe = replace(RHO, queries=300)
     tape = Tape(beyond=System())
-    found = recipe.start(tape).step((asked, TABLE))
+    answers = recipe.start(tape).step((asked, TABLE))
     exact = asked @ np.array(TABLE)
     # 300 noises of variance 300 against the 12 dimensions that a table has; by far
-    assert ((found - exact) ** 2).sum() < (np.array(tape.values) ** 2).sum() / 2
+    assert ((answers - exact) ** 2).sum() < (np.array(tape.values) ** 2).sum() / 2
 
 
 def test_the_noise_has_the_stated_law() -> None:
@@ -93,11 +93,11 @@ def test_every_tape_of_the_noise() -> None:
     given: Any = {"epsilon": 2, "universe": 2, "queries": 2, "rows": 3, "neighbours": "replace"}
     for moved in ([1, 1], [1, -1], [0, 1]):
         recipe = ProjectedQueries(**given)
-        found = enumerated_loss(seen(recipe, [0, 0]), seen(recipe, moved), epsilon=2, modulus=5)
-        assert found.verdict is Verdict.CERTIFIED
+        finding = enumerated_loss(seen(recipe, [0, 0]), seen(recipe, moved), epsilon=2, modulus=5)
+        assert finding.verdict is Verdict.CERTIFIED
     wrong = PerQuery(**given)
-    found = enumerated_loss(seen(wrong, [0, 0]), seen(wrong, [1, 1]), epsilon=2, modulus=5)
-    assert found.verdict is Verdict.REFUTED
+    finding = enumerated_loss(seen(wrong, [0, 0]), seen(wrong, [1, 1]), epsilon=2, modulus=5)
+    assert finding.verdict is Verdict.REFUTED
 
 
 def test_the_bound_is_chernoff_s() -> None:

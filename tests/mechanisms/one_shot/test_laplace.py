@@ -35,8 +35,8 @@ def test_without_noise_it_is_the_rounded_truth() -> None:
     assert recipe.start(Zero()).step(Fraction(1, 3)) == 0.3
     assert recipe.start(Zero()).step(7) == 7.0
     vector = LaplaceMechanism(epsilon=1, sensitivity=1, granularity="0.1", width=3, **ONE)
-    found = vector.start(Zero()).step([1, Fraction(-1, 3), Fraction(1, 20)])
-    assert np.asarray(found).tolist() == [1.0, -0.3, 0.1]
+    answer = vector.start(Zero()).step([1, Fraction(-1, 3), Fraction(1, 20)])
+    assert np.asarray(answer).tolist() == [1.0, -0.3, 0.1]
     assert np.asarray(vector.start(Zero()).step(np.array([1, 2, 3]))).tolist() == [1.0, 2.0, 3.0]
 
 
@@ -67,8 +67,8 @@ def test_how_far_rounding_takes_neighbours_apart(width: int | None) -> None:
 
 
 def test_the_exact_loss_is_the_one_that_is_claimed() -> None:
-    found = exact_loss(LaplaceMechanism(epsilon="1/3", sensitivity=2, granularity=1, **ONE))
-    assert (found.verdict, found.exact) == (Verdict.CERTIFIED, Fraction(1, 3))
+    finding = exact_loss(LaplaceMechanism(epsilon="1/3", sensitivity=2, granularity=1, **ONE))
+    assert (finding.verdict, finding.exact) == (Verdict.CERTIFIED, Fraction(1, 3))
 
 
 def test_a_vector_whose_rounding_is_forgotten_loses_more() -> None:

@@ -29,18 +29,18 @@ def replaced(table: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def distances(start: tuple[int, ...]) -> dict[tuple[int, ...], int]:
     """How many rows must be replaced, for every table."""
-    found, edge = {start: 0}, [start]
+    steps, edge = {start: 0}, [start]
     while edge:
         edge = [
             other
             for table in edge
             for other in dict.fromkeys(replaced(table))
-            if found.setdefault(other, found[table] + 1) == found[table] + 1
+            if steps.setdefault(other, steps[table] + 1) == steps[table] + 1
         ]
         edge = list(dict.fromkeys(edge))
-        if len(found) == len(TABLES):
-            return found
-    return found
+        if len(steps) == len(TABLES):
+            return steps
+    return steps
 
 
 def local(table: tuple[int, ...]) -> int:
@@ -53,23 +53,23 @@ def test_it_is_the_smooth_sensitivity_of_brute_force(beta: str) -> None:
     rate = float(Fraction(beta))
     for table in TABLES:
         true = max(math.exp(-rate * d) * local(other) for other, d in distances(table).items())
-        found = smooth_sensitivity(MedianSpread(table, largest=TOP), Fraction(beta))
-        assert float(found) == pytest.approx(true, rel=1e-12)
+        smooth = smooth_sensitivity(MedianSpread(table, largest=TOP), Fraction(beta))
+        assert float(smooth) == pytest.approx(true, rel=1e-12)
 
 
 def test_it_is_rounded_up_and_no_further() -> None:
     tables = [[0, 0, 5, 9, 9], [4, 4, 4, 4, 4], [0, 1, 2, 3, 4]]
     for table in (*tables, *([i, 5, 5, 5, 7 * i] for i in range(20))):
         spread, beta = MedianSpread(table, largest=1000), Fraction(3, 10)
-        found = smooth_sensitivity(spread, beta)
+        smooth = smooth_sensitivity(spread, beta)
         # exp(-3k/10) from below, by its series of 80 terms for the inverse
         values = []
         for k in range(6):
             inverse = sum(((k * beta) ** i / math.factorial(i) for i in range(80)), Fraction(0))
             values.append(spread.within(k) / inverse)
         true = max(values)
-        assert true * (1 - Fraction(1, 10**40)) <= found <= true * (1 + ROUNDING)
-        assert found.denominator & (found.denominator - 1) == 0
+        assert true * (1 - Fraction(1, 10**40)) <= smooth <= true * (1 + ROUNDING)
+        assert smooth.denominator & (smooth.denominator - 1) == 0
 
 
 def test_a_table_far_from_any_change_has_the_least() -> None:

@@ -132,10 +132,10 @@ def test_every_tape_of_a_round_and_of_its_wrong_variants() -> None:
 
 def test_a_round_of_the_code_is_certified() -> None:
     recipe = replace(SMALL, epsilon=4, rounds=1, queries=3)
-    found = enumerated_loss(
+    finding = enumerated_loss(
         seen(recipe, [9, 9, 9]), seen(recipe, [8, 10, 10]), epsilon=4, modulus=9
     )
-    assert found.verdict is Verdict.CERTIFIED
+    assert finding.verdict is Verdict.CERTIFIED
 
 
 def test_the_error_bound_is_the_formula() -> None:

@@ -25,12 +25,12 @@ LAST = [[0, 0, 1]]
 
 @pytest.mark.parametrize(("universe", "size"), [(1, 4), (2, 1), (3, 4), (5, 2)])
 def test_all_multisets_are_listed_once(universe: int, size: int) -> None:
-    found = Counter(tuple(row) for row in multisets(universe, size).tolist())
+    listed = Counter(tuple(row) for row in multisets(universe, size).tolist())
     expected = Counter(
         tuple(chosen.count(element) for element in range(universe))
         for chosen in combinations_with_replacement(range(universe), size)
     )
-    assert found == expected
+    assert listed == expected
     assert replace(SMALL, universe=universe, size=size).net == len(expected)
 
 
@@ -96,10 +96,10 @@ def test_every_tape_of_the_code() -> None:
     for kind in (SmallDatabase, Missing):
         # a unit of the score is rows * size * |gap|: with one row and size 1, base 2 is exact
         recipe = kind(epsilon=2, universe=3, queries=1, rows=1, size=1, neighbours="replace")
-        found = enumerated_loss(
+        finding = enumerated_loss(
             program(recipe, [1, 0, 0]), program(recipe, [0, 0, 1]), epsilon=2, modulus=3
         )
-        verdicts[kind] = found.verdict
+        verdicts[kind] = finding.verdict
     assert verdicts == {SmallDatabase: Verdict.CERTIFIED, Missing: Verdict.REFUTED}
 
 

@@ -91,10 +91,10 @@ def test_the_exact_law_tends_to_that_of_the_catalogue() -> None:
         assert behind(recipe, gap * FINE) == pytest.approx(continuous, rel=1e-3)
 
 
-@pytest.mark.parametrize(("gap", "found"), [(0, 1.307), (5, 1.749), (10, 1.846), (20, 1.913)])
-def test_the_noise_of_the_text_loses_almost_twice_as_much(gap: int, found: float) -> None:
+@pytest.mark.parametrize(("gap", "loss"), [(0, 1.307), (5, 1.749), (10, 1.846), (20, 1.913)])
+def test_the_noise_of_the_text_loses_almost_twice_as_much(gap: int, loss: float) -> None:
     wrong = TextNoise(epsilon=1, sensitivity=FINE, **TWO)
-    assert log_ratio(wrong, gap, 2) == pytest.approx(found, abs=6e-4)
+    assert log_ratio(wrong, gap, 2) == pytest.approx(loss, abs=6e-4)
     right = NoisyMax(epsilon=1, sensitivity=FINE, **TWO)
     assert log_ratio(right, gap, 2) <= 1
 
@@ -112,11 +112,11 @@ def test_the_enumerated_loss_of_the_real_code() -> None:
     far, near = (0, 2, 0), (1, 1, 1)
     shared: dict[str, Any] = {"candidates": 3, "neighbours": "replace"}
     right = NoisyMax(epsilon=2, **shared)
-    found = enumerated_loss(look(right, far), look(right, near), epsilon=2, modulus=7)
-    assert found.verdict is Verdict.CERTIFIED
+    finding = enumerated_loss(look(right, far), look(right, near), epsilon=2, modulus=7)
+    assert finding.verdict is Verdict.CERTIFIED
     wrong = TextNoise(epsilon=1, **shared)
-    found = enumerated_loss(look(wrong, far), look(wrong, near), epsilon=1, modulus=7)
-    assert found.verdict is Verdict.REFUTED
+    finding = enumerated_loss(look(wrong, far), look(wrong, near), epsilon=1, modulus=7)
+    assert finding.verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize("beta", [0.4, 0.05, 1e-9])

@@ -44,15 +44,15 @@ def test_a_fair_draw_decides_among_those_with_heads() -> None:
 def visited(scores: tuple[int, ...]) -> dict[int, Fraction]:
     """The law by its definition, in base 2: P(r) = p_r sum over S of (-1)^|S| p_S / (|S| + 1)."""
     p = [Fraction(1, 2 ** (max(scores) - q)) for q in scores]
-    found = {}
+    chances = {}
     for r in range(len(p)):
         others = [one for i, one in enumerate(p) if i != r]
-        found[r] = p[r] * sum(
+        chances[r] = p[r] * sum(
             (-1) ** size * Fraction(math.prod(some, start=Fraction(1)), size + 1)
             for size in range(len(p))
             for some in combinations(others, size)
         )
-    return found
+    return chances
 
 
 def test_the_law_is_that_of_the_first_heads_in_random_order() -> None:

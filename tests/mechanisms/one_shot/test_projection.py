@@ -11,13 +11,13 @@ from ameles.mechanisms.one_shot.projection import nearest
 @pytest.mark.parametrize("target", [(3.0, 4.0), (-1.0, 0.2), (0.3, 0.1), (0.25, 0.9)])
 def test_the_nearest_point_of_a_triangle(target: tuple[float, float]) -> None:
     corners = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    found = nearest(corners, np.array(target), gap=1e-14)
+    point = nearest(corners, np.array(target), gap=1e-14)
     # by a fine grid of the triangle
     side = np.linspace(0, 1, 401)
     x, y = np.meshgrid(side, side)
     inside = x + y <= 1
     least = ((x - target[0]) ** 2 + (y - target[1]) ** 2)[inside].min()
-    assert ((found - target) ** 2).sum() <= least + 1e-12
+    assert ((point - target) ** 2).sum() <= least + 1e-12
 
 
 def test_the_gap_is_certified() -> None:
@@ -25,8 +25,8 @@ def test_the_gap_is_certified() -> None:
     corners = np.cos(np.arange(12)[:, None] * np.arange(1, 31)[None, :] * 0.7)
     target = 1.7 * corners[:, :3].mean(axis=1)
     for gap in (1e-2, 1e-6, 1e-10):
-        found = nearest(corners, target, gap=gap)
-        assert ((found - target) @ (found[:, None] - corners)).max() <= gap * (1 + 1e-6)
+        point = nearest(corners, target, gap=gap)
+        assert ((point - target) @ (point[:, None] - corners)).max() <= gap * (1 + 1e-6)
 
 
 def test_a_target_inside_is_reached() -> None:
@@ -37,5 +37,5 @@ def test_a_target_inside_is_reached() -> None:
 def test_a_corner_is_left_completely() -> None:
     # the first corner is the best start and has no part in the projection
     corners = np.array([[10.0, 0.0, 0.0], [10.0, 1.0, -1.0]])
-    found = nearest(corners, np.array([-5.0, 0.3]), gap=1e-12)
-    assert np.allclose(found, [0, 0.3], atol=1e-6)
+    point = nearest(corners, np.array([-5.0, 0.3]), gap=1e-12)
+    assert np.allclose(point, [0, 0.3], atol=1e-6)

@@ -105,9 +105,9 @@ def test_from_where_on_it_releases() -> None:
 
 def test_the_error_is_the_noise_s() -> None:
     a = math.exp(-1 / 8)
-    found = RECIPE.error.bound(1, 0.01)
-    assert 2 * math.pow(a, found + 1) / (1 + a) <= 0.01 < 2 * math.pow(a, found) / (1 + a)
-    assert RECIPE.error.bound_all(5, 0.05) == found
+    bound = RECIPE.error.bound(1, 0.01)
+    assert 2 * math.pow(a, bound + 1) / (1 + a) <= 0.01 < 2 * math.pow(a, bound) / (1 + a)
+    assert RECIPE.error.bound_all(5, 0.05) == bound
     assert RECIPE.error.std(1) == pytest.approx(8 * math.sqrt(2), rel=0.01)
 
 

@@ -31,16 +31,16 @@ def exact(penalty: float) -> Any:
 
 @pytest.mark.parametrize("penalty", [0.0, 10.0, 1e6])
 def test_without_noise_it_is_ridge_regression(penalty: float) -> None:
-    found = moments(Zero()).ridge(target=3, penalty=penalty)
-    assert np.allclose(found.values, exact(penalty))
+    coefficients = moments(Zero()).ridge(target=3, penalty=penalty)
+    assert np.allclose(coefficients.values, exact(penalty))
 
 
 def test_it_minimises_the_sum_of_squares() -> None:
     # a text prints the square of the sum, which is zero on a hyperplane of coefficients
-    found = moments(Zero()).ridge(target=3).values
-    least = ((ROWS[:, 3] - ROWS[:, :3] @ found) ** 2).sum()
+    coefficients = moments(Zero()).ridge(target=3).values
+    least = ((ROWS[:, 3] - ROWS[:, :3] @ coefficients) ** 2).sum()
     for direction in np.vstack((np.eye(3), -np.eye(3))):
-        moved = ((ROWS[:, 3] - ROWS[:, :3] @ (found + 1e-3 * direction)) ** 2).sum()
+        moved = ((ROWS[:, 3] - ROWS[:, :3] @ (coefficients + 1e-3 * direction)) ** 2).sum()
         assert moved > least
 
 
@@ -50,23 +50,23 @@ def test_the_radius_holds_on_every_sample(penalty: float) -> None:
     true = exact(penalty)
     finite = 0
     for _ in range(20):
-        found = moments(System()).ridge(target=3, penalty=penalty, beta=1e-7)
-        assert np.linalg.norm(found.values - true) <= found.radius
-        finite += math.isfinite(found.radius)
+        coefficients = moments(System()).ridge(target=3, penalty=penalty, beta=1e-7)
+        assert np.linalg.norm(coefficients.values - true) <= coefficients.radius
+        finite += math.isfinite(coefficients.radius)
     assert finite == (20 if penalty else 0)
 
 
 def test_the_radius_is_finite_where_the_noise_is_small() -> None:
     many = np.tile(ROWS, (100, 1))
     sharp = SecondMoments(rho=100, bounds=(1, 20, 20, 70), neighbours="add-remove")
-    found = Moments(sharp, sharp.start(System()).step(many)).ridge(target=3, beta=1e-7)
-    assert np.linalg.norm(found.values - exact(0.0)) <= found.radius < 1
+    coefficients = Moments(sharp, sharp.start(System()).step(many)).ridge(target=3, beta=1e-7)
+    assert np.linalg.norm(coefficients.values - exact(0.0)) <= coefficients.radius < 1
 
 
 def test_columns_without_anything_get_a_zero() -> None:
-    found = moments(Zero(), np.array([[1, 0, 0, 5], [1, 0, 0, 7]])).ridge(target=3)
-    assert np.allclose(found.values, [6, 0, 0])
-    assert found.radius == math.inf
+    coefficients = moments(Zero(), np.array([[1, 0, 0, 5], [1, 0, 0, 7]])).ridge(target=3)
+    assert np.allclose(coefficients.values, [6, 0, 0])
+    assert coefficients.radius == math.inf
 
 
 def test_a_singular_table_has_no_radius_even_without_noise_to_speak_of() -> None:
@@ -77,18 +77,18 @@ def test_a_singular_table_has_no_radius_even_without_noise_to_speak_of() -> None
 
 
 def test_covariance_and_means() -> None:
-    found = moments(Zero()).covariance(ones=0)
-    assert np.allclose(found, np.cov(ROWS[:, 1:].T, bias=True))
+    covariance = moments(Zero()).covariance(ones=0)
+    assert np.allclose(covariance, np.cov(ROWS[:, 1:].T, bias=True))
     noisy = moments(System()).covariance(ones=0)
     assert np.linalg.eigvalsh(noisy).min() >= -1e-6
     assert moments(Zero(), np.array([[0, 0, 0, 0]])).covariance(ones=0).tolist() == [[0.0] * 3] * 3
 
 
 def test_principal_directions() -> None:
-    found = moments(Zero()).principal(2)
+    directions = moments(Zero()).principal(2)
     values, vectors = np.linalg.eigh((ROWS.T @ ROWS).astype(float))
-    assert np.allclose(found.moments, values[::-1][:2])
-    assert np.allclose(np.abs(found.vectors.T @ vectors[:, ::-1][:, :2]), np.eye(2), atol=1e-6)
+    assert np.allclose(directions.moments, values[::-1][:2])
+    assert np.allclose(np.abs(directions.vectors.T @ vectors[:, ::-1][:, :2]), np.eye(2), atol=1e-6)
 
 
 def test_noisy_directions_are_as_good_as_stated() -> None:
@@ -96,19 +96,19 @@ def test_noisy_directions_are_as_good_as_stated() -> None:
     true = (ROWS.T @ ROWS).astype(float)
     values = np.linalg.eigvalsh(true)[::-1]
     for _ in range(20):
-        found = moments(System()).principal(2, beta=1e-7)
-        assert np.abs(found.moments - values[:2]).max() <= found.radius
-        caught = float(np.trace(found.vectors.T @ true @ found.vectors))
-        assert caught >= values[:2].sum() - 4 * found.radius
+        directions = moments(System()).principal(2, beta=1e-7)
+        assert np.abs(directions.moments - values[:2]).max() <= directions.radius
+        caught = float(np.trace(directions.vectors.T @ true @ directions.vectors))
+        assert caught >= values[:2].sum() - 4 * directions.radius
 
 
 def test_the_radius_grows_with_the_noise() -> None:
     released = moments(Zero())
     bound = RECIPE.error.bound_entries(0.05)
-    found = released.ridge(target=3, penalty=1e6)
-    size = float(np.linalg.norm(found.values))
+    coefficients = released.ridge(target=3, penalty=1e6)
+    size = float(np.linalg.norm(coefficients.values))
     least = max(1e6, 1e6 + np.linalg.eigvalsh(released.matrix[:3, :3]).min() - 3 * bound)
-    assert found.radius == pytest.approx((math.sqrt(3) + 3 * size) * bound / least)
+    assert coefficients.radius == pytest.approx((math.sqrt(3) + 3 * size) * bound / least)
     assert released.principal(1).radius == 4 * bound
 
 

@@ -144,11 +144,11 @@ def test_the_text_s_claim_of_two_epsilon_is_false(epsilon: float, delta: float) 
     # Lap(S / epsilon) with beta = epsilon, on the same median and a shifted one
     smooth = 1.0 if epsilon > 0.3 else 0.2
     here = log_laplace(smooth * math.exp(epsilon) / epsilon, smooth)
-    found = max(
+    needed = max(
         delta_of(here, log_laplace(smooth / epsilon, shift), 2 * epsilon)
         for shift in (0.0, smooth, 2 * smooth)
     )
-    assert found == pytest.approx(delta, rel=0.02)
+    assert needed == pytest.approx(delta, rel=0.02)
 
 
 def test_its_loss_has_no_bound() -> None:
@@ -159,8 +159,8 @@ def test_its_loss_has_no_bound() -> None:
 
 def test_the_corrected_constants_hold_with_room() -> None:
     beta = 1 / (2 * math.log(2e5))
-    found = delta_of(log_laplace(2 * math.exp(beta), 1.0), log_laplace(2.0, 0.0), 1.0)
-    assert found < 1e-5
+    needed = delta_of(log_laplace(2 * math.exp(beta), 1.0), log_laplace(2.0, 0.0), 1.0)
+    assert needed < 1e-5
     # pure: a shift by S and a scale that grows by exp(beta), at scale 2 S / epsilon, beta = 1/2
     one = -np.log1p((Y / 2) ** 2) - math.log(2)
     wide = 2 * math.exp(0.5)

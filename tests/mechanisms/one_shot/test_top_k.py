@@ -63,16 +63,18 @@ def ordered(
         dense[i, score - min(scores) + places - places[0]] = law_at
     below = np.cumsum(dense, axis=1) - dense
     above = np.cumsum(dense[:, ::-1], axis=1)[:, ::-1] - dense
-    found = {}
+    chances = {}
     for i, j, last in permutations(range(3)):
         if not fair:
             first = above[i] + dense[i] * (i < j)
-            found[i, j] = (dense[j] * first * (below[last] + dense[last] * (j < last))).sum()
+            chances[i, j] = (dense[j] * first * (below[last] + dense[last] * (j < last))).sum()
             continue
         strict = above[i] * below[last]
         tied = (dense[i] * below[last] + above[i] * dense[last]) * (one / one / 2)
-        found[i, j] = (dense[j] * (strict + tied + dense[i] * dense[last] * (one / one / 6))).sum()
-    return found
+        chances[i, j] = (
+            dense[j] * (strict + tied + dense[i] * dense[last] * (one / one / 6))
+        ).sum()
+    return chances
 
 
 def test_the_law_of_the_real_code_is_that_of_ordered_noisy_scores() -> None:
@@ -148,13 +150,13 @@ def test_the_error_of_noisy_scores(beta: float) -> None:
 
 def gumbel(weights: list[Fraction], k: int) -> dict[tuple[int, ...], Fraction]:
     """The law of the k highest of scores with Gumbel noise: Plackett-Luce."""
-    found = {}
+    chances = {}
     for chosen in permutations(range(len(weights)), k):
         left, chance = sum(weights, Fraction(0)), Fraction(1)
         for i in chosen:
             chance, left = chance * weights[i] / left, left - weights[i]
-        found[chosen] = chance
-    return found
+        chances[chosen] = chance
+    return chances
 
 
 def test_peeling_has_the_law_of_one_shot_gumbel_noise() -> None:
@@ -234,5 +236,5 @@ def test_what_they_refuse() -> None:
 def test_a_clear_order_among_many_is_found(kind: Any) -> None:
     scores = np.arange(10**4, dtype=np.int64) * 1000
     recipe = kind(epsilon=1, candidates=10**4, k=5, neighbours="replace")
-    found = recipe.start(System()).step(scores)  # fails once in e^40
-    assert found.tolist() == [9_999, 9_998, 9_997, 9_996, 9_995]
+    top = recipe.start(System()).step(scores)  # fails once in e^40
+    assert top.tolist() == [9_999, 9_998, 9_997, 9_996, 9_995]

@@ -45,8 +45,8 @@ def view_of(
         )
         run.add(stream[1])
         unit = recipe.error.unit if worth is None else worth(run)
-        found = run.release()
-        estimates = (found,) if isinstance(found, Estimate) else found
+        released = run.release()
+        estimates = (released,) if isinstance(released, Estimate) else released
         return state, tuple(round(each.value / unit, 6) for each in estimates)
 
     view: View = defaultdict(dict)

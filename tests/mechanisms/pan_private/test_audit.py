@@ -151,9 +151,9 @@ def test_enumeration_agrees(horizon: int, epsilon: int, modulus: int) -> None:
         def other(z: Noise, seen: int = seen, xs: list[int] = neighbour) -> tuple[int, ...]:
             return program(z, xs, seen)
 
-        found = enumerated_loss(one, other, epsilon=epsilon, modulus=modulus)
-        assert found.verdict is Verdict.CERTIFIED
-        assert found.loss > 0.1
+        finding = enumerated_loss(one, other, epsilon=epsilon, modulus=modulus)
+        assert finding.verdict is Verdict.CERTIFIED
+        assert finding.loss > 0.1
 
 
 def test_noise_that_is_drawn_with_the_first_event_gives_the_second_away() -> None:

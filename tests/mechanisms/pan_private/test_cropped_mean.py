@@ -79,8 +79,8 @@ def test_the_printed_bias_is_caught(
 ) -> None:
     monkeypatch.setattr(cropped_mean, "biased_bits", printed)
     recipe = CroppedMean(users=1, crop=3, neighbours=UP, epsilon_state=epsilon, epsilon_output=1)
-    found = loss(state_after(recipe, [0] * 3), state_after(recipe))
-    assert found == pytest.approx(known, abs=6e-4)
+    lost = loss(state_after(recipe, [0] * 3), state_after(recipe))
+    assert lost == pytest.approx(known, abs=6e-4)
 
 
 def test_one_array_is_as_one_after_another() -> None:

@@ -104,8 +104,8 @@ def test_substitution_moves_two_users_within_epsilon() -> None:
     )
     # the biases of presence would lose more: -ln(1 - 2 gamma) + ln(1 + 2 gamma)
     wrong = of(2, UP)
-    found = loss(state_after(wrong, table, [0]), state_after(wrong, table, [1]))
-    assert found == pytest.approx(0.5 + math.log(2 - math.exp(-0.5)))
+    lost = loss(state_after(wrong, table, [0]), state_after(wrong, table, [1]))
+    assert lost == pytest.approx(0.5 + math.log(2 - math.exp(-0.5)))
 
 
 View = tuple[State, int]
@@ -132,10 +132,10 @@ def inner(view: View) -> bool:
 )
 def test_state_and_output_together(before: list[int], after: list[int], known: float) -> None:
     recipe = of(1)
-    found = loss(view_of(recipe, before, after), view_of(recipe, [], []), among=inner)
-    assert found == pytest.approx(known, abs=5e-5)
+    lost = loss(view_of(recipe, before, after), view_of(recipe, [], []), among=inner)
+    assert lost == pytest.approx(known, abs=5e-5)
     assert recipe.guarantee.loss == Pure(1)
-    assert found <= 1
+    assert lost <= 1
 
 
 def test_state_and_output_together_under_substitution(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,8 +143,8 @@ def test_state_and_output_together_under_substitution(monkeypatch: pytest.Monkey
     recipe = of(2, US)
     for before, after in [((0,), ()), ((), (0,)), ((0,), (0,)), ((0, 1), (0,))]:
         other = [tuple(1 for _ in part) for part in (before, after)]
-        found = loss(view_of(recipe, before, after), view_of(recipe, *other), among=inner)
-        assert found <= 1 + 1e-4
+        lost = loss(view_of(recipe, before, after), view_of(recipe, *other), among=inner)
+        assert lost <= 1 + 1e-4
 
 
 # Mutants ------------------------------------------------------------------------------------
@@ -266,8 +266,8 @@ def test_announced_intrusions_cost_epsilon_state_each() -> None:
     assert recipe.guarantee.intrusions is Intrusions.ANNOUNCED
     none = seen_twice(recipe, table, ([], []), DensityRun.intruded)
     for batches, known in [(([0], []), 0.5), (([], [0]), 0.5), (([0], [0]), 1.0)]:
-        found = loss(seen_twice(recipe, table, batches, DensityRun.intruded), none)
-        assert found == pytest.approx(known)
+        lost = loss(seen_twice(recipe, table, batches, DensityRun.intruded), none)
+        assert lost == pytest.approx(known)
 
 
 def test_a_waiting_table_that_was_seen_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

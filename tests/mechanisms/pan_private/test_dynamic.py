@@ -85,8 +85,8 @@ def test_the_loss_is_the_same_for_every_prime() -> None:
 def test_substitution_loses_twice_a_user_s_share() -> None:
     for relation, known in [(UP, 1.0), (US, 0.5)]:
         recipe = of(2, 2, relation)
-        found = loss(state_after(recipe, table, [0]), state_after(recipe, table, [1]))
-        assert found == pytest.approx(known)
+        lost = loss(state_after(recipe, table, [0]), state_after(recipe, table, [1]))
+        assert lost == pytest.approx(known)
 
 
 def view_after(recipe: DynamicDensity, stream: Stream) -> dict[bytes, dict[Any, float]]:
@@ -104,8 +104,8 @@ def test_state_and_output_together(
 ) -> None:
     recipe = of(1, low)
     none = view_after(recipe, ([], []))
-    found = view_loss(view_after(recipe, (before, after)), none, recipe.error.scale)
-    assert found == pytest.approx(known)
+    lost = view_loss(view_after(recipe, (before, after)), none, recipe.error.scale)
+    assert lost == pytest.approx(known)
     assert recipe.guarantee.loss == Pure(1)
 
 
@@ -116,8 +116,8 @@ def test_announced_intrusions_cost_epsilon_state_each() -> None:
     assert recipe.guarantee.intrusions is Intrusions.ANNOUNCED
     none = seen_twice(recipe, table, ([], []), DynamicRun.intruded)
     for batches, known in [(([0], []), 0.5), (([], [0]), 0.5), (([0], [0]), 1.0)]:
-        found = loss(seen_twice(recipe, table, batches, DynamicRun.intruded), none)
-        assert found == pytest.approx(known)
+        lost = loss(seen_twice(recipe, table, batches, DynamicRun.intruded), none)
+        assert lost == pytest.approx(known)
 
 
 @pytest.mark.usefixtures("few_tapes")
@@ -163,9 +163,9 @@ def test_given_the_prime_it_is_a_residue_fraction() -> None:
         run.remove(users[::2])
         return run.release()
 
-    found = use(run)
+    estimate = use(run)
     again = use(fixed.start(Tape(tape.values[1:])))
-    assert (found.value, found.standard_error) == (again.value, again.standard_error)
+    assert (estimate.value, estimate.standard_error) == (again.value, again.standard_error)
 
 
 def residue(recipe: DynamicDensity, prime: int, count: int) -> int:

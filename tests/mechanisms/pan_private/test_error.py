@@ -50,8 +50,8 @@ def test_the_law_of_every_step_and_interval_is_that_of_the_code(recipe: CounterR
     rows = np.vstack([np.zeros(rows.shape[1]), rows])
     for before in range(T):
         for t in range(before + 1, T + 1):
-            found = math.sqrt((rows[t] - rows[before]) ** 2 @ variances)
-            assert law_of(recipe).between(before, t).std == pytest.approx(found)
+            std = math.sqrt((rows[t] - rows[before]) ** 2 @ variances)
+            assert law_of(recipe).between(before, t).std == pytest.approx(std)
     for t in range(1, T + 1):
         assert recipe.error.std(t) == pytest.approx(math.sqrt(rows[t] ** 2 @ variances))
 

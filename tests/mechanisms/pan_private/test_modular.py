@@ -74,9 +74,9 @@ def test_offsets_have_exactly_their_law(k: int, rounds: int) -> None:
 def test_many_offsets_at_once() -> None:
     # 200,000 draws: false alarm 1e-6 at 4.9 standard deviations, of 7 comparisons
     drawn = offsets(System.direct(), 7, Fraction(1), 200_000)
-    for i, found in enumerate(np.bincount(drawn, minlength=7) / 200_000):
+    for i, share in enumerate(np.bincount(drawn, minlength=7) / 200_000):
         p = (math.e if i == 0 else 1) / (math.e + 6)
-        assert abs(found - p) < 5.2 * math.sqrt(p * (1 - p) / 200_000)
+        assert abs(share - p) < 5.2 * math.sqrt(p * (1 - p) / 200_000)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
@@ -96,8 +96,8 @@ def test_substitution_loses_twice_a_user_s_share(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(residue_table, "offsets", chosen_offsets)
     for relation, known in [(UP, 1.0), (US, 0.5)]:
         recipe = of(2, 3, relation)
-        found = loss(state_after(recipe, table, [0]), state_after(recipe, table, [1]))
-        assert found == pytest.approx(known)
+        lost = loss(state_after(recipe, table, [0]), state_after(recipe, table, [1]))
+        assert lost == pytest.approx(known)
 
 
 View = tuple[State, tuple[int, ...]]
@@ -117,12 +117,12 @@ def test_state_and_output_together(
             run.add(first)
             seen = table(run, recipe)
             run.add(then)
-            return seen, tuple(round(found.value / unit + middle) for found in run.release())
+            return seen, tuple(round(estimate.value / unit + middle) for estimate in run.release())
 
         return law_of(program, window=3)
 
-    found = loss(view(before, after), view([], []), among=lambda view: max(map(abs, view[1])) <= 2)
-    assert found <= 1 + 1e-9
+    lost = loss(view(before, after), view([], []), among=lambda view: max(map(abs, view[1])) <= 2)
+    assert lost <= 1 + 1e-9
     assert recipe.guarantee.loss == Pure(1)
 
 
@@ -133,8 +133,8 @@ def test_announced_intrusions_cost_epsilon_state_each(monkeypatch: pytest.Monkey
     assert recipe.guarantee.intrusions is Intrusions.ANNOUNCED
     none = seen_twice(recipe, table, ([], []), ModularRun.intruded)
     for batches, known in [(([0], []), 0.5), (([], [0]), 0.5), (([0], [0]), 1.0)]:
-        found = loss(seen_twice(recipe, table, batches, ModularRun.intruded), none)
-        assert found == pytest.approx(known)
+        lost = loss(seen_twice(recipe, table, batches, ModularRun.intruded), none)
+        assert lost == pytest.approx(known)
 
 
 def test_two_unannounced_intrusions_lose_everything(monkeypatch: pytest.MonkeyPatch) -> None:

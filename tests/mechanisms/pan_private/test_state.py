@@ -51,25 +51,25 @@ class Marked(Zero):
 def reachable(run: object) -> list[object]:
     """All objects that can be reached from a run, but for code and classes."""
     waiting: list[object] = [run]
-    found: dict[int, object] = {}
+    objects: dict[int, object] = {}
     while waiting:
         held = waiting.pop()
-        if id(held) in found or isinstance(held, type) or callable(held):
+        if id(held) in objects or isinstance(held, type) or callable(held):
             continue
-        found[id(held)] = held
+        objects[id(held)] = held
         waiting.extend(gc.get_referents(held))
-    return list(found.values())
+    return list(objects.values())
 
 
 def numbers(run: object) -> set[int]:
     """All numbers that can be reached, in whatever they are."""
-    found: set[int] = set()
+    values: set[int] = set()
     for held in reachable(run):
         if isinstance(held, int | np.integer):
-            found.add(int(held))
+            values.add(int(held))
         elif isinstance(held, np.ndarray):
-            found.update(held.reshape(-1).tolist())
-    return found
+            values.update(held.reshape(-1).tolist())
+    return values
 
 
 def arrays(run: object) -> dict[int, int]:

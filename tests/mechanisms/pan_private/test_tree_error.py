@@ -31,12 +31,12 @@ def noise_rows(
     def released(tape: Tape) -> list[int]:
         run = recipe.start(tape)
         assert isinstance(run, PanPrivateTreeRun)
-        found = [0]
+        outputs = [0]
         for t in range(T):
             if t in told:
                 run.announce()
-            found.append(run.step(0))
-        return found
+            outputs.append(run.step(0))
+        return outputs
 
     tape = Tape()
     released(tape)
@@ -52,8 +52,8 @@ def test_the_law_of_every_step_and_interval_is_that_of_the_code(arity: int) -> N
     rows, variances = noise_rows(PanPrivateTreeCounter(epsilon=1, arity=arity))
     for before in range(T):
         for t in range(before + 1, T + 1):
-            found = math.sqrt((rows[t] - rows[before]) ** 2 @ variances)
-            assert error.between(before, t).std == pytest.approx(found)
+            std = math.sqrt((rows[t] - rows[before]) ** 2 @ variances)
+            assert error.between(before, t).std == pytest.approx(std)
     for t in range(1, T + 1):
         assert error.std(t) == pytest.approx(math.sqrt(rows[t] ** 2 @ variances))
 
@@ -114,6 +114,6 @@ def test_no_arity_is_better_without_a_horizon(power: int) -> None:
 @pytest.mark.parametrize(("power", "mean"), [(10, 26.77), (16, 51.0), (20, 72.7)])
 def test_half_the_error_of_the_counter_without_a_horizon(power: int, mean: float) -> None:
     at = points(2**power)
-    found = objective_of(PanPrivateTreeCounter(epsilon=1), at, "mean")
-    assert found == pytest.approx(mean, rel=0.005)
-    assert found <= 0.61 * objective_of(PanPrivateCounter(epsilon=1), at, "mean")
+    error = objective_of(PanPrivateTreeCounter(epsilon=1), at, "mean")
+    assert error == pytest.approx(mean, rel=0.005)
+    assert error <= 0.61 * objective_of(PanPrivateCounter(epsilon=1), at, "mean")

@@ -50,8 +50,8 @@ CANARY = 867
 
 @pytest.fixture(params=RECIPES, ids=lambda recipe: type(recipe).__name__)
 def recipe(request: pytest.FixtureRequest) -> UserRecipe[Any]:
-    found: UserRecipe[Any] = request.param
-    return found
+    parameter: UserRecipe[Any] = request.param
+    return parameter
 
 
 def test_recipes_and_guarantees_survive_json(recipe: UserRecipe[Any]) -> None:

@@ -105,9 +105,9 @@ def left_by(recipe: CounterRecipe, noise: Handed, *, announcing: bool = False) -
     mine: list[Any] = []
 
     def given(count: int) -> Any:
-        found = [some_input(recipe, CANARY)] * count
-        mine.extend([*found, found])
-        return found
+        inputs = [some_input(recipe, CANARY)] * count
+        mine.extend([*inputs, inputs])
+        return inputs
 
     with Leftovers() as left:
         run: Any = folded(recipe, noise)
@@ -177,8 +177,8 @@ def used(sample: Sample, noise: Handed) -> tuple[Any, Leftovers]:
 def test_tables_leave_nothing(sample: Sample) -> None:
     noise = Handed()
     run, left = used(sample, noise)
-    found = left.numbers({sample.canary}, but=state_arrays(run))
-    assert {where for where in found if not where.startswith(DRAWING)} == set()
+    places = left.numbers({sample.canary}, but=state_arrays(run))
+    assert {where for where in places if not where.startswith(DRAWING)} == set()
     if type(sample.recipe).__name__ not in KEPT:
         assert not any(drawn.any() for drawn in noise.arrays)
     states = {id(array) for array in state_arrays(run)}
@@ -206,9 +206,9 @@ def test_users_and_amounts_that_are_not_as_wide_are_wiped(kind: str) -> None:
     given = np.array([3, 5], dtype=kind)
     for take, most in ((entries.indices, 9), (entries.amounts, 2)):
         with Leftovers() as left:
-            found = take(given, most)
-        assert found.tolist() == [3, 5]
-        assert left.numbers({3, 5}, but=[given, found]) == set()
+            taken = take(given, most)
+        assert taken.tolist() == [3, 5]
+        assert left.numbers({3, 5}, but=[given, taken]) == set()
     assert given.tolist() == [3, 5], "what the caller has is the caller's"
 
 

@@ -35,18 +35,18 @@ def test_what_is_copied_is_there(
         connection.execute(TABLE)
         with connection.cursor().copy("COPY t FROM STDIN (FORMAT BINARY)") as copy:
             copy_rows(copy, columns)
-        found = connection.execute("SELECT * FROM t").fetchall()
-    assert repr(found) == repr(list(rows(columns)))  # repr: -0.0 is not 0.0
+        stored = connection.execute("SELECT * FROM t").fetchall()
+    assert repr(stored) == repr(list(rows(columns)))  # repr: -0.0 is not 0.0
 
 
 def test_arrays_are_those_of_the_server(schema: PostgresPlace) -> None:
     with new_store(schema) as store, store.reading() as transaction:
         numbers = np.array([2**63 - 1, -(2**63), 0, 1])
         hashes = [bytes(16), b"fifteen bytes..\0", b"\0fifteen bytes..", b""]
-        found = transaction._session.rows(
+        stored = transaction._session.rows(
             "SELECT a, b FROM unnest(?, ?) AS t (a, b)", (array(numbers), array(hashes))
         )
-        assert found == list(zip(numbers.tolist(), hashes, strict=True))
+        assert stored == list(zip(numbers.tolist(), hashes, strict=True))
 
 
 def test_numbers_of_every_width_are_taken() -> None:

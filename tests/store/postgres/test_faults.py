@@ -18,8 +18,8 @@ from tests.store.served import Served, Tally, followed_by_faults, killed, shaken
 
 @pytest.fixture(scope="module")
 def victims() -> Iterator[Victims]:
-    with Victims() as found:
-        yield found
+    with Victims() as servers:
+        yield servers
 
 
 def test_sessions_ended_and_servers_crashed_under_a_run(

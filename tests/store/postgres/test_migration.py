@@ -59,19 +59,19 @@ def holds_what_ran(store: Store) -> None:
         assert stream is not None
         assert (stream.released, stream.rules) == (2, 2)
         assert [row[6] for row in transaction.release_rows(stream)] == [-4, -2]
-        found = transaction.population("patients")
-        assert found is not None
-        assert found.phase == "604800s from 1970-01-04T00:00:00 UTC"
+        population = transaction.population("patients")
+        assert population is not None
+        assert population.phase == "604800s from 1970-01-04T00:00:00 UTC"
         assert transaction.checked(CHECKED) is not None
 
 
 def schema_of(place: PostgresPlace) -> list[tuple[str, ...]]:
     with place.connected() as connection:
-        found: list[tuple[str, ...]] = connection.execute(
+        columns: list[tuple[str, ...]] = connection.execute(
             "SELECT table_name, column_name, data_type FROM information_schema.columns "
             "WHERE table_schema = current_schema() ORDER BY 1, ordinal_position"
         ).fetchall()
-    return found
+    return columns
 
 
 def test_an_older_store_is_migrated_and_a_newer_one_refused(

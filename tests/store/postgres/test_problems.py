@@ -106,8 +106,8 @@ def test_a_replica_is_refused(postgres: Server, schema: PostgresPlace) -> None:
     new_store(schema).close()
     with postgres.replica() as replica:
         with replica.admin(postgres.database) as connection:
-            found = connection.execute(f"SELECT count(*) FROM {schema.schema}.meta").fetchone()
-            assert found == (1,)
+            count = connection.execute(f"SELECT count(*) FROM {schema.schema}.meta").fetchone()
+            assert count == (1,)
         with pytest.raises(StoreRefused, match="is a replica"):
             open_store(replica.url(schema=schema.schema))
 

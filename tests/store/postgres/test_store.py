@@ -46,9 +46,9 @@ def test_a_damaged_store_is_refused(postgres: Server, schema: PostgresPlace) -> 
             transaction.add_steps(stream, minutes(1, 3000))
         store.check()
     with schema.connected() as connection:
-        found = connection.execute("SELECT pg_relation_filepath('step')").fetchone()
+        row = connection.execute("SELECT pg_relation_filepath('step')").fetchone()
     postgres.stop()
-    path = postgres.data / Path(found[0])
+    path = postgres.data / Path(row[0])
     whole = path.read_bytes()
     try:
         path.write_bytes(whole[:8192] + b"\xa5" * 8192 + whole[16384:])

@@ -23,9 +23,9 @@ def test_every_connection_has_the_settings_that_make_it_durable(tmp_path: Path) 
     with SqliteStore(tmp_path / "flu.db") as store:
         for _ in range(2):
             connection = store._connect()
-            found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted}
+            settings = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted}
             connection.close()
-            assert found == wanted
+            assert settings == wanted
 
 
 def test_a_setting_that_does_not_take_is_refused(
