@@ -80,6 +80,15 @@ def pair(given: object, first: str, second: str) -> tuple[object, object]:
     )
 
 
+def queries_and_answers(
+    given: object, *, count: int, universe: int, rows: int, grid: int
+) -> tuple[IntArray, IntArray]:
+    """The input of a mechanism that answers many queries at once: they, and their exact answers."""
+    asked, table = pair(given, "the queries", "the exact histogram")
+    checked = queries(asked, count=count, universe=universe, grid=grid)
+    return checked, answers(checked, histogram(table, universe=universe, rows=rows))
+
+
 def _values(given: object, shape: tuple[int, ...], grid: int) -> Query:
     values = _array(given)
     wanted = " x ".join(str(side) for side in shape)

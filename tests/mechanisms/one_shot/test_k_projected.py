@@ -81,8 +81,8 @@ class PerQuery(ProjectedQueries):
     """Forgets that all queries are about the same row."""
 
     @property
-    def scale(self) -> Fraction | None:
-        return Fraction(self.grid) / (self.epsilon or Fraction(1))
+    def largest_change(self) -> int:
+        return self.grid
 
 
 def seen(recipe: ProjectedQueries, exact: list[int]) -> Callable[[Noise], Hashable]:

@@ -24,33 +24,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from ameles.accounting.calibration import gaussian_variance, gaussian_variance_for
 from ameles.core.error import checks_step
-from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Norm
-from ameles.core.loss import Approx, Concentrated, Loss, Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Switch, Whole
-from ameles.mechanisms.counters.gaussian import OptionalDelta, OptionalEpsilon, OptionalRho
 from ameles.mechanisms.linear_queries import (
     LARGEST_GRID,
     LARGEST_UNIVERSE,
     FloatArray,
-    answers,
     check_fits,
-    histogram,
-    pair,
-    queries,
+    queries_and_answers,
 )
 from ameles.mechanisms.one_shot.gaussian import GaussianLookError
 from ameles.mechanisms.one_shot.geometric import GeometricError
-from ameles.mechanisms.one_shot.one_shot import Look
+from ameles.mechanisms.one_shot.laplace_or_gaussian import LaplaceOrGaussian
 from ameles.mechanisms.one_shot.projection import nearest
 from ameles.noise.arrays import IntArray
 
@@ -61,7 +52,7 @@ BODY_SHARE = 1e-13
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectedQueries(Look[FloatArray]):
+class ProjectedQueries(LaplaceOrGaussian[FloatArray]):
     """The answers of k linear queries, as near to noisy ones as answers of a table can be.
 
     The input is a table of queries, one a row, and the exact histogram.  ``epsilon`` alone is pure;
@@ -78,9 +69,6 @@ class ProjectedQueries(Look[FloatArray]):
 
     norm: ClassVar[Norm] = Norm.MAX
 
-    epsilon: OptionalEpsilon = OptionalEpsilon()
-    delta: OptionalDelta = OptionalDelta()
-    rho: OptionalRho = OptionalRho()
     universe: Whole = Whole(1, LARGEST_UNIVERSE)
     queries: Whole = Whole(1, 2**24)
     rows: Whole = Whole(1, 2**40)
@@ -88,13 +76,7 @@ class ProjectedQueries(Look[FloatArray]):
     grid: Whole = Whole(1, LARGEST_GRID, 1)
 
     def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.rho is None) or (
-            self.delta is not None and self.epsilon is None
-        ):
-            raise BadInput(
-                "Exactly one of 'epsilon' and 'rho' must be given; 'delta' goes with 'epsilon'.",
-                tip="epsilon=1, or epsilon=1, delta=1e-6, or rho=0.1",
-            )
+        super().__post_init__()
         check_fits(self.universe, self.rows, self.grid)
 
     @property
@@ -103,26 +85,14 @@ class ProjectedQueries(Look[FloatArray]):
         return self.grid
 
     @property
-    def loss(self) -> Loss:
-        """The loss that was asked for."""
-        if self.epsilon is None:
-            return Concentrated(self.rho or 0)
-        return Pure(self.epsilon) if self.delta is None else Approx(self.epsilon, self.delta)
+    def largest_change(self) -> int:
+        """One row changes all answers together by the grid for each."""
+        return self.queries * self.grid
 
     @property
-    def scale(self) -> Fraction | None:
-        """The scale of the Laplace noise on each answer; None: the noise is Gaussian."""
-        if self.epsilon is None or self.delta is not None:
-            return None
-        return self.queries * self.grid / self.epsilon
-
-    @property
-    def variance(self) -> Fraction:
-        """The parameter of the Gaussian noise."""
-        square = self.queries * self.grid**2
-        if self.epsilon is None or self.delta is None:
-            return gaussian_variance(rho=self.rho or 0, squared_sensitivity=square)
-        return _calibrated(self.epsilon, self.delta, square)
+    def squared_change(self) -> int:
+        """The same in L2, squared."""
+        return self.queries * self.grid**2
 
     @property
     def std(self) -> float:
@@ -143,10 +113,9 @@ class ProjectedQueries(Look[FloatArray]):
         return ProjectedError(self)
 
     def checked(self, x: object) -> tuple[IntArray, IntArray]:
-        asked, table = pair(x, "the queries", "the exact histogram")
-        known = queries(asked, count=self.queries, universe=self.universe, grid=self.grid)
-        counts = histogram(table, universe=self.universe, rows=self.rows)
-        return known, answers(known, counts)
+        return queries_and_answers(
+            x, count=self.queries, universe=self.universe, rows=self.rows, grid=self.grid
+        )
 
     def release(self, x: tuple[IntArray, IntArray], noise: Noise) -> FloatArray:
         asked, exact = x
@@ -155,17 +124,6 @@ class ProjectedQueries(Look[FloatArray]):
         if self.symmetric:
             corners = np.concatenate((corners, -corners), axis=1)
         return nearest(corners, noisy.astype(np.float64), gap=self.gap)
-
-    def measured(self, exact: IntArray, noise: Noise) -> IntArray:
-        """The noisy answers: all that the release is made of."""
-        if self.scale is None:
-            return exact + noise.gaussian(self.variance, exact.size)
-        return exact + noise.laplace(self.scale, exact.size)
-
-
-@lru_cache(maxsize=256)
-def _calibrated(epsilon: Fraction, delta: Fraction, square: int) -> Fraction:
-    return gaussian_variance_for(epsilon=epsilon, delta=delta, squared_sensitivity=square)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,11 +46,8 @@ from ameles.mechanisms.linear_queries import (
     LARGEST_GRID,
     LARGEST_UNIVERSE,
     FloatArray,
-    answers,
     check_fits,
-    histogram,
-    pair,
-    queries,
+    queries_and_answers,
 )
 from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.noise.arrays import IntArray
@@ -107,10 +104,9 @@ class SyntheticTable(Look[FloatArray]):
         return SyntheticError(self)
 
     def checked(self, x: object) -> tuple[IntArray, IntArray]:
-        asked, table = pair(x, "the queries", "the exact histogram")
-        known = queries(asked, count=self.queries, universe=self.universe, grid=self.grid)
-        counts = histogram(table, universe=self.universe, rows=self.rows)
-        return known, answers(known, counts)
+        return queries_and_answers(
+            x, count=self.queries, universe=self.universe, rows=self.rows, grid=self.grid
+        )
 
     def release(self, x: tuple[IntArray, IntArray], noise: Noise) -> FloatArray:
         asked, exact = x

@@ -38,7 +38,7 @@ from ameles.core.guarantee import Norm
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Whole
-from ameles.mechanisms.linear_queries import answers, check_fits, histogram, pair, queries
+from ameles.mechanisms.linear_queries import check_fits, queries_and_answers
 from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.noise.arrays import IntArray
 
@@ -103,10 +103,9 @@ class SmallDatabase(Look[IntArray]):
         return NetError(self)
 
     def checked(self, x: object) -> tuple[IntArray, IntArray]:
-        asked, table = pair(x, "the queries", "the exact histogram")
-        known = queries(asked, count=self.queries, universe=self.universe, grid=self.grid)
-        counts = histogram(table, universe=self.universe, rows=self.rows)
-        return known, answers(known, counts)
+        return queries_and_answers(
+            x, count=self.queries, universe=self.universe, rows=self.rows, grid=self.grid
+        )
 
     def release(self, x: tuple[IntArray, IntArray], noise: Noise) -> IntArray:
         asked, exact = x

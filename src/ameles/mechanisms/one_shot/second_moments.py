@@ -25,22 +25,17 @@ array([  3,   9, 125])
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.accounting.calibration import gaussian_variance, gaussian_variance_for
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours, Norm
-from ameles.core.loss import Approx, Concentrated, Loss, Pure
 from ameles.core.noise import Noise
-from ameles.mechanisms.counters.gaussian import OptionalDelta, OptionalEpsilon, OptionalRho
 from ameles.mechanisms.one_shot.gaussian import GaussianLookError
 from ameles.mechanisms.one_shot.geometric import GeometricError
-from ameles.mechanisms.one_shot.one_shot import Look
+from ameles.mechanisms.one_shot.laplace_or_gaussian import LaplaceOrGaussian
 from ameles.mechanisms.one_shot.series import Wholes
 from ameles.noise.arrays import IntArray
 
@@ -50,7 +45,7 @@ ONE_ROW = (Neighbours.ADD_REMOVE, Neighbours.USER_PRESENCE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecondMoments(Look[IntArray]):
+class SecondMoments(LaplaceOrGaussian[IntArray]):
     """The sums of products of all pairs of columns, as an upper triangle row by row.
 
     ``epsilon`` alone is pure; ``epsilon`` with ``delta``, or ``rho``, has Gaussian noise.
@@ -62,19 +57,10 @@ class SecondMoments(Look[IntArray]):
 
     norm: ClassVar[Norm] = Norm.MAX
 
-    epsilon: OptionalEpsilon = OptionalEpsilon()
-    delta: OptionalDelta = OptionalDelta()
-    rho: OptionalRho = OptionalRho()
     bounds: Wholes = Wholes()
 
     def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.rho is None) or (
-            self.delta is not None and self.epsilon is None
-        ):
-            raise BadInput(
-                "Exactly one of 'epsilon' and 'rho' must be given; 'delta' goes with 'epsilon'.",
-                tip="epsilon=1, or epsilon=1, delta=1e-6, or rho=0.1",
-            )
+        super().__post_init__()
         if max(self.bounds) > LARGEST_BOUND or len(self.bounds) > MOST_COLUMNS:
             raise BadInput(
                 f"There may be {MOST_COLUMNS} columns, with bounds up to {LARGEST_BOUND}.",
@@ -119,27 +105,6 @@ class SecondMoments(Look[IntArray]):
         return 1 if self.neighbours in ONE_ROW else 2
 
     @property
-    def loss(self) -> Loss:
-        """The loss that was asked for."""
-        if self.epsilon is None:
-            return Concentrated(self.rho or 0)
-        return Pure(self.epsilon) if self.delta is None else Approx(self.epsilon, self.delta)
-
-    @property
-    def scale(self) -> Fraction | None:
-        """The scale of the Laplace noise on each sum; None: the noise is Gaussian."""
-        if self.epsilon is None or self.delta is not None:
-            return None
-        return self.largest_change / self.epsilon
-
-    @property
-    def variance(self) -> Fraction:
-        """The parameter of the Gaussian noise."""
-        if self.epsilon is None or self.delta is None:
-            return gaussian_variance(rho=self.rho or 0, squared_sensitivity=self.squared_change)
-        return _calibrated(self.epsilon, self.delta, self.squared_change)
-
-    @property
     def error(self) -> GeometricError | GaussianLookError:
         """The law of the noise on each sum."""
         if self.scale is not None:
@@ -170,11 +135,4 @@ class SecondMoments(Look[IntArray]):
             return None
 
     def release(self, x: IntArray, noise: Noise) -> IntArray:
-        if self.scale is None:
-            return x + noise.gaussian(self.variance, x.size)
-        return x + noise.laplace(self.scale, x.size)
-
-
-@lru_cache(maxsize=256)
-def _calibrated(epsilon: Fraction, delta: Fraction, square: int) -> Fraction:
-    return gaussian_variance_for(epsilon=epsilon, delta=delta, squared_sensitivity=square)
+        return self.measured(x, noise)
