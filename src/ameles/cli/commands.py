@@ -173,6 +173,12 @@ _command(
     "ameles audit --horizon 4 --json",
 )
 _command(
+    "attack",
+    "Attack published statistics, with made-up people, and see what helps.",
+    "ameles attack",
+    "ameles attack differencing --json",
+)
+_command(
     "compare",
     "Compare the counters that can give one guarantee.",
     "ameles compare --horizon 2^16 --epsilon 1",

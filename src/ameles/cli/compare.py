@@ -6,10 +6,6 @@ It uses public parameters only: it reads no data and spends nothing.
 from __future__ import annotations
 
 import json
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -17,19 +13,18 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.console import Console, JustifyMethod
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from ameles.cli.comparison import CounterRow, CounterTable, comparison
 from ameles.cli.numbers import whole_number
+from ameles.cli.waiting import patience, writing
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import refuse
 from ameles.mechanisms.counters.choose import Objective
 from ameles.plot import Table as Values
 from ameles.plot import check_picture, side_by_side
 
-QUIET_SECONDS = 1.0
 PIPED_WIDTH = 140
 WIDE = 112  # columns that the table needs with its reasons
 HEADS = ("mechanism", "mean", "worst", "last ±95%", "memory", "÷ best", "÷ bound", "why")
@@ -70,7 +65,7 @@ def compare(
     """
     if plot is not None:
         check_picture(plot)  # before the slow computation
-    with _patience("computing the error of every counter"):
+    with patience("computing the error of every counter"):
         table = comparison(
             epsilon=epsilon,
             delta=delta,
@@ -85,10 +80,10 @@ def compare(
     else:
         _show(table)
     if csv is not None:
-        with _writing(csv):
+        with writing(csv):
             values(table).write(csv)
     if plot is not None:
-        with _writing(plot):
+        with writing(plot):
             side_by_side(values(table), plot)
 
 
@@ -177,30 +172,3 @@ def _brief(number: float) -> str:
         return f"{number:.3g}"
     digits = 2 if number < 10 else 1 if number < 1000 else 0
     return f"{number:,.{digits}f}"
-
-
-@contextmanager
-def _writing(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as problem:
-        raise BadInput(
-            f"The file '{file}' cannot be written: {problem.strerror or problem}.",
-            tip="a folder that exists and that you may write to",
-        ) from problem
-    typer.echo(f"Wrote {file}.", err=True)
-
-
-@contextmanager
-def _patience(text: str) -> Iterator[None]:
-    """Shows a message on standard error after one second, if it is a terminal."""
-    status = Status(text, console=Console(stderr=True))
-    timer = threading.Timer(QUIET_SECONDS, status.start)
-    timer.daemon = True
-    if sys.stderr.isatty():
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        status.stop()

@@ -6,6 +6,7 @@ says what it becomes: ``.png`` or ``.svg``.
 
 from ameles.plot.against import error_against_epsilon, error_against_horizon
 from ameles.plot.answers import answers
+from ameles.plot.attack import attack
 from ameles.plot.canvas import check_picture
 from ameles.plot.matrix import noise_matrices
 from ameles.plot.releases import releases
@@ -17,6 +18,7 @@ from ameles.plot.tree import covering_nodes
 __all__ = [
     "Table",
     "answers",
+    "attack",
     "check_picture",
     "covering_nodes",
     "error_against_epsilon",
