@@ -118,7 +118,7 @@ def draw_districts(table: Table, file: Path) -> None:
         ax.set_yticks(places, [str(name) for name in table.column("district")])
         ax.set_ylim(len(places) - 0.4, -0.6)
         ax.grid(visible=True, axis="x")
-        ax.set_xlabel("average sick days, with what the noise allows (95%)")
+        ax.set_xlabel("average sick days, with its 95% interval")
         ax.legend(loc="best")
 
 

@@ -56,7 +56,7 @@ def test_the_bound_for_many_combinations_holds(
         monkeypatch.undo()
         assert tried.exact is not None
         assert bounded.lower <= tried.exact <= bounded.upper
-        assert f"the sum of the {contributions} dearest steps" in bounded.how
+        assert f"the sum of the {contributions} most expensive steps" in bounded.how
 
 
 def test_the_bound_is_often_exact() -> None:

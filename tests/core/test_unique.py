@@ -1,4 +1,4 @@
-"""What there is one of: no copies, and one process."""
+"""Unique objects: no copies, and one process."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ TABLES: dict[str, tuple[Callable[[Table, Path], None], Table, set[str]]] = {
     "answers": (
         plot.answers,
         Table(("key", "value", "low", "high"), [("north", 1, 0, 2), ("south", 9.5, 9, 10)]),
-        {"north", "south", "value, with what the noise allows (95%)"},
+        {"north", "south", "value, with its 95% interval"},
     ),
     "side": (
         plot.side_by_side,

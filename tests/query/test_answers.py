@@ -205,7 +205,7 @@ def test_an_answer_draws_itself(tmp_path: Path) -> None:
     answer.plot(tmp_path / "picture.svg")
     drawn = (tmp_path / "picture.svg").read_text()
     assert "north" in drawn
-    assert "count, with what the noise allows" in drawn
+    assert "count, with its 95% interval" in drawn
     replies = table().above_threshold(["age > 3"], threshold=3, epsilon=1)
     with pytest.raises(BadInput, match="no numbers with intervals"):
         replies.plot(tmp_path / "nothing.svg")

@@ -1,7 +1,7 @@
 """Accounting: what releases reveal together, and how much noise a promise needs.
 
-Pure functions over losses and fractions, with the standard library alone.  What a privacy
-claim rests on is rounded outward: losses up, allowances down.
+Pure functions over losses and fractions, with the standard library alone.  Numbers on
+which a privacy claim depends are rounded outward: losses up, allowances down.
 """
 
 from ameles.accounting.advanced import advanced, even_share

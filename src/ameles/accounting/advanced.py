@@ -2,8 +2,8 @@
 
 Theorem      k mechanisms of (epsilon, delta) each, fixed in advance, are together
              (epsilon sqrt(2k ln(1/slack)) + k epsilon (exp(epsilon) - 1), k delta + slack)
-             for every slack above 0 (Dwork-Roth, Thm 3.20).  A print of it with
-             exp(slack) - 1 is false: catalogue 51
+             for every slack above 0 (Dwork-Roth, Thm 3.20).  A version with
+             exp(slack) - 1 was printed and is false: catalogue 51
 Sharper      k epsilon tanh(epsilon/2) in the place of the last term: the largest mean of
              the privacy loss, that of randomized response
 Adaptive     in the choice of mechanisms, not of their parameters: for those take a
@@ -34,9 +34,9 @@ from ameles.core.parameters import Exact
 def advanced(
     each: Pure | Approx, *, count: SupportsIndex, slack: Exact, sharp: bool = True
 ) -> Approx:
-    """The loss of ``count`` mechanisms with loss ``each``, at a delta of ``slack`` more.
+    """The loss of ``count`` mechanisms with loss ``each``, if delta may grow by ``slack``.
 
-    ``sharp`` takes tanh(epsilon/2) for the mean loss, otherwise the printed
+    With ``sharp``, the formula uses tanh(epsilon/2) for the mean loss, otherwise the printed
     exp(epsilon) - 1.  The result is an upper bound: every step is in intervals, and
     their upper end is rounded up.
     """
@@ -54,8 +54,8 @@ def even_share(*, epsilon: Exact, delta: Exact, count: SupportsIndex) -> Pure:
     """The epsilon of each of ``count`` pure mechanisms so that all are (epsilon, delta)-private.
 
     The corollary epsilon / sqrt(8 k ln(1/delta)), rounded down.  It rests on
-    k share (exp(share) - 1) <= epsilon/2, which is false where epsilon is large for
-    delta; that is checked here, and refused with the composed value.
+    k share (exp(share) - 1) <= epsilon/2, which is false if epsilon is large compared
+    with delta; such arguments are refused, and the error has the composed value.
 
     >>> share = even_share(epsilon=1, delta="1e-6", count=100)
     >>> round(float(share.epsilon), 4)

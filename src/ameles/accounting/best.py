@@ -1,11 +1,11 @@
-"""The least epsilon that any composition theorem here gives, with all of them beside it.
+"""The smallest epsilon that a composition theorem here gives, and that of every other one.
 
 Theorem      each row is a true statement, so the smallest of them is one
 Rows         basic; advanced as printed (corrected) and with tanh; zCDP with the simple and
              the tight conversion; optimal
 Deltas       mechanisms with a delta of their own are charged count * delta first, and the
              rest of the target is the slack of every row: an (epsilon, delta) mechanism
-             is, but for an event of weight delta, a pure one (Kairouz-Oh-Viswanath 2015)
+             is a pure one except for an event of weight delta (Kairouz-Oh-Viswanath 2015)
 
 For pure mechanisms the optimal row wins or ties; the table shows by how much.
 
@@ -80,8 +80,8 @@ def best(each: Loss, *, count: SupportsIndex, delta: Exact) -> Comparison:
     """Every bound on the loss of ``count`` mechanisms of loss ``each``, at total ``delta``.
 
     A theorem that does not apply has no row: at slack 0 only basic composition holds, zCDP
-    alone has no epsilon but its own conversions', and optimal composition is computed for
-    up to a million mechanisms.  Ties go to the simpler theorem.
+    losses have only their two conversions, and optimal composition is computed for up to a
+    million mechanisms.  Ties go to the simpler theorem.
     """
     k, target = repetitions(count, "count"), amount(delta, "delta")
     if isinstance(each, Concentrated):

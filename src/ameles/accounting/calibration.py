@@ -57,8 +57,8 @@ def gaussian_variance_for(
 ) -> Fraction:
     """The variance of discrete Gaussian noise that is (epsilon, delta)-private, through rho.
 
-    Valid in any dimension.  Enough noise, because the allowed rho was rounded down and the
-    variance up; 12 digits, since samplers compute with its numerator and denominator.
+    It is valid in any dimension.  The noise is enough, because the allowed rho is rounded down and
+    the variance up.  It has 12 digits, because samplers compute with its numerator and denominator.
     """
     square = _square(sensitivity, squared_sensitivity)
     rho = zcdp_rho(epsilon=epsilon, delta=delta, tight=tight)

@@ -8,7 +8,7 @@ Theorem      simple: rho-zCDP gives (rho + 2 sqrt(rho ln(1/delta)), delta)
 Rounding     every alpha gives a true statement, so alpha is sought on floats; the bound
              is then evaluated at exactly that alpha in intervals and rounded outward:
              epsilon and delta up, an allowed rho down
-Tightness    the bound is flat at its best alpha: a relative slip of 1e-12 there changes
+Tightness    the bound is flat at its best alpha: a relative error of 1e-12 there changes
              the result by about 1e-24
 
 >>> float(zcdp_epsilon(rho="0.5", delta="1e-6", tight=False))
@@ -36,7 +36,7 @@ LOWEST_EXCESS, HIGHEST_EXCESS = 1e-150, 1e150
 def zcdp_epsilon(*, rho: Exact, delta: Exact, tight: bool = True) -> Fraction:
     """An epsilon with which rho-zCDP is (epsilon, delta)-private: an upper bound.
 
-    It is one because any alpha gives a valid epsilon and the interval's upper end is
+    This is a bound because any alpha gives a valid epsilon, and the interval's upper end is
     at least the value of the formula at the alpha used.
     """
     rho, delta = amount(rho, "rho"), probability(delta, "delta")
@@ -54,7 +54,7 @@ def zcdp_epsilon(*, rho: Exact, delta: Exact, tight: bool = True) -> Fraction:
 def zcdp_delta(*, rho: Exact, epsilon: Exact, tight: bool = True) -> Fraction:
     """A delta with which rho-zCDP is (epsilon, delta)-private: an upper bound, at most 1.
 
-    It is one because any alpha gives a valid delta and the interval's upper end is at
+    This is a bound because any alpha gives a valid delta, and the interval's upper end is at
     least the value of the formula at the alpha used.
 
     >>> round(float(zcdp_delta(rho="0.5", epsilon=5)) * 1e6, 2)

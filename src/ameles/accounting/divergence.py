@@ -7,7 +7,7 @@ Theorem      (epsilon, delta)-privacy of a pair is hockey-stick divergence <= de
 Direction    every function measures ``law`` against ``other``: privacy needs both orders
 Rounding     ratios and total variation are exact; what has a logarithm or an exponential
              in it is an upper bound of 15 digits
-Infinite     where ``law`` has an outcome that ``other`` has not, a divergence may be
+Infinite     if ``law`` has an outcome that ``other`` lacks, a divergence may be
              ``math.inf``, the only float that is returned
 
 >>> yes = {"yes": Fraction(3, 4), "no": Fraction(1, 4)}

@@ -9,7 +9,7 @@ Order        the check comes before anything changes, and the spend before the m
              whether it passes depends on the losses alone, which are public
 Rounding     none: N spends of 1/N fit under 1 for every N, and nothing after them
 Currency     that of the cap.  Pure losses enter a zCDP cap as epsilon²/2 and an approximate
-             one with delta 0; what has no place in the cap is refused as bad input
+             one with delta 0; a loss that cannot be converted is refused as bad input
 
 Advanced composition is no filter: its parameters must be fixed in advance.
 

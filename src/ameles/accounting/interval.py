@@ -158,7 +158,7 @@ def _interval(term: Term) -> Interval:
 
 def _meaningless() -> BadInput:
     return BadInput(
-        "This result is beyond 1e300, where a privacy loss has long stopped to mean anything.",
+        "This result is above 1e300, where a privacy loss means nothing.",
         tip="smaller parameters",
     )
 

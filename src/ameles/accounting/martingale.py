@@ -37,7 +37,7 @@ def azuma_tail(*, steps: SupportsIndex, deviation: Exact, bound: Exact = 1) -> F
 def azuma_deviation(
     *, steps: SupportsIndex, beta: Exact, bound: Exact = 1, drift: Exact = 0
 ) -> Fraction:
-    """How far up ``steps`` bounded moves end at most, except with probability beta; rounded up.
+    """A bound, rounded up, that ``steps`` bounded moves pass with probability at most beta.
 
     steps * drift + bound * sqrt(2 steps ln(1/beta)).
 

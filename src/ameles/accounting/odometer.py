@@ -44,8 +44,8 @@ from ameles.core.parameters import Exact, refuse
 class Odometer:
     """A running total of losses that are chosen one after the other, without a cap.
 
-    ``delta`` is for readings of zCDP and, like the caps, fixed from the start: chosen
-    after seeing outputs it would be a choice among many claims.
+    ``delta`` is for readings of zCDP.  Like the caps, it is fixed from the start: if it were
+    chosen after seeing outputs, it would be a choice among many claims.
     """
 
     def __init__(

@@ -13,12 +13,12 @@ STEP says which steps change and by how much, not whose events they are.  Inputs
 integers, so a change by ``bound`` in L1 can touch that many parts, each by 1 (in L2, its
 square), and each contributed step may do so again.  One step by 1 is the maximum.
 
-For REPLACE and USER_SUBSTITUTION each part must take the rows of other parts as rows that
-count nowhere, so that a row that leaves is a row replaced; a part that promises its loss
-only for a fixed number of rows of its own does not qualify.
+For REPLACE and USER_SUBSTITUTION each part must treat the rows of other parts as rows that
+count nowhere, so that a row that leaves is a replaced row.  A part that promises its loss
+only for a fixed number of its own rows does not qualify.
 
-The parts must partition the protected *units*.  Parts of events are no parts of users: one
-user can be in all of them, so the caller says what the parts divide, and it must be the
+The parts must partition the protected *units*.  Parts of events are not parts of users: one
+user can be in all of them.  So the caller says what the parts divide, and it must be the
 unit of every guarantee.
 
 >>> from ameles.core.loss import Pure
@@ -57,8 +57,8 @@ def parallel(parts: Sequence[Guarantee], *, partition_of: Unit) -> Guarantee:
             raise BadInput(
                 f"All parts must have the same {aspect}. "
                 f"Got {' and '.join(sorted(different))} instead.",
-                why="a maximum over different promises is none of them",
-                tip="compose the losses one after the other, or give the parts one promise",
+                why="the maximum of different kinds of promises has no meaning",
+                tip="compose the losses one after the other, or use one kind of promise",
             )
     if partition_of != first.unit:
         raise BadInput(

@@ -1,7 +1,7 @@
 """Bisection: where a condition turns, on a grid and on floats.
 
-What is found on floats is only a good place to look; the number that a claim rests on is
-then computed there with intervals.
+Results on floats only say where to look; the number on which a claim depends is then computed
+there with intervals.
 
 >>> edge(lambda n: n * n <= 50, passing=0, failing=50)
 7
@@ -33,8 +33,8 @@ def edge(passes: Callable[[int], bool], *, passing: int, failing: int) -> int:
 def root(increasing: Callable[[float], float], *, low: float, high: float) -> float:
     """Where an increasing function of a positive number crosses zero.
 
-    Halves on a logarithmic scale; where the function has one sign throughout, the end of
-    the range on the other side is returned.
+    It bisects on a logarithmic scale.  If the function has one sign throughout, it returns the end
+    of the range on the other side.
     """
     while True:
         middle = math.sqrt(low) * math.sqrt(high)

@@ -1,6 +1,6 @@
 """Linear algebra in whole numbers: products, ranks, solutions and witnesses without rounding.
 
-Solvers work with floats; what they propose is checked here.
+Solvers work with floats; this module checks what they propose.
 
 >>> solve_or_refute(whole_array([[1, 1], [2, 2]]), whole_array([3, 6]))
 (True, [Fraction(3, 1), Fraction(0, 1)])
@@ -62,8 +62,8 @@ def product(left: Whole, right: Whole) -> Whole:
 def independent_columns(matrix: Whole) -> bool:
     """Whether it is proved that no column is a combination of others.
 
-    The rank modulo a prime is at most the rank, so a full one is a proof; the contrary
-    would only say that the prime divides something.
+    The rank modulo a prime is at most the true rank, so full rank is a proof.  A lower rank proves
+    nothing: the prime may divide something.
     """
     rows, columns = matrix.shape
     if columns > rows:

@@ -1,8 +1,8 @@
 """Dual vectors: from a solver's floats to whole numbers that prove a bound from below.
 
-Any whole vector proves something, since it is scaled to what it may be; one that is right
-proves all.  Most are a multiple of small whole numbers.  Where weights are fractions they are
-not, and the vector is computed anew from the draws at which it is tight.
+Any whole vector proves some bound, because it is scaled to the allowed length; the right one proves
+the exact bound.  Most right ones are multiples of small whole numbers.  If weights are fractions
+they are not, and the vector is computed again from the draws at which it is tight.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def rounded_duals(dual: Floats) -> list[list[int]]:
 
 
 def vertex_dual(matrix: Whole, dual: Floats, rates: Sequence[Fraction]) -> Iterator[list[int]]:
-    """The exact vector that is tight where a float vector is, if there is one."""
+    """The exact vector that is tight at the same draws as a float vector, if there is one."""
     pull = matrix.T.astype(np.float64) @ dual
     limits = np.array([float(rate) for rate in rates])
     share = np.abs(pull) / limits
@@ -53,7 +53,7 @@ def bound_from_below(
     duals: Iterable[Sequence[int]],
     enough: Amount,
 ) -> Amount:
-    """The best bound that these whole dual vectors prove; stops at one that is enough."""
+    """The best bound that these whole dual vectors prove; stops at the first that suffices."""
     best: Amount = Fraction(0)
     for dual in duals:
         y = whole_array(dual)

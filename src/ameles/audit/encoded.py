@@ -1,7 +1,7 @@
 """The loss of encoded counters: the columns of their encoder, read off from the real code.
 
 An encoded counter releases whole counts, rounded from P = 2^s (running sum) + F(z), where F filters
-the noise z with roundings on the way.  P is what is audited; the releases are a rounding of it.
+the noise z with roundings on the way.  The audit examines P; the releases are P, rounded.
 
 Columns      an impulse of 2^192 on the tape, in integers of any size, shows a column of the
              filter B; a second one of 2^256 shows which digits are roundings

@@ -32,13 +32,13 @@ Encoded: TypeAlias = EncodedCounter | SegmentedCounter
 # One row a step, one column a counter; integers of any size.
 Rows: TypeAlias = list[list[int]]
 
-# A column is read twice, the second time with more digits.  Roundings on the way may have spoilt
-# the last digits, so many of them; if none changes, the column is exact.
+# A column is read twice, the second time with more digits.  Roundings may have changed this many
+# of the last digits; if none changes, the column is exact.
 _MORE_DIGITS, _SPOILT = 64, 40
 
 
 def encodes(recipe: object) -> TypeGuard[Encoded]:
-    """Whether this is the way to audit a recipe."""
+    """Whether a recipe is audited as an encoded counter."""
     return isinstance(recipe, EncodedCounter | SegmentedCounter)
 
 
@@ -189,9 +189,9 @@ def _column(recipe: Encoded, part: Part) -> FilterColumn:
 
 
 def _check_mixture(recipe: Encoded, parts: Sequence[Part], columns: Sequence[FilterColumn]) -> None:
-    """Whether all draws at once, each with its own weight, show the sum of their columns.
+    """Checks that all draws at once, each with its own weight, show the sum of their columns.
 
-    A wrong column is hidden with chance 2^-20 at most, by each of the mixtures.
+    Each mixture misses a wrong column with probability at most 2^-20.
     """
     keys, steps = recipe.columns, sum(part.steps for part in parts)
     for pattern in MIXED:

@@ -34,7 +34,7 @@ from ameles.noise import Tape
 # A change of the inputs: by how much, for each step and each key.
 Change: TypeAlias = dict[tuple[int, int], int]
 
-# Up to so many steps every noise is probed with every change, and beyond with one of them.
+# Up to this many steps, every noise is probed with every change; beyond, with one change.
 _SHORT = 128
 # The pattern whose noise is far above the grid, so that releases show it.
 _LOUD = 1
@@ -102,7 +102,7 @@ def _check_steps(
     run = recipe.start(Tape(draws))
     shown = [run.step(x) for x in shaped(recipe, inputs).tolist()]
     if np.array(shown).ravel().tolist() != rounded:
-        raise NotLinear("steps show something else than the same steps at once")
+        raise NotLinear("single steps show something else than the same steps at once")
 
 
 def _changes(recipe: Encoded, parts: Sequence[Part], number: int) -> list[Change]:
@@ -144,7 +144,7 @@ def _hiding_noise(
 
 
 def _twin(process: Process) -> Process:
-    """A copy that goes on by itself; it shares recipes and rates, which are fixed."""
+    """A copy that continues independently; it shares recipes and rates, which are fixed."""
     inner = [process, *(part for part in vars(process).values() if hasattr(part, "__dict__"))]
     values = [value for part in inner for value in vars(part).values()]
     values += [
@@ -155,7 +155,7 @@ def _twin(process: Process) -> Process:
 
 
 def _check_part(part: Part, shift: HidingShift, moved: Rows, change: Change) -> None:
-    """Whether the noise of a part moved as the bounds say."""
+    """Checks that the noise of a part moved as the bounds say."""
     own = {place: by for place, by in change.items() if 0 <= place[0] - part.start < part.steps}
     rows = moved[part.start : part.start + part.steps]
     if not own and any(any(row) for row in rows):

@@ -1,9 +1,10 @@
-"""Every tape in turn: the exact probability ratio of two programs, for what is not linear.
+"""Every tape in turn: the exact probability ratio of two programs, for mechanisms that are not
+linear.
 
 Noise is small, wrapped and in base 2 (``ameles.noise.enumeration``), so all probabilities are
 fractions and the claim epsilon reads: no outcome is more than 2**epsilon times likelier.
-What a program shows should be wrapped too; where it compares instead, as at a threshold, the
-wrap itself adds a little to the ratio, less with a larger modulus.
+The outputs of a program should be wrapped too.  If a program compares instead, for example with a
+threshold, the wrap itself adds a little to the ratio, and less with a larger modulus.
 
 >>> from ameles.core.noise import Noise
 >>> def counted(noise: Noise, truth: int) -> int:
@@ -76,7 +77,7 @@ def enumerated_loss(
     epsilon: Exact,
     modulus: int,
 ) -> Enumerated:
-    """Compares what two programs give, over all tapes and in both directions."""
+    """Compares the outputs of two programs, over all tapes and in both directions."""
     claimed = exact(epsilon, "epsilon")
     if claimed < 0:
         raise refuse("epsilon", "zero or more", epsilon)

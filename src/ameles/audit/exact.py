@@ -3,7 +3,7 @@
 Impulses on the tape and in the data give the matrices; the cheapest shift of the noise that
 hides a change gives the loss of that change (catalogue 0.6); the worst neighbours give the
 loss of the mechanism.  Every bound is proved in whole numbers and fractions, whatever the
-solvers say.  At last the proof is played: with shifted noise the code must show, number by
+solvers say.  Finally the proof is replayed: with shifted noise the code must show, number by
 number, what it shows on the neighbour.
 
 >>> from ameles.mechanisms.counters.simple_one import SimpleOneCounter
@@ -43,8 +43,8 @@ from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise import Zero
 
 MOST_STEPS = 1 << 12
-# The proof is played for the worst steps of every view and for about so many others, evenly
-# apart over the views and their steps.
+# The proof is replayed for the worst steps of every view and for about this many others, evenly
+# spread over the views and their steps.
 MOST_PLAYED = 16
 
 
@@ -58,7 +58,7 @@ def exact_loss(
     """The loss of a recipe over ``steps`` steps, by default up to its horizon.
 
     ``views`` says at which instants states are seen, each view on its own; by default what
-    the guarantee covers, see ``views_of``.  ``tick`` is called as the work goes on.
+    the guarantee covers, see ``views_of``.  ``tick`` is called from time to time, to show progress.
     """
     solver.require()
     promise = recipe.guarantee
@@ -147,7 +147,8 @@ def _refuse_vectors(recipe: AnyMechanism) -> None:
 
 
 def _length(recipe: AnyMechanism, steps: int | None) -> tuple[int, bool, str]:
-    """How many steps to audit, whether one by one, and a note if the horizon is no end."""
+    """How many steps to audit, whether one by one, and a note if the run continues past its
+    horizon."""
     horizon = recipe.guarantee.horizon
     if steps is None and horizon is None:
         raise BadInput(
@@ -156,7 +157,7 @@ def _length(recipe: AnyMechanism, steps: int | None) -> tuple[int, bool, str]:
     count = whole(steps if steps is not None else horizon or 1, "steps", low=1, high=MOST_STEPS)
     if horizon is None or count < horizon:
         return count, False, ""
-    # What is calibrated for a horizon must end there; if it does not, what it then shows counts.
+    # A mechanism calibrated for a horizon must end there.  If it does not, its later outputs count.
     beyond = count if count > horizon else 2 * horizon
     for stepping in (False, True):
         if _runs(recipe, beyond, stepping=stepping):
@@ -170,7 +171,7 @@ def _length(recipe: AnyMechanism, steps: int | None) -> tuple[int, bool, str]:
 
 
 def _runs(recipe: AnyMechanism, steps: int, *, stepping: bool) -> bool:
-    """Whether a run goes on for so many steps."""
+    """Whether a run takes this many steps."""
     run = recipe.start(Zero())
     width = getattr(recipe, "width", None)
     nothing = 0 if width is None else [0] * width
@@ -225,7 +226,7 @@ def _in_currency(
     if not (isinstance(loss, Approx) and loss.delta):
         return lower, upper
     if concentrated and isinstance(upper, Fraction):
-        # there and back is rounded up twice, so the claim itself is asked first
+        # converting there and back rounds up twice, so the claim itself is tried first
         enough = upper <= zcdp_rho(epsilon=loss.epsilon, delta=loss.delta)
         upper = loss.epsilon if enough else zcdp_epsilon(rho=upper, delta=loss.delta)
     return (math.inf if lower == math.inf else Fraction(0)), upper

@@ -1,4 +1,4 @@
-"""What an audit found: claimed and computed loss, a verdict, the worst pair, and how.
+"""The result of an audit: claimed and computed loss, a verdict, the worst pair, and the method.
 
 >>> finding = Finding(
 ...     mechanism="Tally", steps=4, claimed=Pure(1), lower=Fraction(3, 2), upper=Fraction(3, 2),
@@ -89,7 +89,7 @@ class Finding:
 
     @property
     def computed(self) -> str:
-        """The loss as far as it is known, for people."""
+        """What is known about the loss, in words."""
         if not self.linear:
             return "unknown"
         if self.exact is not None:

@@ -1,6 +1,6 @@
 """Hiding the changes of one view: for each change of the inputs, the cheapest whole shift.
 
-Where no draw can be replaced by others the shift is unique and found by elimination; the
+If no draw can be replaced by others, the shift is unique and found by elimination; the
 loss is then exactly its price.  Otherwise a linear program (least norm for Gaussian noise)
 proposes a shift and a dual vector, and both are rounded and checked exactly.
 """
@@ -98,7 +98,7 @@ class Hiding:
         return self._by_fractions(target)
 
     def _by_fractions(self, target: Whole) -> Hidden:
-        """Slow and sure: some rational shift, or the proof that there is none."""
+        """Slow and certain: a rational shift, or a proof that there is none."""
         solved, vector = solve_or_refute(self.noise, target)
         if not solved:
             return Hidden(self._leak(vector, target), math.inf, None, LEAK)
@@ -115,8 +115,8 @@ class Hiding:
         factor = math.lcm(*(y.denominator for y in witness))
         y = whole_array([int(value * factor) for value in witness])
         leaks = not product(self.noise.T, y).any() and bool(product(y, target))
-        # where shown values were rounded by amounts that the change does not commute with,
-        # the witness is no proof
+        # if shown values were rounded and the change does not commute with the rounding,
+        # the witness proves nothing
         return math.inf if leaks and self.tight else Fraction(0)
 
     def _exactly(self, shift: tuple[int, ...]) -> Hidden:

@@ -2,7 +2,7 @@
 
 A filter B with ones on its diagonal turns the noise z into B z.  The shift that hides a change by
 one at the first step is the only e with B e = 2^s (1, 1, 1, ...); at a later step it is the same,
-later and cut off.  Numbers are integers in units of 2^-192, with a bound on how far they are off.
+later and cut off.  Numbers are integers in units of 2^-192, with a bound on their error.
 
 Error        Let every equation of B e = 2^s (1, 1, ...) hold up to d for the e that is computed.
              The true e is off by at most d times the L1 norm of B^-1, whose column is the

@@ -1,4 +1,4 @@
-"""When a state is seen, between any two calls of a run, and when the run is told of it.
+"""When a state is seen, between any two calls of a run, and when this is announced to the run.
 
 >>> print(Instant(2), Instant(2, added=True), Instant(2, between=True), sep="; ")
 after step 2; with an input added to step 3; between two events of step 3
@@ -88,7 +88,8 @@ class Act(Enum):
 
 
 def acts_of(view: View) -> dict[Place, list[Act]]:
-    """What happens where: first the announcements that are due, then looks, as they are listed."""
+    """What happens at each place: first the announcements that are due, then the looks, in
+    order."""
     acts: dict[Place, list[Act]] = {}
     for instant in view:
         if instant.announced:
@@ -103,7 +104,7 @@ def acts_of(view: View) -> dict[Place, list[Act]]:
 
 
 def refuse_unseen(view: View, run: LiveRun, steps: int) -> None:
-    """Refuses instants that never come, and those that this run has no calls for."""
+    """Refuses instants that never come, and instants for which this run has no calls."""
     for instant in view:
         last = steps if instant.place[1] is Phase.CLOSED else steps - 1
         if not 0 <= instant.step <= last:
@@ -121,8 +122,9 @@ def refuse_unseen(view: View, run: LiveRun, steps: int) -> None:
 def views_of(guarantee: Guarantee, run: LiveRun, steps: int) -> list[View]:
     """What the guarantee lets an adversary see beyond the outputs, each case in turn.
 
-    Announced intrusions are too many to try all: these are each one alone and never announced,
-    each one announced and one more at the end, and all together, announced at once.
+    There are too many sets of announced intrusions to try all.  These are tried: each one alone and
+    never announced, each one announced with one more at the end, and all together, each announced
+    at once.
     """
     between_steps = [Instant(t) for t in range(steps + 1)]
     calm = list(between_steps)  # with one event a step, as most streams have

@@ -2,8 +2,9 @@
 
 A unit may change up to m steps by at most B each.  The price of a shift is a norm (for rho:
 the square of one) and B changes by one add up to a change by B, so everything is B times (B^2
-times) what changes by one cost.  For those, sums of the steps' own shifts hide every
-combination; where these are too many to try, the sum of the m dearest bounds them all.
+times) what changes by one cost.  For changes by one, sums of the shifts of single
+steps hide every combination.  If there are too many combinations to try, the sum of the m most
+expensive shifts bounds them all.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ameles.audit.finding import Amount
 from ameles.audit.hiding import Hiding
 from ameles.audit.shift import ConcentratedPrice, Hidden
 
-# So many combinations are tried one by one, and so many of them solved anew.
+# How many combinations are tried one by one, and how many of them are solved anew.
 MOST_TRIED = 5_000
 MOST_SOLVED = 200
 
@@ -85,7 +86,7 @@ def _several(hiding: Hiding, single: Worst, most: int) -> Worst:
         worst = hiding.change(candidate)
         if worst.lower > lower:
             lower, changes = worst.lower, candidate
-    how = f"{single.how}; the sum of the {most} dearest steps bounds all neighbours"
+    how = f"{single.how}; the sum of the {most} most expensive steps bounds all neighbours"
     return replace(single, lower=lower, upper=upper, changes=changes, how=how)
 
 
@@ -94,11 +95,11 @@ def _all(hiding: Hiding, single: Worst, most: int, shifts: _Shifts) -> Worst:
     costs = {a: shifts.cost(a) for k in range(1, most + 1) for a in _combinations(shifts.steps, k)}
     order = sorted(costs, key=lambda a: -costs[a])
     lower, changes, how = single.lower, single.changes, single.how
-    dearest = Fraction(0)  # of those that were solved
+    dearest = Fraction(0)  # among those that were solved
     dearest_changes = order[0]
     for number, candidate in enumerate(order):
         if costs[candidate] <= max(lower, dearest) or number == MOST_SOLVED:
-            # nothing that comes later is dearer than this one
+            # no later one is more expensive than this one
             if costs[candidate] > dearest:
                 dearest, dearest_changes = costs[candidate], candidate
             break
@@ -152,7 +153,7 @@ class _Shifts:
 
 
 def _likely(shifts: _Shifts, count: int) -> list[tuple[int, ...]]:
-    """Changes that are likely to be worst: the dearest, the first and the last steps."""
+    """Changes that are likely to be worst: the most expensive, the first and the last steps."""
     steps = shifts.steps
     dearest = sorted(range(steps), key=lambda s: (-shifts.costs[s], s))[:count]
     choices = [dearest, list(range(count)), list(range(steps - count, steps))]

@@ -6,10 +6,10 @@ with an impulse in the data a column of V.  Some counters weight their noises by
 round at the end; their recipe has a ``resolution``, and impulses of that size show the
 fractions whole.  Superposition is then probed, since a column says nothing about sums.
 
-What is shown are the outputs, and at chosen instants the integers of the state.  A run whose
+A mechanism shows its outputs and, at chosen instants, the integers of its state.  A run whose
 outputs are decoded from noisy integers has a method ``encodings`` that takes inputs as ``feed``
-does and gives those integers instead.  A run whose steps have parts has ``add`` and ``release``,
-one that can be told of an intrusion ``announce``.
+does and gives those integers instead.  A run whose steps have parts has ``add`` and ``release``;
+a run to which an intrusion can be announced has ``announce``.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class Decoding(Protocol):
 
 
 class NotLinear(Exception):
-    """The code does not do what a matrix does; the text says how that was seen."""
+    """The code does not act like a matrix; the text says what showed it."""
 
 
 @dataclass(frozen=True)
 class Matrices:
-    """How draws and inputs move what is seen; rows are rescaled and combined at will."""
+    """How draws and inputs move what is seen; rows may be rescaled and combined."""
 
-    noise: Whole  # one column a draw that is seen at all
-    data: Whole  # one column a step
+    noise: Whole  # one column for each draw that is seen at all
+    data: Whole  # one column for each step
     draws: tuple[int, ...]  # the place on the tape of each column of ``noise``
     laws: tuple[tuple[str, Fraction], ...]  # and its law and scale, or variance
     rounded: bool  # whether what is seen was rounded to whole numbers
@@ -93,7 +93,7 @@ class Observer:
         self.stepping = stepping
         run = recipe.start(Zero())
         refuse_unseen(view, run, steps)
-        # Outputs that are decoded from noisy integers: these are looked at instead.
+        # If outputs are decoded from noisy integers, those integers are examined instead.
         self.encoded = not (decoded or view or stepping) and isinstance(run, Decoding)
         # ``step`` is another way to the same outputs, up to the horizon.
         horizon = recipe.guarantee.horizon
@@ -163,7 +163,8 @@ def matrices_of(observer: Observer, likely: Effects | None = None) -> Matrices:
 
     ``likely`` are effects that another way to run the mechanism has shown.  They are believed if
     this way shows them too, on mixtures of all draws and inputs; otherwise the effects are read
-    again.  A mixture of random weights below 2^20 hides a wrong effect with chance 2^-20 at most.
+    again.  A mixture of random weights below 2^20 misses a wrong effect with probability at most
+    2^-20.
     """
     still = observer.see((), [0] * observer.steps)
     draws = observer.laws or []
@@ -204,7 +205,7 @@ def effects_of(observer: Observer, still: list[Seen]) -> Effects:
 
 
 def _agree(observer: Observer, still: list[Seen], likely: Effects) -> bool:
-    """Whether runs show these effects; only then are there as many draws and numbers."""
+    """Whether runs show these effects, with the same numbers of draws and of values seen."""
     sizes = {len(one) for one in (*likely.noise, *likely.data)}
     if len(likely.noise) != len(observer.laws or []) or sizes != {len(still)}:
         return False
@@ -256,8 +257,8 @@ def _probe(
 def _reduce(rows: Sequence[Sequence[Seen]], draws: int) -> tuple[Whole, Whole, tuple[int, ...]]:
     """The same information in fewer and sparser rows: no zeros, no repetitions, differences.
 
-    A release and the next one differ little, so their difference is almost empty, and
-    solvers like that.  Draws that nobody sees are left out.
+    A release and the next one differ little, so their difference is almost empty, which makes
+    solvers faster.  Draws that are never seen are left out.
     """
     cleared = list(dict.fromkeys(tuple(row) for row in clear_denominators(rows) if any(row)))
     sparse = [

@@ -26,7 +26,7 @@ class Pattern:
         return [self.change(s) for s in range(steps)]
 
 
-# Small and large, of both signs, with zeros, and as noise is: what code could depend on.
+# Small and large numbers, both signs, zeros, and typical noise: cases on which code could depend.
 PATTERNS = (
     Pattern(lambda i, size: (7 * i + 3) % 11 - 5, lambda s: (5 * s + 2) % 7 - 3),
     Pattern(lambda i, size: (i % 7 - 3) * size + i, lambda s: s % 2),
@@ -42,8 +42,8 @@ def _mixed(number: int, place: int) -> int:
     return int.from_bytes(digest, "little") >> 12
 
 
-# Weights that no code was written for: effects that are not equal differ in one of these sums,
-# but with chance 2^-40.
+# Weights that no code expects: different effects give different sums with one of these, except
+# with probability 2^-40.
 MIXED = (
     Pattern(lambda i, size: _mixed(0, i), lambda s: _mixed(1, s)),
     Pattern(lambda i, size: _mixed(2, i), lambda s: _mixed(3, s)),

@@ -1,9 +1,9 @@
 """Refuting a claim from draws: a bound on the loss from below, with stated confidence.
 
-Half of the samples choose an event that tells two programs apart; the other half bounds its
+Half of the samples choose an event that distinguishes two programs; the other half bounds its
 two probabilities by Clopper and Pearson's intervals.  The bound on ln(p / q) is too large with
-probability at most 1 - confidence, whatever the laws are.  It never certifies anything: small
-errors in a counter of many steps stay unseen in a million runs, so it is for primitives.
+probability at most 1 - confidence, whatever the laws are.  It never certifies anything: a million
+runs do not show small errors in a counter of many steps, so use it for primitives.
 
 >>> from ameles.noise import System
 >>> found = sampled_loss(
@@ -53,7 +53,7 @@ class Sampled:
     lower: float
     confidence: float
     samples: int  # of each program, both halves together
-    event: tuple[int, ...]  # the outcomes that tell the programs apart
+    event: tuple[int, ...]  # the outcomes that distinguish the programs
     hits: tuple[int, int]  # how often it happened in the second half, on either program
 
     @property
@@ -77,7 +77,8 @@ def sampled_loss(
     samples: int = 200_000,
     confidence: float = CONFIDENCE,
 ) -> Sampled:
-    """Bounds the loss between two programs that give as many whole numbers as asked for."""
+    """Bounds the loss between two programs, each of which returns as many whole numbers as it is
+    asked for."""
     claimed = exact(epsilon, "epsilon")
     half = whole(samples, "samples", low=2, high=1 << 32) // 2
     if not 0.5 <= confidence < 1:

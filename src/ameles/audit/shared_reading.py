@@ -1,6 +1,6 @@
 """One reading for many views: the looks of all of them in the same runs.
 
-A look at a state changes nothing, so a run that is looked at everywhere shows what each view
+A look at a state should change nothing, so a run with looks at all instants shows what each view
 shows.  That is a guess, and ``matrices_of`` checks it in runs of each view alone: a mechanism that
 notices a look, or draws its noise when an event comes that counts nothing, is read again.
 """
@@ -28,7 +28,7 @@ class SharedReading:
             observer = Observer(recipe, steps, together)
             try:
                 self._effects = effects_of(observer, observer.see((), [0] * steps))
-            except NotLinear:  # then each view is read alone, and says so where it is true
+            except NotLinear:  # then each view is read alone, and raises if it is not linear
                 return
             self._places = observer.places
 

@@ -26,7 +26,7 @@ from ameles.audit import solver
 from ameles.audit.algebra import Floats
 from ameles.audit.finding import Amount
 
-# So many small linear programs are put into one: most of the time of a small one is its set-up.
+# This many small linear programs are solved as one: most of the time of a small one is set-up.
 TOGETHER = 16
 
 
@@ -39,7 +39,7 @@ class Price(ABC):
     @property
     @abstractmethod
     def rates(self) -> list[Fraction | None]:
-        """What a shift by one costs for each draw; None where no shift has a finite price."""
+        """What a shift by one costs for each draw; None if no shift has a finite price."""
 
     @abstractmethod
     def floor(self, *, rounded: bool, whole: bool) -> bool:
@@ -65,13 +65,13 @@ class Price(ABC):
         return [self.propose(matrix, target, rates) for target in targets]
 
     def times(self, bound: int) -> int:
-        """By what a price grows if the shift is this many times as long."""
+        """The factor by which a price grows if the shift is this many times as long."""
         return bound
 
     def propose_whole(self, matrix: Floats, target: Floats, rates: Floats) -> Iterator[Floats]:
         """Cheap shifts that are likely to be whole, in floats."""
         costs = self.lengths(rates)
-        # a node is moved by 1 or not at all: with that much said the program is often whole
+        # a node is moved by 1 or not at all: with this constraint the solution is often whole
         boxed = solver.cheapest(matrix, target, costs, longest=1)
         if boxed is not None:
             yield boxed.shift
@@ -80,7 +80,7 @@ class Price(ABC):
             yield shift
 
     def lengths(self, rates: Floats) -> Floats:
-        """What a shift costs if costs are to add up."""
+        """The length of each shift: lengths of sums add up, prices may not."""
         lengths: Floats = rates / rates.max()
         return lengths
 
@@ -164,7 +164,8 @@ class ConcentratedPrice(Price):
 
 @dataclass(frozen=True)
 class Hidden:
-    """How well one change is hidden: bounds on its loss, and the whole shift that proves one."""
+    """How well one change is hidden: bounds on its loss, and the whole shift that proves the upper
+    one."""
 
     lower: Amount
     upper: Amount

@@ -1,6 +1,6 @@
 """The solvers behind the audit: scipy, loaded when first asked for (the ``audit`` extra).
 
-They work in floats and only propose; nothing that they say is believed unchecked.
+They work in floats, and every result is checked exactly elsewhere.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ameles.audit.algebra import Floats
 from ameles.core.exceptions import MissingExtra
 from ameles.noise.arrays import IntArray
 
-# So many seconds are spent on the search for one whole shift.
+# Seconds that the search for one whole shift may take.
 PATIENCE = 1.0
 
 
 def require() -> None:
-    """Says how to install scipy, if it is missing."""
+    """Raises an error that says how to install scipy, if it is missing."""
     if find_spec("scipy") is None:
         raise MissingExtra(
             "The audit needs scipy, which is not installed.",

@@ -1,9 +1,8 @@
-"""Mechanisms of the catalogue by name, with parameters to audit them at.
+"""Mechanisms of the catalogue by name, with the parameters for their audits.
 
-A mechanism gets epsilon and the horizon, and a delta of 1e-6 where it knows one; where it can
-be asked for rho instead, both kinds are audited, rho at epsilon^2 / 2.  One without an end
-keeps none.  One that can be asked for intrusions is audited for each kind of them, and with and
-without an end.
+A mechanism gets epsilon, the horizon and, if it takes one, a delta of 1e-6.  If it also takes rho,
+both are audited, with rho = epsilon^2 / 2.  A mechanism without a horizon stays without one.  A
+mechanism that takes intrusions is audited for each kind of them, with and without a horizon.
 
 >>> subjects(["SimpleTwoCounter"], epsilon="1/2", horizon=8)
 [SimpleTwoCounter(unit='event', width=None, contributions=1, bound=1,
@@ -48,7 +47,7 @@ def subjects(
 
 
 def variants(kind: type[CounterRecipe], *, epsilon: Fraction, horizon: int) -> list[CounterRecipe]:
-    """A mechanism in each of the currencies that it knows, against each kind of intrusion."""
+    """A mechanism in each currency that it takes, against each kind of intrusion."""
     parameters = inspect.signature(kind).parameters
     needed = {name for name, each in parameters.items() if each.default is each.empty}
     known: dict[str, Any] = {"horizon": horizon, "intervals": dyadic(horizon)}

@@ -1,4 +1,4 @@
-"""Versioned JSON: what is written today can still be told apart and read later.
+"""Versioned JSON: documents that are written today can be identified and read later.
 
 Every document says what it is and in which version.  A newer version is refused, since
 a field that this program does not know may change the meaning of all the others.
@@ -33,11 +33,11 @@ def read(kind: str, version: int, text: str) -> dict[str, Any]:
 
 
 def parse(kind: str, text: str) -> dict[str, Any]:
-    """The fields of a document of this kind, its version among them, not yet accepted."""
+    """The fields of a document of this kind, with its version, which is not checked yet."""
     try:
         document = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, TypeError, RecursionError):
-        # What the parser complains about quotes the text, which may be anything.
+        # The parser's message quotes the text, which may be anything.
         raise damaged(kind) from None
     if not isinstance(document, dict) or document.pop("ameles", None) != kind:
         raise damaged(kind)
@@ -45,7 +45,7 @@ def parse(kind: str, text: str) -> dict[str, Any]:
 
 
 def accept(kind: str, version: int, stored: object) -> None:
-    """Refuse what is not a version, or is one above ``version``."""
+    """Refuse a value that is no version, or a version above ``version``."""
     if not isinstance(stored, int) or isinstance(stored, bool) or not 1 <= stored <= 10**6:
         raise damaged(kind)
     if stored > version:
@@ -59,7 +59,7 @@ def accept(kind: str, version: int, stored: object) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise ValueError  # of two values for one field, readers differ on which counts
+        raise ValueError  # a field that occurs twice: readers differ on which value counts
     return fields
 
 

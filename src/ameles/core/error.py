@@ -47,7 +47,7 @@ Method = TypeVar("Method", bound=Callable[..., float])
 
 
 def checks_step(method: Method) -> Method:
-    """Lets ``bound``, ``bound_all`` or ``std`` refuse a step or a ``beta`` that is none."""
+    """Makes ``bound``, ``bound_all`` or ``std`` refuse an invalid step or ``beta``."""
     name = method.__code__.co_varnames[1]  # "t" or "steps"
 
     @wraps(method)

@@ -8,7 +8,7 @@
     ├── SourceUnreadable  a file that cannot be read now                       exit 1
     ├── StoreRefused      state that is foreign, newer, damaged or used up      exit 4
     │   └── RunSpent          a run that goes on elsewhere
-    ├── NoCopy            a copy of what there may be one of                   exit 2
+    ├── NoCopy            a copy of an object that must stay unique            exit 2
     └── MissingExtra      an optional dependency that is not installed          exit 1
 
 Each says what happened, why, and what to try.  Parameters are echoed, because they
@@ -138,7 +138,7 @@ class BudgetExceeded(AmelesError):
         self.blocked_by = blocked_by
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions are rebuilt from their positional arguments alone; these have names.
+        # Pickle rebuilds an exception from its positional arguments only; these are keywords.
         again = partial(
             type(self),
             spent=self.spent,
@@ -150,7 +150,7 @@ class BudgetExceeded(AmelesError):
 
 
 class SourceUnreadable(AmelesError):
-    """A file of a source that cannot be read now; it is taken when it can be.
+    """A file of a source that cannot be read now; a later run reads it once that is possible.
 
     >>> print(SourceUnreadable("The file 'visits.csv' cannot be read.", why="permission denied"))
     error[source]: The file 'visits.csv' cannot be read.
@@ -195,7 +195,7 @@ class RunSpent(StoreRefused):
 
 
 class NoCopy(AmelesError, TypeError):
-    """A copy or a pickle of what there may be only one of: a run, a ledger, a source of noise.
+    """A copy or a pickle of an object that must stay unique: a run, a ledger, a source of noise.
 
     >>> import copy
     >>> from ameles import BinaryCounter

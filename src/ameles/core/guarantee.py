@@ -110,7 +110,7 @@ def user_window(length: int) -> Unit:
 
 
 class Neighbours(Enum):
-    """Which two inputs are neighbours: the releases must hardly tell them apart."""
+    """Which two inputs are neighbours: the releases must hardly distinguish them."""
 
     ADD_REMOVE = "add-remove"  # one row is added or removed
     REPLACE = "replace"  # one row is replaced by another
@@ -244,7 +244,7 @@ class Guarantee:
     def from_dict(cls, fields: dict[str, Any]) -> Guarantee:
         """The guarantee that ``to_dict`` gave; anything missing or unknown is refused."""
         try:
-            # What is missing raises a KeyError or a TypeError, what is unknown a TypeError.
+            # A missing field raises a KeyError or a TypeError, an unknown one a TypeError.
             unit = dict(fields["unit"])
             norm = Norm(fields["contribution"]["norm"])
             meanings = {

@@ -25,9 +25,9 @@ Shape: TypeAlias = int | tuple[int, ...]
 class Noise(Protocol):
     """The only source of randomness of a mechanism.
 
-    ``genuine`` is true where draws are the operating system's and nobody's script;
-    ``forgetful`` where nothing stays in memory from which a past or a future draw could
-    be computed, which state that may be seized needs.
+    ``genuine`` is true if draws come from the operating system and not from a test.
+    ``forgetful`` is true if no past or future draw can be computed from what is in memory; state
+    that may be seized needs such noise.
     """
 
     @property
@@ -52,7 +52,7 @@ class Noise(Protocol):
         ...
 
     def uniform(self, n: int, size: Shape) -> IntArray:
-        """Integers from 0 to n - 1, each as likely."""
+        """Uniform integers from 0 to n - 1."""
         ...
 
     def choose(self, gammas: Sequence[Fraction]) -> int:

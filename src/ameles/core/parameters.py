@@ -37,7 +37,7 @@ _brief.maxstring = _brief.maxother = 60
 
 
 def shown(number: Fraction) -> str:
-    """A number as a person would write it: exact where that is short, else "about" it.
+    """A number as a person would write it: exact if that is short, otherwise with "about".
 
     >>> shown(Fraction(1, 10)), shown(Fraction(1, 3)), shown(Fraction(1, 10**6))
     ('0.1', '1/3', '1e-06')
@@ -160,7 +160,7 @@ REQUIRED = object()
 class Parameter(ABC, Generic[Given, Held]):
     """A dataclass field that checks what it is given and holds what it means.
 
-    In a subclass of a frozen dataclass mypy takes an inherited field for what it is given
+    In a subclass of a frozen dataclass, mypy gives an inherited field the type that is accepted
     (python/mypy issue 17601).  So whole numbers are given as ``int``, though numpy's are
     accepted too, and a ``Number`` is declared in the class that computes with it.
     """

@@ -28,7 +28,7 @@ from ameles.core import codec
 from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
 from ameles.core.parameters import refuse
 
-# What a constructor, and the checks of a class on its own parameters, may stumble over.
+# What a constructor, or the checks of a class, may raise for unusable parameters.
 _UNFIT = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 
 
@@ -69,7 +69,7 @@ class Recipe:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """32 bytes that tell this recipe from every other one."""
+        """32 bytes that identify this recipe."""
         return hashlib.sha256(self.to_json().encode()).digest()
 
 

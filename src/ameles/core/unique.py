@@ -1,15 +1,15 @@
-"""What there is one of: it is never copied or pickled, and stays in the process that made it.
+"""Unique objects: they are never copied or pickled, and stay in the process that made them.
 
-A payment buys one run, and a cap is one cap.  A second run of one payment would draw other noise
-around the same truth, and averaging many takes the noise away; a second ledger would spend the
+A payment buys one run.  A second run for the same payment would draw different noise around the
+same true values, and averaging the two would cancel part of it.  A second ledger would spend the
 same cap again.
 
 >>> import copy
 >>> copy.copy(Unique())
 Traceback (most recent call last):
 ameles.core.exceptions.NoCopy: error[copy]: This Unique cannot be copied or pickled.
-  why: two of it would spend what was paid for one
-  try: use the one that there is
+  why: two copies would spend what was paid for one
+  try: use the existing one
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Unique:
         # copy.copy, copy.deepcopy and pickle all come through here.
         raise NoCopy(
             f"This {self._noun} cannot be copied or pickled.",
-            why="two of it would spend what was paid for one",
-            tip="use the one that there is",
+            why="two copies would spend what was paid for one",
+            tip="use the existing one",
         )
 
     def check_process(self) -> None:

@@ -22,12 +22,12 @@ def beyond(total: Loss, before: Loss) -> Loss:
 
 
 def any_of(loss: Loss) -> bool:
-    """Whether this is a loss at all."""
+    """Whether this loss is above zero."""
     return any(vars(loss).values())
 
 
 def bare(loss: Loss) -> str:
-    """A loss without the name of its only amount, after a loss that has said it."""
+    """A loss without the name of its only amount, for use after a loss that has the name."""
     amounts = list(vars(loss).values())
     return shown(amounts[0]) if len(amounts) == 1 else str(loss)
 
@@ -35,7 +35,7 @@ def bare(loss: Loss) -> str:
 def as_plan_keys(loss: Loss) -> str:
     """A loss as the keys of a plan; empty if it is nothing, or cannot be shown exactly.
 
-    A rounded amount would be no advice: it may be too much.
+    A rounded amount would be bad advice: it may be too large.
 
     >>> from ameles.core.loss import Pure
     >>> as_plan_keys(Pure("0.25")), as_plan_keys(Pure(0))

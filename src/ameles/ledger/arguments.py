@@ -1,4 +1,4 @@
-"""What a ledger was given, checked before anything is bought: errors that say what it takes."""
+"""Checks the arguments of a ledger before anything is bought; errors say what it accepts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ameles.mechanisms.mechanism import Mechanism
 
 
 def check_loss(value: object, name: str) -> None:
-    """Refuses what is not a loss: a bare number does not say what it is a number of."""
+    """Refuses what is not a loss: a bare number does not say which kind of loss it is."""
     if not isinstance(value, Pure | Approx | Concentrated):
         raise _wrong(
             name, "a loss", value, tip=f"{name}=Pure(1), Approx(1, '1e-6') or Concentrated(1)"
@@ -47,7 +47,7 @@ def check_purpose(on: object, why: object) -> None:
 
 
 def check_recipe(recipe: object) -> None:
-    """Refuses what cannot be bought: it must be a recipe, and promise something."""
+    """Refuses what cannot be bought: only recipes with a guarantee can."""
     if isinstance(recipe, Mechanism):
         return
     if isinstance(recipe, Recipe):
@@ -90,6 +90,6 @@ def _wrong(name: str, must: str, value: object, *, tip: str) -> BadInput:
 
 
 def _named(value: object) -> str:
-    """What kind of thing this is; its value may be anything."""
+    """The type of a thing; its value could be anything, so it is not shown."""
     kind = value if isinstance(value, type) else type(value)
     return f"the class {kind.__name__}" if isinstance(value, type) else f"a {kind.__name__}"

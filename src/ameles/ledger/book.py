@@ -1,4 +1,4 @@
-"""What a ledger has kept: its cap, its entries and renewals, and the named budgets below it.
+"""What a ledger keeps: its cap, its entries and renewals, and the named budgets below it.
 
 >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
 >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
@@ -25,9 +25,9 @@ from ameles.mechanisms.mechanism import AnyMechanism
 
 
 class LedgerBook(Budget):
-    """The book of one population, to read; ``Ledger`` also sells from it.
+    """The book of one population, read only; ``Ledger`` also sells.
 
-    A store overrides the methods that record, in order to keep what is new.
+    A store overrides the methods that record, in order to keep new rows.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LedgerBook(Budget):
 
     @property
     def left(self) -> Loss:
-        """What is left: the cap less all that was ever spent, exactly."""
+        """What is left: the cap minus everything that was ever spent, exactly."""
         return left_of(self._cap, spent=self._spent)
 
     @property
@@ -114,7 +114,8 @@ class LedgerBook(Budget):
         }
 
     def history(self, budget: Spendable) -> str:
-        """What a budget was spent on, in one line: the latest, and how many before.
+        """What a budget was spent on, in one line: the latest entry, and how many there were before
+        it.
 
         >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
         >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)

@@ -1,7 +1,7 @@
-"""Budgets: a tree in which what is spent below is also spent above, by three rules.
+"""Budgets: a tree in which every spend below is also a spend above, by three rules.
 
-These are the budget agents of PINQ (catalogue 44): a child adds, a scaled budget multiplies, and
-parts of the units pay for the costliest.
+These are the budget agents of PINQ (catalogue 44): a child's spends add up, a scaled budget
+multiplies them, and a partition costs as much as its most expensive part.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Budget(Spendable):
         return self.ledger.buy_plan(recipes, budget=self, on=on, why=why)
 
     def check_fits(self, recipes: Mapping[str, AnyMechanism], *, on: str | None = None) -> None:
-        """Raises if these recipes together cost more than there is; nothing is bought.
+        """Raises if these recipes together cost more than is left; nothing is bought.
 
         ``on`` is what the refusal names; None: a whole plan.
 
@@ -68,9 +68,9 @@ class Budget(Spendable):
         self.ledger.check_plan(recipes, budget=self, on=on)
 
     def child(self, name: str, *, cap: Loss | None = None) -> Budget:
-        """A part of this budget, with a cap of its own or without, such as that of a study.
+        """A part of this budget, for example for a study, with or without a cap of its own.
 
-        Its name is its own among all budgets of the population; ``ledger.budget(name)`` finds it.
+        Its name is unique among all budgets of the population; ``ledger.budget(name)`` finds it.
 
         >>> from ameles import EVENT, Ledger, Neighbours, Pure, SimpleTwoCounter
         >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
@@ -96,7 +96,7 @@ class Budget(Spendable):
     def partition(self, parts: Iterable[str], *, of: Unit, touching: int = 1) -> dict[str, Budget]:
         """A budget for each part of the data, where no unit is in more than ``touching`` parts.
 
-        The parts must be public and divide the protected units: parts of events are no
+        The parts must be public and divide the protected units: parts of events are not
         parts of users.  The population pays for the most expensive part only, or for the
         ``touching`` most expensive ones.
 
@@ -128,7 +128,8 @@ class Budget(Spendable):
 
 
 class Child(Budget):
-    """A budget with a name, whose spends are its parent's; with a cap of its own or without."""
+    """A budget with a name, whose spends are also its parent's; with or without a cap of its
+    own."""
 
     def __init__(self, parent: Budget, name: str, *, cap: Loss | None) -> None:
         nothing = nothing_of(parent.spent)
@@ -190,8 +191,8 @@ class Scaled(Budget):
 
 
 class PartitionBudget:
-    """Parts of the units: the parent pays for the costliest parts, as many as one unit is in, and
-    for twice as many if neighbours may replace a unit by another."""
+    """Parts of the units: the parent pays for the most expensive parts, as many as one unit is in,
+    and for twice as many if neighbours may replace a unit by another."""
 
     def __init__(self, parent: Budget, touching: int) -> None:
         self.parent = parent
@@ -200,7 +201,7 @@ class PartitionBudget:
         self._touched = touching * (2 if parent.ledger.neighbours in replaced else 1)
 
     def part(self, name: str) -> PartBudget:
-        """A new part, of which nothing is spent."""
+        """A new part, from which nothing is spent yet."""
         part = PartBudget(self, name)
         self._parts.append(part)
         return part

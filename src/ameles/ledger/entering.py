@@ -37,7 +37,7 @@ _RELATION_FACTORS: dict[tuple[Neighbours, Neighbours], int] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapTerms:
-    """What a population's losses are stated for, fixed when its ledger is opened.
+    """The terms of a population's losses, fixed when its ledger is opened.
 
     ``contributions`` is the owner's promise of how many events one unit has at the most.
     Without it, a guarantee for single events says nothing about a user.
@@ -54,7 +54,7 @@ class CapTerms:
         if self.neighbours not in fitting:
             raise BadInput(
                 f"The relation {self.neighbours.value} does not go with a cap for {self.unit}.",
-                why="a cap says what comes and goes: an event, or a user with all events",
+                why="a cap says what is added or removed: an event, or a user with all events",
                 tip=" or ".join(relation.value for relation in fitting),
             )
         if self.contributions is not None:
@@ -71,7 +71,7 @@ class CapTerms:
         if not any(vars(guarantee.loss).values()):
             raise BadInput(
                 "A mechanism that promises no loss at all cannot be bought.",
-                why="what costs nothing tells nothing, or its promise is wrong",
+                why="a mechanism without a loss reveals nothing, or its promise is wrong",
             )
         size = self._relation_factor(guarantee) * self._unit_factor(guarantee)
         return in_currency(group(guarantee.loss, size=size), cap)

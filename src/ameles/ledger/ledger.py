@@ -5,7 +5,7 @@ currency, fixed when it is opened.  ``start`` reads the guarantee from the recip
 and gives the run; the noise source never leaves it.  Nothing is refunded.  A renewal adds to
 the cap, for all to see, and never forgets what was spent.
 
-A ledger in memory is gone with its process.  A store restores one from its past ``entries`` and
+A ledger in memory ends with its process.  A store restores one from its past ``entries`` and
 ``renewals``, and overrides ``_record``, ``_record_renewal`` and ``_record_budget`` to keep what is
 new; the rules are the same.
 

@@ -1,4 +1,4 @@
-"""What is being bought, before it has a number and a time in the ledger."""
+"""A purchase, before it has a number and a time in the ledger."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Purchase:
     why: str
 
     def entry(self, number: int, at: datetime) -> Entry:
-        """Its entry in the ledger, by the nearest budget that entries can name."""
+        """Its entry in the ledger, under the nearest budget that entries can name."""
         return Entry(
             number=number,
             at=at,

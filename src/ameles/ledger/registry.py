@@ -33,7 +33,7 @@ from ameles.ledger.ledger import Ledger
 from ameles.ledger.report import MONTH, BudgetReport, report
 
 VERSION = 1
-# The delta at which a loss in rho is also told as (epsilon, delta).
+# The delta at which a loss in rho is also stated as (epsilon, delta).
 DELTA = Fraction(1, 10**6)
 
 # How bounds, keys and epsilon came about: declared without the data, by a private mechanism that is
@@ -60,7 +60,7 @@ class Deployment:
     end: datetime | None = None
     launched: datetime | None = None
     bounds: str = DECLARED
-    # How often its state may be seized; None: as often as its mechanisms stand it.
+    # How often its state may be seized; None: as often as its mechanisms allow.
     intrusions: Intrusions | None = None
     looked: datetime | None = None  # when its data was first looked at, before the launch
 
@@ -163,8 +163,8 @@ def promised(entry: Entry, intrusions: Intrusions | None) -> Guarantee:
 
 
 def _promise(entry: Entry, plan: Deployment | None) -> Guarantee:
-    """What holds for a stream: a mechanism may stand intrusions that its stream does not, since
-    that keeps what the mechanism would forget."""
+    """What holds for a stream: its mechanism may survive intrusions that the stream does not,
+    because the stream keeps what the mechanism would forget."""
     return promised(entry, None if plan is None else plan.intrusions)
 
 
@@ -221,7 +221,7 @@ def _rounded_up(number: Fraction) -> float | None:
 def _flags(
     standing: BudgetReport, unit: Unit, deployments: list[dict[str, Any]], genuine: bool
 ) -> dict[str, str]:
-    """What a reader should not overlook, each with its reason."""
+    """Warnings for readers, each with its reason."""
     flags = {}
     if not genuine:
         flags["not genuine"] = "noise of a test was used, so the loss of its releases is infinite"

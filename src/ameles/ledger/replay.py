@@ -1,4 +1,4 @@
-"""What a ledger's past adds up to, checked, and how it is told.
+"""What a ledger's past adds up to, checked, and the past in words.
 
 >>> from ameles.core.loss import Pure
 >>> replayed(Pure(1), [], []).spent
@@ -56,7 +56,7 @@ def told(entries: Sequence[Entry]) -> str:
 
 
 def impossible(why: str) -> StoreRefused:
-    """The refusal of a past that no ledger can have."""
+    """The error for a past that no ledger can have."""
     return StoreRefused(
         "This is not the past of a ledger of Ameles.",
         why=why,

@@ -1,9 +1,9 @@
-"""Where a budget stands: spent, left, how fast it goes, and when it would be used up.
+"""The state of a budget: spent, left, the rate of spending, and when it would be used up.
 
 The lifetime sum counts everything since the opening: a renewal raises the cap and forgets nothing.
-A continual plan is debited whole at its launch, so a rate here is that of launches and queries,
-and "used up" means: if they went on like that.  One launch is no rate: there is none before the
-first entry is as old as the window.
+A continual plan is debited as a whole at its launch, so a rate here is that of launches and
+queries, and "used up" means: if they continued at this rate.  One launch does not make a rate:
+there is none before the first entry is as old as the window.
 
 >>> from ameles.core.guarantee import EVENT, Neighbours
 >>> from ameles.core.loss import Pure
@@ -51,7 +51,7 @@ class BudgetReport:
     window: timedelta
     recent: Loss  # spent within the window
     per_day: Loss | None  # recent, spread over the window; None before a window has passed
-    used_up: datetime | None  # at this rate; None where it does not come to that
+    used_up: datetime | None  # at this rate; None if that never happens
 
     @property
     def retired(self) -> bool:

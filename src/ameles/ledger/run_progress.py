@@ -29,9 +29,9 @@ class RunProgress:
         self._sold[run.id] = run.progress
 
     def still(self, run: str, live: Iterable[LiveRun]) -> ExitStack:
-        """Lets no run of this identity release anything meanwhile."""
+        """Prevents every run of this identity from releasing anything meanwhile."""
         held = ExitStack()
-        # Everyone takes several turns in one order: nobody waits for somebody who waits for them.
+        # All threads take these locks in one order, so that no two wait for each other.
         for progress in sorted(self._of(run, live), key=id):
             held.enter_context(progress.still())
         return held
@@ -49,7 +49,7 @@ class RunProgress:
         """Refuses a second resumption from the same snapshot or an earlier one."""
         if step <= self._resumed.get(run, -1):
             raise StoreRefused(
-                f"The run was resumed from step {self._resumed[run]} or later before.",
+                f"The run was already resumed from step {self._resumed[run]} or later.",
                 why="it may have released steps after this snapshot, with other noise",
                 tip="the newest snapshot of the run that is going on",
             )

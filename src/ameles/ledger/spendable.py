@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What one budget would have spent in all, and what it would pay for this."""
+    """The total of one budget after a spend, and what it would pay for the spend."""
 
     budget: Spendable
     total: Loss
@@ -74,7 +74,7 @@ class Spendable(Unique, ABC):
 
     @property
     def left(self) -> Loss | None:
-        """The cap less what was spent, if there is a cap here."""
+        """The cap minus what was spent, if there is a cap here."""
         return None if self.cap is None else left_of(self.cap, spent=self._spent)
 
     def quote(self, asked: Loss, *, on: str | None) -> list[Quote]:
@@ -115,7 +115,7 @@ class Spendable(Unique, ABC):
         return shares
 
     def settle(self, total: Loss) -> None:
-        """Takes over a quoted total.
+        """Makes a quoted total the budget's total.
 
         >>> from ameles import EVENT, Ledger, Neighbours, Pure
         >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)

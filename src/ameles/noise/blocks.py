@@ -33,7 +33,7 @@ from ameles.noise.law import Law
 # in ten million draws.  A wide block spans at most 1/512 of that, so f changes little in it.
 REACH = 16
 MOST_BLOCKS = 10  # bits of the number of blocks on each side
-# One part in 2**20 of all draws goes to the tail, which is more than it deserves.
+# One part in 2**20 of all draws goes to the tail, which is more than its true probability.
 TAIL = 1 << 44
 PRECISION = 256
 ONE = 1 << 32  # probabilities in the fixed-point bound
@@ -92,8 +92,8 @@ class Blocks:
 
     @cached_property
     def table(self) -> NDArray[np.int16]:
-        """The block of every leading 16 bits.  Where they do not tell, ``half`` or more: half
-        plus the index of the first edge that may end it."""
+        """The block of every leading 16 bits.  Where these bits do not decide it, ``half`` or more:
+        half plus the index of the first edge that may end it."""
         cells = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
         first = np.searchsorted(self.edges, cells, side="right")
         last = np.searchsorted(self.edges, cells | np.uint64((1 << 48) - 1), side="right")
@@ -233,5 +233,5 @@ def _product(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def blocks_for(law: Law) -> Blocks:
-    """The tables for a law; scales are public, so keeping them tells nothing."""
+    """The tables for a law; scales are public, so keeping the tables reveals nothing."""
     return Blocks(law)

@@ -2,7 +2,7 @@
 
 Theorem      a uniform real U is below p with probability p
 Noise        as many random bits as it takes: 64 decide all but one draw in 2**62
-Exactness    undecided bits are drawn on; nothing is truncated
+Exactness    more bits are drawn until the comparison is decided; nothing is truncated
 
 A number is given as an enclosure, so p may be rational or exp(-gamma).  The same lazy
 comparison decides the rejection steps of the samplers.
@@ -62,7 +62,7 @@ def flips(entropy: Entropy, number: Enclosure, size: Shape) -> BoolArray:
 
 
 def uniform(entropy: Entropy, n: int, size: Shape) -> IntArray:
-    """Integers from 0 to n - 1, each as likely, for n up to 2**63."""
+    """Uniform integers from 0 to n - 1, for n up to 2**63."""
     count = count_of(size)
     # The largest multiple of n that 64 bits hold; words from there on would favour small values.
     fair = (1 << 64) // n * n
@@ -115,7 +115,7 @@ def integer_below(entropy: Entropy, n: int) -> int:
 
 
 def count_of(size: Shape) -> int:
-    """How many numbers an array of this shape holds; what is no shape is refused."""
+    """How many numbers an array of this shape holds; anything that is not a shape is refused."""
     sides = size if isinstance(size, tuple) else (size,)
     count = prod(whole(side, "size", low=0, high=MOST) for side in sides)
     return whole(count, "size", low=0, high=MOST)

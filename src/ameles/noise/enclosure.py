@@ -2,7 +2,7 @@
 
 An enclosure of a real number r is a function that, for a number of bits, gives integers
 (low, high) with ``low <= r * 2**bits <= high``, a few units apart.  Comparing a uniform
-random real with r then needs as many bits as it needs, and is never wrong.
+random real with r then takes as many bits as necessary, and is never wrong.
 
 >>> low, high = exp_minus(Fraction(1), 64)
 >>> low / 2**64, high - low

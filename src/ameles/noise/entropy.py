@@ -1,7 +1,7 @@
 """Where random bytes come from: the operating system, directly or through a keystream.
 
-``OperatingSystem`` asks the kernel for every byte and keeps nothing, which state that may
-be seized needs.  ``Keystream`` stretches fresh kernel keys with AES-256-CTR, some fifteen
+``OperatingSystem`` asks the kernel for every byte and keeps nothing; state that may be
+seized needs this.  ``Keystream`` stretches fresh kernel keys with AES-256-CTR, some fifteen
 times faster: every block has a key of its own that is dropped as soon as the block is
 made, and bytes are wiped from the block as they are handed out, so what was drawn cannot
 be computed from memory afterwards.  A fork or a second thread never sees the same bytes,

@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 Outcome = TypeVar("Outcome", bound=Hashable)
 Weighted: TypeAlias = Sequence[tuple[int, Fraction]]
 
-# A draw with more values than this is not for enumeration.
+# A draw with more values than this is refused.
 MOST_OPTIONS = 1 << 16
 
 
@@ -55,8 +55,8 @@ def every_tape(
 ) -> Iterator[tuple[Result, Fraction]]:
     """What the program gives on each possible tape, with the tape's probability.
 
-    The program is run once for each tape.  It may draw as it likes, also depending on
-    what it drew before.
+    The program is run once for each tape.  It may draw any number of times, and
+    its draws may depend on earlier ones.
     """
     if whole(modulus, "modulus", low=3, high=MOST_OPTIONS) % 2 == 0:
         raise BadInput(f"The 'modulus' must be odd and at least 3. Got {modulus} instead.")

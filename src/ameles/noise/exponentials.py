@@ -4,8 +4,8 @@ A weight is given by a mantissa m of about 31 bits and a power p:
 
     m <= exp(-rate k) 2**(31 + p) <= m + SLACK
 
-The digits of k, eight bits each, have a table of such numbers each; a weight is the product of one
-entry of each table.  So a million different penalties need a few tables and no floats.
+Each digit of k, of eight bits, has a table of such numbers; a weight is the product of one entry
+of each table.  So a million different penalties need a few tables and no floats.
 
 Exactness    an entry is below its number by at most 3.  A product of two of them, below by a and 3,
              is rounded down and below by at most a + 5, or twice that if it is shifted back to 31
@@ -70,6 +70,6 @@ def _table(rate: Fraction, size: int) -> tuple[Words, IntArray]:
 
 def _entry(x: Fraction) -> tuple[int, int]:
     if x >= 2 * FAINT:
-        return 1 << BITS, FAINTEST  # above it, and that is all that is needed there
+        return 1 << BITS, FAINTEST  # an upper bound, which is all that is needed there
     power = int(x * LOG2_E)
     return exp_minus(x, BITS + power)[0], power

@@ -1,4 +1,4 @@
-"""Compiled loops for what is drawn most, if numba is installed (the ``fast`` extra).
+"""Compiled loops for the most frequent draws, if numba is installed (the ``fast`` extra).
 
 The loops below are plain Python until numba compiles them.  They do what ``NumpyLooks``
 does, operation for operation, so the numbers are the same for the same random bits.
@@ -25,7 +25,7 @@ def available() -> bool:
 
 
 def require() -> None:
-    """Says how to install numba, if it is missing."""
+    """Raises an error that says how to install numba, if it is missing."""
     if not available():
         raise MissingExtra(
             "The compiled kernels need numba, which is not installed.",

@@ -1,8 +1,8 @@
 """The two-sided laws of integer noise: one family, two members.
 
 P(k) is proportional to exp(-linear * |k| - quadratic * k**2).  The discrete Laplace law
-has linear = 1 / scale, the discrete Gaussian quadratic = 1 / (2 * variance).  What makes
-the family convenient is that beyond any point its tail is the same family again.
+has linear = 1 / scale, the discrete Gaussian quadratic = 1 / (2 * variance).  The
+family is convenient because its tail beyond any point is in the family again.
 
 >>> Law.laplace(Fraction(2)).exponent(-3)
 Fraction(3, 2)

@@ -3,8 +3,8 @@
 A request is served in rounds.  A round reads, for every number still missing, 16 bits that
 select a block, 16 that decide whether to keep it, and the offset in the block; one look-up
 and one comparison settle nearly all (the first look).  The rest get 64 bits more, which
-settle the block and compare the keeping with a fixed-point bound (the second look).  What
-that leaves open goes to the exact comparison, and the rejected to the next round.
+settle the block and compare the keeping with a fixed-point bound (the second look).  Draws
+that are still open go to the exact comparison, rejected ones to the next round.
 
 The kernels do the same arithmetic on the same bits, so their numbers are identical.
 """

@@ -1,4 +1,4 @@
-"""Coins and choices by many penalties at once: exact, for a million candidates in milliseconds.
+"""Coins and choices for many candidates at once: exact, and a million take milliseconds.
 
 Theorem      a candidate that is drawn by an envelope u_i >= w_i and kept with probability w_i / u_i
              is i with probability proportional to w_i

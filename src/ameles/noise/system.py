@@ -56,7 +56,7 @@ class System:
 
     @property
     def forgetful(self) -> bool:
-        """Whether nothing in memory tells past or future draws."""
+        """Whether nothing in memory reveals past or future draws."""
         return self._entropy.forgetful
 
     def laplace(self, scale: Fraction, size: Shape) -> IntArray:
@@ -77,7 +77,7 @@ class System:
         return coin.flips(self._entropy, lambda bits: exp_minus(gamma, bits), size)
 
     def uniform(self, n: int, size: Shape) -> IntArray:
-        """Integers from 0 to n - 1, each as likely."""
+        """Uniform integers from 0 to n - 1."""
         return coin.uniform(self._entropy, whole(n, "n", low=1, high=1 << 63), size)
 
     def choose(self, gammas: Sequence[Fraction]) -> int:
@@ -159,7 +159,7 @@ def weighed(penalties: IntArray, weights: IntArray | None) -> tuple[IntArray, In
 
 
 def fined(penalties: IntArray) -> IntArray:
-    """The penalties that coins are thrown by: none below zero."""
+    """The penalties of coins: none below zero."""
     given = integers(penalties, "penalties")
     if given.size and given.min() < 0:
         raise BadInput("The 'penalties' of coins must be zero or more.")

@@ -1,8 +1,8 @@
 """Noise that a test decides: zeros, a script, an impulse, a recording.
 
 With ``Zero`` a mechanism tells the truth.  With a ``Tape`` every draw has a place, a law
-and a scale, so a unit impulse at place i shows column i of the noise matrix, and a played
-back recording shows that two ways to compute a release are the same.
+and a scale, so a unit impulse at place i shows column i of the noise matrix, and playing
+a recording back shows that two ways to compute a release agree.
 
 >>> tape = Tape([5, -1])
 >>> tape.laplace(Fraction(2), 3)
@@ -95,8 +95,8 @@ class Tape:
     """
 
     genuine: ClassVar[bool] = False
-    # It remembers everything, but mechanisms that insist on forgetting must be testable too;
-    # that it is not genuine keeps it out of production.
+    # A tape remembers everything, but mechanisms that need forgetful noise must be testable too.
+    # It is not genuine, which keeps it out of production.
     forgetful: ClassVar[bool] = True
 
     def __init__(self, script: Sequence[int] = (), *, beyond: Noise | None = None) -> None:
@@ -110,7 +110,7 @@ class Tape:
 
     @classmethod
     def impulse(cls, place: int) -> Tape:
-        """Zeros but for a one at ``place``, counted from 0."""
+        """Zeros except for a one at ``place``, counted from 0."""
         return cls([0] * place + [1])
 
     @property

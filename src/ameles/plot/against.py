@@ -1,4 +1,4 @@
-"""Error against T or against epsilon: lines from theory, points measured, what none can beat.
+"""Error against T or against epsilon: lines from theory, measured points, and lower bounds.
 
 The table has the columns ``panel``, ``mechanism``, ``kind`` ("theory", "measured" or
 "bound"), ``x`` and ``y``; each panel is a quantity and gets its own axes.
@@ -17,7 +17,8 @@ def error_against_horizon(table: Table, file: Path) -> None:
     """Draws how the error grows with the length of the stream.
 
     The table has the columns ``panel``, ``mechanism``, ``kind``, ``x`` and ``y``; ``kind`` is
-    "theory" for a line, "measured" for points, "bound" for what nobody can beat.
+    "theory" for a line, "measured" for points, "bound" for a lower bound that no mechanism can
+    beat.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("std", "Binary", "theory", 16, 9.0), ("std", "Binary", "theory", 64, 12.0)]
@@ -34,7 +35,8 @@ def error_against_epsilon(table: Table, file: Path) -> None:
     """Draws how the error falls as the privacy loss grows.
 
     The table has the columns ``panel``, ``mechanism``, ``kind``, ``x`` and ``y``; ``kind`` is
-    "theory" for a line, "measured" for points, "bound" for what nobody can beat.
+    "theory" for a line, "measured" for points, "bound" for a lower bound that no mechanism can
+    beat.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("std", "Binary", "theory", 0.1, 90.0), ("std", "Binary", "theory", 1, 9.0)]

@@ -36,4 +36,4 @@ def answers(table: Table, file: Path, *, value: str = "value") -> None:
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
         ax.grid(visible=True, axis="x")
-        ax.set_xlabel(f"{value}, with what the noise allows (95%)")
+        ax.set_xlabel(f"{value}, with its 95% interval")

@@ -1,4 +1,4 @@
-"""What all pictures share: matplotlib when it is asked for, one look, and the file's ending.
+"""What all pictures share: matplotlib, loaded on demand, one style, and the file's ending.
 
 Colours are those of Okabe and Ito, which people with any kind of colour vision can tell
 apart; lines also differ in their dashes and points in their shape, for print.
@@ -36,7 +36,7 @@ LOOK: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "svg.fonttype": "none",  # text stays text: small files, and a reader can search them
-    "svg.hashsalt": "ameles",  # the same picture is the same file
+    "svg.hashsalt": "ameles",  # the same picture gives the same bytes
     "xtick.color": GREY,
     "xtick.labelcolor": INK,
     "ytick.color": GREY,
@@ -69,7 +69,7 @@ OTHERS = [Pen(colour, dashes) for dashes in (":", "-.") for colour in (INK, BLUE
 
 
 def pens(names: list[str]) -> dict[str, Pen]:
-    """A pen for each name, by what stands before its first comma: the same one everywhere."""
+    """A pen for each name, chosen by the text before its first comma: the same one everywhere."""
     spare = iter(OTHERS * (1 + len(names) // len(OTHERS)))
     return {name: PENS.get(name.partition(",")[0]) or next(spare) for name in names}
 
@@ -106,7 +106,7 @@ def canvas(file: Path, width: float, height: float, **grid: Any) -> Iterator[Any
 
 
 def number(value: float) -> str:
-    """A tick's label: plain digits, thousands apart.
+    """A tick's label: plain digits, with thousands separated.
 
     >>> [number(value) for value in (0.01, 0.5, 10, 65536)]
     ['0.01', '0.5', '10', '65,536']

@@ -30,7 +30,7 @@ class Drawing:
 
 
 def drawing(draw: Callable[[Path], None]) -> Drawing:
-    """What ``draw`` draws into the file that it is given."""
+    """The picture that ``draw`` writes into a given file."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "drawing.svg")
         draw(file)

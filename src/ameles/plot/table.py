@@ -1,4 +1,4 @@
-"""Tables of numbers with names, as pictures are drawn from and as CSV files hold them.
+"""Tables with named columns, from which pictures are drawn; they are read and written as CSV.
 
 >>> Table(("t", "std"), [(1, 1.5), (2, 2.0)]).column("std")
 [1.5, 2.0]
@@ -27,7 +27,7 @@ class Table:
             raise BadInput(f"Every row of this table must have {len(self.heads)} cells.")
 
     def column(self, head: str) -> list[Any]:
-        """All cells under a head; their kind is the caller's to know."""
+        """All cells under a head; the caller knows their type."""
         place = self._place(head)
         return [row[place] for row in self.rows]
 
@@ -42,7 +42,7 @@ class Table:
         return Table(self.heads, kept)
 
     def check(self, *heads: str) -> None:
-        """Refuses a table that lacks one of these heads, or all rows."""
+        """Refuses a table that lacks one of these heads, or has no rows."""
         for head in heads:
             self._place(head)
         if not self.rows:

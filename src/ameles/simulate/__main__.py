@@ -23,7 +23,7 @@ Examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the file that the arguments describe; the exit code."""
+    """Write the file that the arguments describe; return the exit code."""
     given = _parser().parse_args(arguments)
     try:
         _write(given)
@@ -62,7 +62,7 @@ def _write(given: argparse.Namespace) -> None:
 
 
 def _count(text: str, name: str) -> int:
-    """A whole number, 1e6 among them."""
+    """A whole number; 1e6 is one, too."""
     number: Fraction = exact(text, name)
     if number.denominator != 1:
         raise refuse(name, "a whole number", text)
@@ -77,18 +77,18 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--out", type=Path, required=True, metavar="FILE", help="a .csv or .parquet file, new")
+    add("--out", type=Path, required=True, metavar="FILE", help="a new .csv or .parquet file")
     add("--events", metavar="COUNT", help="visits (100000, or three a visitor)")
     add("--visitors", metavar="COUNT", help="people who may come (a third of the visits)")
     add("--days", default="182", metavar="COUNT", help="length of the season (182)")
     add("--start", default="2025-10-01", metavar="DATE", help="its first day, UTC (2025-10-01)")
     add("--seed", default="0", metavar="NUMBER", help="the same seed gives the same visits (0)")
-    add("--hourly", action="store_true", help="write only how many visits each hour had")
+    add("--hourly", action="store_true", help="write only the number of visits in each hour")
     add(
         "--flaws",
         default="0",
         metavar="PART",
-        help="part of the visits that are late, duplicated, broken, incomplete or abroad, each (0)",
+        help="share of visits with each flaw: late, duplicated, broken, incomplete, abroad (0)",
     )
     return parser
 

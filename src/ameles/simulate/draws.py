@@ -1,10 +1,10 @@
 """Seeded draws for made-up people: the same seed gives the same season, on any machine.
 
-They are deterministic on purpose, and therefore never noise: whoever knows the seed knows them
-all.  The project's noise comes from the operating system, and the generators of ``random`` and
+They are deterministic on purpose, so they must never be used as noise: whoever knows the seed knows
+them all.  The project's noise comes from the operating system, and the generators of ``random`` and
 ``numpy.random`` are banned so that nobody takes one for the other.  Here a hash function with an
-output of any length (SHAKE-256) is asked for the bytes of each purpose and block, so a block can
-be made without those before it.
+output of any length (SHAKE-256) is asked for the bytes of each purpose and block, so a block can be
+made without those before it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def high(drawn: Words) -> Floats:
 
 
 def bell(drawn: Words) -> Floats:
-    """About normal, with mean 0 and deviation 1: the sum of the four quarters of each word.
+    """Nearly normal, with mean 0 and deviation 1: the sum of the four quarters of each word.
 
     Sums and products are the same on every machine; logarithms and cosines are not.
     """
@@ -58,7 +58,7 @@ def bell(drawn: Words) -> Floats:
 def scattered(numbers: Words, key: int) -> Words:
     """A fixed property of each number: one uniform word, always the same for the same number.
 
-    The finalizer of SplitMix64; it maps no two numbers to one.
+    It is the finalizer of SplitMix64, which maps different numbers to different words.
     """
     mixed = numbers + np.uint64(key)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -69,7 +69,7 @@ def scattered(numbers: Words, key: int) -> Words:
 def along(places: Floats, knots: Floats, values: Floats) -> Floats:
     """The line through some points, at some places.
 
-    As ``numpy.interp``, which on some processors rounds once where others round twice.
+    It does what ``numpy.interp`` does, which rounds once on some processors and twice on others.
     """
     left = np.clip(np.searchsorted(knots, places, side="right") - 1, 0, len(knots) - 2)
     slope = np.diff(values) / np.diff(knots)

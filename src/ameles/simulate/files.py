@@ -1,4 +1,4 @@
-"""A season written to a file: CSV as a site's log would have it, or Parquet with types.
+"""A season written to a file: CSV like the log of a site, or Parquet with types.
 
 DuckDB formats and writes, block by block, so memory does not grow with the number of visits.
 A file appears whole or not at all: it gets its name when it is finished.
@@ -43,7 +43,7 @@ def write_csv(path: str | Path, season: Season) -> None:
 
 
 def write_hourly_csv(path: str | Path, season: Season) -> None:
-    """What a site that keeps no visits would have: how many, for each hour, region and fever."""
+    """The file of a site that keeps no visits: how many there were, by hour, region and fever."""
     tally = (
         "SELECT date_trunc('hour', reported_at) AS reported_at, region, fever, {0} AS n "
         "FROM {1} GROUP BY ALL"
@@ -99,9 +99,9 @@ def _line(**instead: str) -> str:
 _BROKEN = (
     _line(reported_at="'yesterday'"),
     _line(age="'forty'"),
-    _line(region=f"'\"' || {_REGION}"),  # a quote that nobody closes
+    _line(region=f"'\"' || {_REGION}"),  # a quote that is never closed
     _line(temperature="'37,2'"),  # one comma too many
-    f"left({_line()}, 30)",  # torn off within the device
+    f"left({_line()}, 30)",  # cut within the device
 )
 _WHEN = " ".join(f"WHEN {number} THEN {line}" for number, line in enumerate(_BROKEN, start=1))
 _CASES = f"CASE damage {_WHEN} ELSE {_line()} END"
@@ -110,7 +110,7 @@ _CASES = f"CASE damage {_WHEN} ELSE {_line()} END"
 @contextmanager
 def _duckdb(file: Path | str = ":memory:") -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(file, config={"memory_limit": "1GB"}) as connection:
-        # It would be drawn on standard output, which belongs to results.
+        # DuckDB would draw it on standard output, which is for results.
         connection.execute("SET enable_progress_bar = false")
         yield connection
 

@@ -1,4 +1,4 @@
-"""What goes wrong between a phone and a file, so that tests and the demo can have some of it."""
+"""Flaws that data gets on its way from a phone to a file, for tests and the demo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAMAGES = 5  # kinds of broken lines: see ameles.simulate.files
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaws:
-    """For each kind of flaw the part of the visits that it befalls, independently of the others.
+    """For each kind of flaw, the share of visits that have it, independently of other flaws.
 
     >>> Flaws.all(0.01).late
     0.01
@@ -40,12 +40,12 @@ class Flaws:
 
     @property
     def any(self) -> bool:
-        """Whether anything goes wrong at all."""
+        """Whether there are any flaws."""
         return any(getattr(self, field.name) for field in fields(self))
 
 
 def fallen(drawn: Words, part: float) -> NDArray[np.bool_]:
-    """Which draws fall on this part."""
+    """Which draws fall into this share."""
     return low(drawn) < part
 
 

@@ -1,4 +1,4 @@
-"""A health survey of a made-up town, with what an attacker has beside it.
+"""A health survey of a made-up town, and the public table that an attacker uses with it.
 
 Three tables: what people answered, without their names; the town's public register, with names; and
 a diary of visits to doctors, in which one person has several rows.  The same seed gives the same
@@ -70,7 +70,7 @@ class HealthSurvey:
 
 
 def health_survey(*, people: int = 2000, seed: int = 7) -> HealthSurvey:
-    """A town of so many people, all of whom answered."""
+    """A town with this many people, all of whom answered."""
     count = whole(people, "people", low=1, high=1 << 20)
     drawn = words(whole(seed, "seed", low=0, high=1 << 62), "health survey", 0, rows=count, each=6)
     place = np.searchsorted(_SHARES, high(drawn[0]), side="right").clip(0, 3)
@@ -96,7 +96,7 @@ def health_survey(*, people: int = 2000, seed: int = 7) -> HealthSurvey:
             }
         )
         diary += _visits(i, about["district"], bool(ill[i]), int(drawn[4][i]))
-    order = np.argsort(drawn[5], kind="stable")  # a row's place must not tell whose it is
+    order = np.argsort(drawn[5], kind="stable")  # the place of a row must not reveal whose it is
     return HealthSurvey([answers[i] for i in order], register, diary)
 
 

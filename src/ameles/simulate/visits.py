@@ -1,7 +1,7 @@
-"""A season of visits, in blocks: each block is made from the seed and its own number alone.
+"""A season of visits, in blocks; each block is computed from the seed and its own number.
 
-Visit i of N happens where the expected visits reach (i + u) / N of their sum, u uniform: so visits
-come in the order of time, there are exactly N of them, and no block needs to know another.  A
+Visit i of N happens where the expected visits reach (i + u) / N of their sum, with uniform u.  So
+visits are in the order of time, there are exactly N of them, and no block depends on another.  A
 visitor is a number; what is fixed about them (region, age, the name of the device) is a function
 of that number, so nothing has to be remembered, however many there are.
 """
@@ -30,7 +30,7 @@ _EACH = 3  # visits of a visitor, on average
 _AGES = np.array([0.0, 5, 15, 25, 45, 65, 80, 100])
 _AGES_UP_TO = np.array([0.0, 0.06, 0.17, 0.29, 0.60, 0.86, 0.96, 1.0])  # part of the visitors
 _CHILD = 15
-_OTHER_ILLNESS = 0.06  # part of those without influenza who have a fever all the same
+_OTHER_ILLNESS = 0.06  # share of those without influenza who have a fever anyway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +55,10 @@ class Visits:
 
 @dataclass(frozen=True, kw_only=True)
 class Season:
-    """A season, described; iterating over it makes its visits, block by block."""
+    """The parameters of a season; iterating over it gives its visits, block by block."""
 
     days: int
-    visitors: int  # who may come; some do not, and a few come very often
+    visitors: int  # people who may come; some never do, and a few come very often
     events: int  # before some are duplicated
     start: date
     seed: int
@@ -141,7 +141,7 @@ class Season:
         return along(part, _AGES_UP_TO, _AGES).astype(np.uint8)
 
     def _flawed(self, visits: Visits, number: int) -> Visits:
-        """The same visits with what goes wrong between a phone and a file."""
+        """The same visits, with flaws."""
         flaws = self.flaws
         drawn = words(self.seed, "flaws", number, rows=len(visits), each=5)
         late, again, broken, missing, abroad = drawn
@@ -176,8 +176,8 @@ def season(
 ) -> Season:
     """A season from what a person writes.
 
-    Of ``visitors`` and ``events`` one follows from the other, three visits a visitor; both may be
-    given.  ``flaws`` is the part of the visits that each kind of flaw befalls.
+    If only one of ``visitors`` and ``events`` is given, there are three visits for each visitor.
+    ``flaws`` says which share of the visits has each kind of flaw.
     """
     if isinstance(start, str):
         try:
@@ -201,9 +201,9 @@ def season(
 
 
 def _names(visitor: Words, seed: int) -> NDArray[np.uint32]:
-    """What a device calls itself: a number of 32 bits that no other has, in no order.
+    """The name of a device: a unique number of 32 bits, in no particular order.
 
-    Each step can be undone, so no two visitors meet.
+    Each step can be undone, so no two visitors have the same name.
     """
     name = (visitor + np.uint64(seed & 0xFFFFFFFF)).astype(np.uint32)
     name = (name ^ (name >> np.uint32(16))) * np.uint32(0x85EBCA6B)

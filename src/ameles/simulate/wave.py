@@ -1,8 +1,8 @@
-"""The wave: how many visits each hour of a season expects, by region, from the well and the ill.
+"""The wave: the expected visits in each hour of a season, by region, of the well and the ill.
 
-Each region has its own epidemic of the textbook's kind (susceptible, infected, recovered), which
-arrives on its own day.  Over it lie the hours of the day, the days of the week and the weather of
-the day.  Everything is sums and products, so every machine computes the same numbers.
+Each region has an epidemic of its own, by the textbook's model (susceptible, infected, recovered),
+which arrives on its own day.  Visits also depend on the hour, the day of the week and the day's
+weather.  There are only sums and products, so every machine computes the same numbers.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _DAYS_ILL = 4
 _FIRST_CASES = 2e-5  # part of a region
 
 _ILL_VISITS = 45.0  # a day, for each visit of the well, if everybody were ill
-_WORRIED = 0.25  # visits of the well that an ill visitor brings along
+_WORRIED = 0.25  # additional visits of the well for each visit of the ill
 
 # Local hours, midnight first: mornings and evenings, hardly anyone at four.
 _HOURS = (5, 3, 2, 2, 1, 2, 5, 11, 19, 26, 28, 27, 24, 23, 23, 24, 25, 27, 30, 31, 28, 20, 12, 8)
 _WEEK = (1.15, 1.05, 1.0, 1.0, 0.95, 0.80, 0.85)  # Monday first
-_WEATHER = 0.07  # how much one day differs from the next for no reason
+_WEATHER = 0.07  # random differences from day to day
 
 
 def shares() -> Floats:
-    """Which part of the visitors lives in the regions up to each."""
+    """The share of visitors who live in each region or in one before it."""
     return np.cumsum(_SHARES)
 
 

@@ -9,7 +9,7 @@ from ameles.store import Store, Transaction
 
 
 class Crash(BaseException):
-    """Stands for the end of the process: nothing handles it but the test.
+    """Stands for the end of the process: only the test handles it.
 
     ``PlanTest.crash`` handles it for you.
 

@@ -28,10 +28,10 @@ _BYTES_A_ROW = 64  # about; decides in how many passes users are bounded
 class ListSource(SeekableSource[int]):
     """Rows in memory; ``columns`` are those of the plan with their kinds, and every row has them.
 
-    Values are Python's: texts, numbers, booleans, dates and times, or None where there is none.
-    They are cast as the values of a file are, so a text may stand for a number, and what does not
-    fit counts nowhere.  How a file is written (``delimiter``, ``decimal``, ``time_format``) plays
-    no part: a number has a point, and a time is ISO 8601.
+    Values are those of Python: texts, numbers, booleans, dates and times, or None for a missing
+    one.  They are cast like the values of a file, so a text may stand for a number, and a value
+    that does not fit counts as missing.  The format of files (``delimiter``, ``decimal``,
+    ``time_format``) does not apply here: a number has a point, and a time is ISO 8601.
 
     The position is the number of rows that were taken.  So append rows, and never remove any.
 
@@ -131,7 +131,7 @@ class RowsPiece(Piece):
 
 
 class CrashPiece(Piece):
-    """Rows that nobody comes to read."""
+    """Rows at which the reading crashes."""
 
     @property
     def size(self) -> int:
@@ -142,7 +142,7 @@ class CrashPiece(Piece):
 
 
 def _text(value: Any) -> str | None:
-    """A value as a file would have it."""
+    """A value as a file would contain it."""
     match value:
         case None | str():
             return value

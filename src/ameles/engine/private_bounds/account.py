@@ -23,7 +23,7 @@ from ameles.store import Store, exists, open_store
 def plan_account(
     plan: Plan, url: str, recipe: AnyMechanism, *, noise: Noise | None = None
 ) -> Iterator[StoreAccount]:
-    """The account that pays for ``recipe``; refused before a store is made for nothing."""
+    """The account that pays for ``recipe``; refuses before a store is made in vain."""
     if not exists(url):
         _check_cap(plan, recipe)
     with closing(open_store(url)) as store:
@@ -38,7 +38,7 @@ def plan_account(
 
 
 def _open(store: Store, plan: Plan, recipe: AnyMechanism) -> None:
-    """Opens the population, unless another plan has."""
+    """Opens the population, unless another plan has opened it."""
     population = plan.privacy.population
     with store.writing() as transaction:
         phase = check_window(transaction, plan)

@@ -1,4 +1,4 @@
-"""Chooses bounds of a plan privately: one payment, one look at the source, one choice for each.
+"""Chooses bounds of a plan privately: one payment, one reading of the source, one choice for each.
 
 The score of a candidate is minus what it clips and minus the noise that it needs.  What all units
 together clip is secret; the noise is public.  The exponential mechanism chooses, and only the
@@ -59,7 +59,7 @@ class BoundsQuestion:
         return self.recipe.epsilons[0]
 
     def worse(self, bound: CandidateBound) -> Fraction:
-        """By how much a choice may be worse than the best, with 95%: in what the bound is about."""
+        """By how much a choice may be worse than the best, with 95%, in the units of the bound."""
         step = self.bounds.index(bound) + 1
         return Fraction(int(self.recipe.error.bound(step, BETA)), SCALE) * bound.unit
 
@@ -157,14 +157,14 @@ def _check_readable(plan: Plan) -> None:
     if plan.privacy.intrusions != "none":
         raise PlanError(
             "The bounds of a pan-private plan cannot be chosen from its events.",
-            why="they are seen once and nothing exact of them may be kept, not even for a moment",
+            why="events are seen once, and no exact number about them may be kept",
             tip="bounds from what is publicly known",
         )
     _source(plan)
 
 
 def _source(plan: Plan) -> SeekableSource[Any]:
-    """The source, of which only names of files and columns were looked at."""
+    """The source; only the names of files and columns have been read."""
     source = plan_source(plan)
     if isinstance(source, PassingSource):
         named = plan.stream.source_kind.describe(plan.stream.source)
