@@ -1,4 +1,4 @@
-"""Coins and choices for many candidates: enclosures, rare decisions, extreme weights, and the law."""
+"""Coins and choices for many candidates: enclosures, rare decisions, extreme weights, the law."""
 
 from __future__ import annotations
 
