@@ -255,6 +255,8 @@ def test_an_answer_becomes_a_data_frame(library: str, monkeypatch: pytest.Monkey
         (lambda t: t.distinct_users(epsilon=1), "It needs a unit that is a user"),
         (lambda t: t.top_k(3, by={"region": ["north"]}, epsilon=1), "3 keys, of 1 declared"),
         (lambda t: t.above_threshold([], threshold=1, epsilon=1), "a list of 1 to"),
+        (lambda t: t.above_threshold([len], threshold=1, epsilon=1), "must be SQL, as text"),
+        (lambda t: t.above_threshold(["age > f()"], threshold=1, epsilon=1), "the function 'f'"),
         (lambda t: t.k_means({}, clusters=2, epsilon=1), "needs bounds"),
         (lambda t: t.k_means({"age": (3, 3)}, clusters=2, epsilon=1), "a lower and an upper"),
         (lambda t: t.k_means({"region": (3, 4)}, clusters=2, epsilon=1), "integer or number"),

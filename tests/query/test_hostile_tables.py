@@ -15,6 +15,7 @@ from ameles.query import Table
 from ameles.query.look import looking
 from tests.query.tables import rows_of, truthful
 
+ONE_ROW: dict[str, Any] = {"user": "id", "max_rows": 1}
 INTERNAL = [
     "who",
     "step",
@@ -152,3 +153,43 @@ def test_columns_do_not_differ_in_capitals_only() -> None:
 def test_names_of_columns_are_in_one_line() -> None:
     with pytest.raises(BadInput, match="must be in one line"):
         made('"crowd\n" INTEGER, id VARCHAR', [(1, "a")], user="id", max_rows=1)
+
+
+def test_a_column_may_be_called_self() -> None:
+    odd = made("self INTEGER, region VARCHAR", [(1, "north"), (2, "south")])
+    assert odd.partition(self=["1"]).noisy_count(epsilon=1)["1"].value == 1
+    assert rows_of(odd.select(self="self + 1")) == [(2,), (3,)]
+    assert odd.group_by("region", self="count").columns == {"region": "text", "self": "integer"}
+
+
+def test_the_only_column_can_be_replaced_by_several_values() -> None:
+    single = made("x INTEGER", [(1,), (2,)])
+    assert sorted(rows_of(single.select_many("x", ["x", "x + 10"]))) == [(1,), (2,), (11,), (12,)]
+
+
+def test_a_column_with_a_quote_in_its_name_can_be_selected() -> None:
+    odd = made('"a""b" INTEGER', [(1,)])
+    assert rows_of(odd.select('a"b')) == [(1,)]
+
+
+def test_a_name_is_not_selected_twice() -> None:
+    with pytest.raises(BadInput, match="'x' is the name of a column and of a computed one"):
+        made("x INTEGER", [(1,)]).select("x", x="x + 1")
+
+
+# Hashes of DuckDB that are the same for every salt: the difference of the first column's hash takes
+# that of the second one's away.
+ALIKE = [(12345, 678), (-5020621115105272949, 6786746477874753538)]
+
+
+def test_rows_with_the_same_hash_are_kept_whatever_their_order_is() -> None:
+    hashes = "SELECT hash('any salt', ?::BIGINT, ?::BIGINT)"
+    assert len({duckdb.execute(hashes, list(one)).fetchone() for one in ALIKE}) == 1
+    kept, joined = set(), set()
+    for rows in (ALIKE, ALIKE[::-1]):
+        people = made("x BIGINT, y BIGINT, id INTEGER", [(*one, 1) for one in rows], **ONE_ROW)
+        kept.add(tuple(rows_of(people)))
+        plain = made("x BIGINT, y BIGINT, id INTEGER", [(*one, 1) for one in rows])
+        pairs = plain.join(plain.select("id", z="id"), on="id", at_most=(1, 1))
+        joined.add(tuple(rows_of(pairs)))
+    assert len(kept) == len(joined) == 1

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import duckdb
 import polars
@@ -157,6 +158,32 @@ def test_a_table_of_postgres(postgres: Server) -> None:
         Table.from_postgres("postgresql://nobody@127.0.0.1:1/x", "visits", account=truthful(),
                             unit="row")  # fmt: skip
     assert "127.0.0.1" not in str(refused.value)
+
+
+def test_postgres_writes_values_in_one_way_whatever_its_settings_are(postgres: Server) -> None:
+    with psycopg.connect(postgres.url()) as connection:
+        connection.execute("DROP TABLE IF EXISTS stays")
+        connection.execute(
+            "CREATE TABLE stays (ward varchar(20), price numeric(10, 2), came timestamp(3), "
+            "left_at timestamptz(0), born date, bed char(4), beds int[], weight float8)"
+        )
+        connection.execute(
+            "INSERT INTO stays VALUES ('a', 2.50, '2026-02-03 04:05:06', '2026-02-03 04:05:06+00', "
+            "'1999-12-31', 'b', '{1}', 0.12345678901234568)"
+        )
+    url = f"{postgres.url()}&options={quote('-c datestyle=German -c extra_float_digits=-9')}"
+    url += quote(" -c timezone=Asia/Kathmandu")
+    table = Table.from_postgres(url, "stays", account=truthful(), unit="row")
+    assert table.columns == {
+        "ward": "text", "price": "number", "came": "timestamp", "left_at": "timestamp",
+        "born": "timestamp", "bed": "text", "weight": "number",
+    }  # fmt: skip
+    for condition in (
+        "ward = 'a' AND bed = 'b' AND price = 2.5",
+        "came = TIMESTAMP '2026-02-03 04:05:06' AND left_at = came",
+        "born = TIMESTAMP '1999-12-31' AND weight = 0.12345678901234568",
+    ):
+        assert table.where(condition).noisy_count(epsilon=1).value == 1
 
 
 def test_tables_of_different_kinds_are_asked_together(tmp_path: Path) -> None:

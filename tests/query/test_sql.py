@@ -5,12 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import USER
+from ameles.core.guarantee import EVENT, USER
 from ameles.core.loss import Pure
-from ameles.query import Query
+from ameles.query import Query, Table
 from ameles.query.sql import parse
 from ameles.query.sql_questions import ColumnBounds, questions, shares
 from tests.query.tables import ledger, table, truthful
@@ -95,6 +96,7 @@ def test_all_aggregates_share_epsilon() -> None:
         ("SELECT COUNT(*) + 1 FROM t", "in a way that is not supported"),
         ("SELECT SUM(DISTINCT age) FROM t", "has DISTINCT"),
         ("SELECT SUM(age) FILTER (age > 3) FROM t", "has a FILTER"),
+        ("SELECT COUNT(*) FILTER (age > 3) FROM t", "Its COUNT has a FILTER"),
         ("SELECT SUM(age) OVER () FROM t", "no aggregate"),
         ("SELECT QUANTILE(age, age) FROM t", "must be a number"),
         ("SELECT COUNT(*) FROM t, u", "something else than one table"),
@@ -122,6 +124,28 @@ def test_the_rest_is_refused_before_it_costs(sql: str, what: str) -> None:
     with pytest.raises(BadInput, match=what):
         asked(sql, table(account=people))
     assert people.spent == Pure(0)
+
+
+@pytest.mark.parametrize("name", ["value", "VALUE"])
+def test_a_key_or_a_user_may_be_called_value(name: str) -> None:
+    connection = duckdb.connect()
+    connection.execute(
+        f'CREATE TABLE t AS SELECT range % 2 AS "{name}", range AS age FROM range(6)'
+    )
+    bounds = {"(age + 1)": AGE}
+    given = {"user": name, "max_rows": 3}
+    for unit in ({"unit": "row"}, {"unit": "user", **given}):
+        people = Table.from_duckdb(
+            connection, "t", account=truthful(USER if "user" in unit else EVENT), **unit
+        )
+        keys = {name: ["0", "1"]}
+        by_key = parse(f'SELECT "{name}", SUM(age + 1) FROM t GROUP BY "{name}"')
+        [one] = questions(by_key, {"t": people}, bounds=bounds, keys=keys)
+        assert [row.value for row in one.ask(1).rows] == [9, 12]
+        [all_rows] = questions(
+            parse("SELECT SUM(age + 1) FROM t"), {"t": people}, bounds=bounds, keys={}
+        )
+        assert all_rows.ask(1).value == 21
 
 
 def test_edges_of_quantiles_are_few() -> None:

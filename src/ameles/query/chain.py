@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
-from ameles.core.exceptions import BadInput, PlanError
+from ameles.core.exceptions import BadInput
 from ameles.core.parameters import refuse, whole
 from ameles.measures.fields import identifier
 from ameles.measures.measure import KEYED
-from ameles.plan.condition import check_condition, check_expression
-from ameles.plan.condition_sql import NULL
+from ameles.plan.condition import check_condition
 from ameles.query.account import Account
+from ameles.query.expressions import checked, checked_expression
 from ameles.query.measure_ending import check_column
 from ameles.query.pairs import Combined, Join
 from ameles.query.row_set import RowSet
@@ -37,19 +37,22 @@ class Chain(ABC):
 
     def where(self, condition: str) -> Self:
         """The rows for which a condition is true, written as after WHERE in SQL."""
-        sql = _checked(check_condition, condition, self.relation)
+        sql = checked(check_condition, condition, self.relation)
         return self._with(Where(self.relation, condition, sql))
 
-    def select(self, *columns: str, **computed: str) -> Self:
+    def select(self, /, *columns: str, **computed: str) -> Self:
         """Only these columns, and columns that are computed from a row by SQL expressions."""
         for column in columns:
             check_column(column, self.relation)
-        texts = {**{name: f'"{name}"' for name in columns}, **computed}
+        if clash := set(columns) & set(computed):
+            raise BadInput(f"'{min(clash)}' is the name of a column and of a computed one.")
+        texts = {**{name: identifier(name) for name in columns}, **computed}
         if not texts:
             raise BadInput("A select must have columns.", tip='select("age", older="age + 1")')
-        expressions = {name: _expression(text, self.relation) for name, text in texts.items()}
-        for column in columns:  # exactly as they are, so that the user column stays one
-            expressions[column] = identifier(column), self.relation.columns[column]
+        # columns exactly as they are, so that the user column stays one
+        expressions = {name: (identifier(name), self.relation.columns[name]) for name in columns}
+        for name, text in computed.items():
+            expressions[name] = checked_expression(text, self.relation)
         return self._with(Select(self.relation, texts, expressions))
 
     def select_many(self, name: str, expressions: Sequence[str]) -> Self:
@@ -59,7 +62,7 @@ class Chain(ABC):
         """
         if isinstance(expressions, str) or not expressions:
             raise refuse("expressions", 'a list such as ["first", "second"]', expressions)
-        parsed = [_expression(text, self.relation) for text in expressions]
+        parsed = [checked_expression(text, self.relation) for text in expressions]
         kinds = {kind for _, kind in parsed}
         if len(kinds) > 1:
             raise BadInput(
@@ -71,7 +74,7 @@ class Chain(ABC):
             raise BadInput("A computed column cannot take the place of the user column.")
         return self._with(SelectMany(self.relation, name, kinds.pop(), tuple(expressions), sqls))
 
-    def group_by(self, *keys: str, **facts: str) -> Self:
+    def group_by(self, /, *keys: str, **facts: str) -> Self:
         """One row for each value of the keys, with facts about its rows.
 
         A fact is "count", or "sum", "min" or "max" with a column: ``oldest="max age"``.  Sums are
@@ -176,26 +179,6 @@ class Chain(ABC):
                 tip='select(..., cents="CAST(round(price * 100) AS BIGINT)") first',
             )
         return fact, column
-
-
-def _checked(check: Callable[[str, Mapping[str, str]], Any], text: str, relation: RowSet) -> Any:
-    if not isinstance(text, str):
-        raise BadInput(
-            f"A condition or an expression must be SQL, as text. Got a {type(text).__name__}.",
-            why="a Python function could look at other rows, remember them, or tell what it saw",
-            tip='where("age >= 18")',
-        )
-    try:
-        return check(text, relation.columns)
-    except PlanError as refusal:
-        raise BadInput(f"{text[:80]!r}: {refusal.what}", why=refusal.why, tip=refusal.tip) from None
-
-
-def _expression(text: str, relation: RowSet) -> tuple[str, str]:
-    sql, kind = _checked(check_expression, text, relation)
-    if kind == NULL:
-        raise BadInput(f"{text[:80]!r} has no kind: it is always NULL.")
-    return sql, kind
 
 
 def _check_alike(keys: Sequence[str], left: RowSet, right: RowSet) -> None:

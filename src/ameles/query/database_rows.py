@@ -111,7 +111,7 @@ class PostgresRows(CopiedRows):
         self.label, self._called = table, f"The table '{table}'"
         with self._connected() as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {self._table} LIMIT 0")
-            types = {one.name: _POSTGRES.get(one.type_display, "") for one in cursor.description}
+            types = {one.name: _duck_type(one.type_display) for one in cursor.description}
         super().__init__(declared_or_found(columns, types), user)
         missing = [name for name in self.columns if name not in types]
         if missing:
@@ -138,6 +138,8 @@ class PostgresRows(CopiedRows):
             with psycopg.connect(self._url) as connection:
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
                 connection.read_only = True
+                for setting, value in _TEXTS.items():
+                    connection.execute(f"SET LOCAL {setting} = '{value}'")
                 yield connection
         except psycopg.Error as error:
             kind = type(error).__name__
@@ -149,6 +151,9 @@ class PostgresRows(CopiedRows):
             tip="the address of the database, the name of the table, and the right to read it",
         )
 
+
+# How Postgres writes values as texts, whatever the settings of the server and the role are.
+_TEXTS = {"datestyle": "ISO, YMD", "timezone": "UTC", "extra_float_digits": "1"}
 
 # Postgres's own names of types, as DuckDB's.
 _POSTGRES = {
@@ -167,6 +172,15 @@ _POSTGRES = {
     "timestamp": "TIMESTAMP",
     "timestamptz": "TIMESTAMP WITH TIME ZONE",
 }
+
+
+def _duck_type(shown: str) -> str:
+    """DuckDB's name of a type of Postgres; empty if a column of it has no kind.
+
+    >>> _duck_type("varchar(20)"), _duck_type("numeric(10,2)"), _duck_type("int4[]")
+    ('VARCHAR', 'DECIMAL(38,10)', '')
+    """
+    return "" if shown.endswith("]") else _POSTGRES.get(shown.partition("(")[0], "")
 
 
 def insert_texts(duck: Duck, insert: str, names: Sequence[str], batch: Sequence[Any]) -> None:

@@ -100,8 +100,9 @@ class Join(RowSet):
             rows = side.sql(attached)
             if self.at_most is not None:
                 salt = side.sources[0].salt
-                order = f"hash('{salt}', {side.listed})"
+                order = f"hash('{salt}', {side.listed}), {side.listed}"
                 nth = f"row_number() OVER (PARTITION BY {keys} ORDER BY {order})"
+                rows = f"SELECT {side.alike} FROM ({rows})"
                 rows = f"SELECT {side.listed} FROM ({rows}) QUALIFY {nth} <= {self.at_most[place]}"
             sides.append(f"({rows}) AS side_{place}")
         return f"SELECT {self.listed} FROM {sides[0]} JOIN {sides[1]} USING ({keys})"

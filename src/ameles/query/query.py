@@ -72,7 +72,7 @@ class Query(Chain, WholeEnds):
         """The columns with their kinds."""
         return dict(self.relation.columns)
 
-    def partition(self, **keys: Sequence[str | int] | Answer) -> Partition:
+    def partition(self, /, **keys: Sequence[str | int] | Answer) -> Partition:
         """The parts that some columns divide the rows into, by public keys: all that may occur.
 
         Keys that are looked up in the data would tell who is in it; ``private_keys`` chooses some

@@ -160,8 +160,9 @@ class BoundedRows(RowSet):
             f"GROUP BY 1 HAVING count(*) > {most}",
         )
         using = f'{crowded} USING ("{_CROWD}")'
-        # equal places mean equal rows, so it does not matter which of them is kept
-        place = f"hash('{self.salt}', {self.listed})"
+        # Rows with the same hash can be made, whatever the salt is.  Which of them is kept must not
+        # depend on the order in which rows are read, so the columns decide.
+        place = f"hash('{self.salt}', {self.listed}), {self.listed}"
         nth = f"row_number() OVER (PARTITION BY {who} ORDER BY {place})"
         return (
             f"SELECT {self.listed} FROM ({owned}) ANTI JOIN {using} UNION ALL "

@@ -161,7 +161,8 @@ class _Reader:
             _refuse("It selects an expression that is no aggregate.", tip=_KNOWN)
         name, given = node["function_name"], [one["expression"] for one in node["arguments"]]
         if node["filter"] or node["order_bys"]["orders"] or node["schema"]:
-            _refuse(f"Its {name.upper()} has a FILTER, an order or a schema.", tip="WHERE ...")
+            word = name.removesuffix("_star").upper()
+            _refuse(f"Its {word} has a FILTER, an order or a schema.", tip="WHERE ...")
         label = node["alias"] or self._text(node)
         if name == "count_star":
             return Aggregate("noisy_count", node["alias"] or "count")

@@ -140,8 +140,11 @@ def _valued(query: Query, expression: str, keys: Sequence[str]) -> tuple[Query, 
     for column in query.columns:
         if column.casefold() == plain.casefold():
             return query, column
-    kept = [*keys, *([query.relation.user] if query.relation.user else [])]
-    return query.select(*dict.fromkeys(kept), **{_VALUE: expression}), _VALUE
+    kept = dict.fromkeys([*keys, *([query.relation.user] if query.relation.user else [])])
+    name = _VALUE
+    while name in {one.casefold() for one in kept}:
+        name += "_"
+    return query.select(*kept, **{name: expression}), name
 
 
 def _range(aggregate: Aggregate, bounds: Mapping[str, ColumnBounds]) -> dict[str, Any]:

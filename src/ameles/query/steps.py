@@ -133,7 +133,8 @@ class SelectMany(Step):
     def sql(self, attached: Attached) -> str:
         values = ", ".join(f"CAST(TRY({sql}) AS {TYPES[self.kind]})" for sql in self.expressions)
         kept = names({n: k for n, k in self.below.columns.items() if n != self.name})
-        rows = f"SELECT {kept}, unnest([{values}]) AS {identifier(self.name)} "
+        kept += ", " if kept else ""  # the only column may be replaced
+        rows = f"SELECT {kept}unnest([{values}]) AS {identifier(self.name)} "
         rows += f"FROM ({self.below.sql(attached)})"
         return f"SELECT {self.listed} FROM ({rows}) WHERE {identifier(self.name)} IS NOT NULL"
 

@@ -15,6 +15,7 @@ from ameles.mechanisms.continual.sparse_vector import above_threshold
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.condition import check_condition
 from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.expressions import checked
 from ameles.query.look import TableLook
 from ameles.query.row_set import RowSet
 from ameles.query.variance import only_pure
@@ -48,7 +49,7 @@ class ThresholdEnding(Ending):
 
     def check(self, relation: RowSet, unit: Unit) -> None:
         for condition in self.conditions:
-            check_condition(condition, relation.columns)
+            checked(check_condition, condition, relation)
 
     def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
         relation_of = Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
