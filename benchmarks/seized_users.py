@@ -17,7 +17,7 @@ import numpy as np
 
 from ameles.engine.running.launching import bought
 from ameles.measures.seized_distinct import counted, reach, seized_recipe
-from ameles.mechanisms.continual.replies import CODE, Halted
+from ameles.mechanisms.continual.transformation import CODE, Halted
 from ameles.noise import System
 
 USERS, EPSILON = 10_000, Fraction(1)

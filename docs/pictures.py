@@ -32,7 +32,7 @@ from ameles.core.guarantee import Intrusions
 from ameles.engine.engine import Engine
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monotone import continual_monotone
-from ameles.mechanisms.continual.replies import HALTED, Halted
+from ameles.mechanisms.continual.transformation import HALTED, Halted
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.choose import objective_of, points

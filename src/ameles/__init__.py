@@ -37,9 +37,8 @@ from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.renewed import Renewed
-from ameles.mechanisms.continual.replies import HALTED
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
-from ameles.mechanisms.continual.transformation import Continual, continual
+from ameles.mechanisms.continual.transformation import HALTED, Continual, continual
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.choose import compare, counter

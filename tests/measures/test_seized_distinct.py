@@ -28,8 +28,7 @@ from ameles.measures.seized_distinct import (
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed
-from ameles.mechanisms.continual.replies import CODE
-from ameles.mechanisms.continual.transformation import Continual
+from ameles.mechanisms.continual.transformation import CODE, Continual
 from ameles.noise import System
 
 MEASURE = Distinct(name="d", measure="distinct", table=4000)

@@ -13,9 +13,8 @@ from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalHorizon
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monitor import WindowMonitor
-from ameles.mechanisms.continual.replies import HALTED
 from ameles.mechanisms.continual.sparse_vector import above_threshold
-from ameles.mechanisms.continual.transformation import continual
+from ameles.mechanisms.continual.transformation import HALTED, continual
 from ameles.mechanisms.mechanism import Startable
 from ameles.mechanisms.snapshot import State, run_id, unpack
 from ameles.mechanisms.stepped import SteppedRun, integer

@@ -33,8 +33,7 @@ from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.renewed import Renewed
-from ameles.mechanisms.continual.replies import CODE
-from ameles.mechanisms.continual.transformation import PRICE, Continual
+from ameles.mechanisms.continual.transformation import CODE, PRICE, Continual
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.pan_private.estimate import EstimateError
 from ameles.noise.arrays import IntArray

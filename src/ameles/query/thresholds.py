@@ -10,7 +10,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Neighbours, Unit
 from ameles.core.loss import EpsilonLoss
 from ameles.measures.measure import BETA
-from ameles.mechanisms.continual.replies import Reply
+from ameles.mechanisms.continual.noisy_threshold import Reply
 from ameles.mechanisms.continual.sparse_vector import above_threshold
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.condition import check_condition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.continual.replies import Reply, Said
+from ameles.mechanisms.continual.noisy_threshold import Reply, Said
 from ameles.mechanisms.continual.sparse_vector import SparseVector, SparseVectorRun
 from ameles.mechanisms.snapshot import State
 

@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.continual.replies import Halted
+from ameles.mechanisms.continual.transformation import Halted
 from ameles.noise.enumeration import law_of
 
 # For each step its batches, for each batch the cells of its events.

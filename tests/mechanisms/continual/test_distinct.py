@@ -18,7 +18,7 @@ from ameles.core.noise import Noise
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.estimator import Estimator, grid_units, on_grid
 from ameles.mechanisms.continual.monotone import continual_monotone
-from ameles.mechanisms.continual.replies import HALTED
+from ameles.mechanisms.continual.transformation import HALTED
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Zero
 from ameles.noise.enumeration import law_of

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from ameles.mechanisms.continual.replies import CODE, HALTED, Halted
+from ameles.mechanisms.continual.transformation import CODE, HALTED, Halted
 
 
 def test_there_is_one_and_it_survives_copies() -> None:

@@ -16,7 +16,7 @@ from ameles.core.recipe import recipe_from_json
 from ameles.ledger import Ledger
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import ABOVE, BELOW, HALTED, WindowMonitors
-from ameles.mechanisms.continual.replies import Said
+from ameles.mechanisms.continual.noisy_threshold import Said
 from ameles.noise import System, Tape, Zero
 
 CANARY = 8_675_309

@@ -11,8 +11,7 @@ from scipy.stats import binom
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.mechanisms.continual.monotone import continual_monotone, jumps
-from ameles.mechanisms.continual.replies import HALTED
-from ameles.mechanisms.continual.transformation import continual
+from ameles.mechanisms.continual.transformation import HALTED, continual
 from ameles.noise import System
 from tests.mechanisms.continual.scripted import Scripted
 

@@ -15,8 +15,7 @@ from ameles.core.noise import Noise
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed, RenewedError, RenewedRun
-from ameles.mechanisms.continual.replies import HALTED
-from ameles.mechanisms.continual.transformation import Continual
+from ameles.mechanisms.continual.transformation import HALTED, Continual
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.snapshot import State

@@ -13,7 +13,7 @@ from ameles.core.exceptions import BadInput, HorizonReached, StoreRefused
 from ameles.core.guarantee import USER, Neighbours
 from ameles.core.loss import Pure
 from ameles.core.recipe import recipe_from_json
-from ameles.mechanisms.continual.replies import Reply, Said
+from ameles.mechanisms.continual.noisy_threshold import Reply, Said
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
 from ameles.noise import System, Tape, Zero
 

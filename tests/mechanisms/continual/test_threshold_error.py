@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ameles.mechanisms.continual.replies import Said
-from ameles.mechanisms.continual.sparse_vector import ThresholdError, above_threshold
+from ameles.mechanisms.continual.noisy_threshold import Said, ThresholdError
+from ameles.mechanisms.continual.sparse_vector import above_threshold
 from ameles.noise import System
 
 

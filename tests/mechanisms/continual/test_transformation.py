@@ -15,8 +15,7 @@ from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Concentrated, Pure
 from ameles.core.recipe import Recipe, recipe_from_json
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
-from ameles.mechanisms.continual.replies import HALTED
-from ameles.mechanisms.continual.transformation import Continual, continual
+from ameles.mechanisms.continual.transformation import HALTED, Continual, continual
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero
 from tests.mechanisms.continual.scripted import Scripted, scripted

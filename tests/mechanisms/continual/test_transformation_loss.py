@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.continual.replies import Halted
-from ameles.mechanisms.continual.transformation import Continual, ContinualRun
+from ameles.mechanisms.continual.transformation import Continual, ContinualRun, Halted
 from ameles.mechanisms.snapshot import State
 from tests.mechanisms.continual.figure_two import worst_loss
 from tests.mechanisms.continual.scripted import Scripted

@@ -13,8 +13,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.continual.replies import HALTED
-from ameles.mechanisms.continual.transformation import Continual
+from ameles.mechanisms.continual.transformation import HALTED, Continual
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import Zero
 from ameles.noise.enumeration import law_of

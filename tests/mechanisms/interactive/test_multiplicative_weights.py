@@ -16,7 +16,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
-from ameles.mechanisms.continual.replies import Reply, Said
+from ameles.mechanisms.continual.noisy_threshold import Reply, Said
 from ameles.mechanisms.interactive.multiplicative_weights import (
     MultiplicativeWeights,
     MultiplicativeWeightsRun,

@@ -32,7 +32,7 @@ from ameles.engine.sealed.freed_memory import overwrite_freed_memory
 from ameles.engine.sealed.restarting import OpenedEpoch
 from ameles.engine.sealed.stream_vault import packed
 from ameles.engine.sealed.vault import Vault
-from ameles.mechanisms.continual.replies import CODE, Halted
+from ameles.mechanisms.continual.transformation import CODE, Halted
 from ameles.mechanisms.pan_private.intrusions import Announced
 from ameles.noise.arrays import IntArray
 

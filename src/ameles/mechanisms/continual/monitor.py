@@ -50,11 +50,10 @@ from ameles.core.parameters import (
     Switch,
     Whole,
 )
-from ameles.mechanisms.continual.replies import Reply
+from ameles.mechanisms.continual.noisy_threshold import Reply, ThresholdError
 from ameles.mechanisms.continual.sparse_vector import (
     SparseVector,
     SparseVectorRun,
-    ThresholdError,
     above_threshold,
 )
 from ameles.mechanisms.counters.recipe import check_fits

@@ -30,9 +30,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-
-from ameles.core.error import checks_step
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import (
     EVENT,
@@ -57,13 +54,16 @@ from ameles.core.parameters import (
     exact,
     refuse,
 )
-from ameles.mechanisms.continual.replies import Reply, Said
+from ameles.mechanisms.continual.noisy_threshold import (
+    Reply,
+    Said,
+    ThresholdError,
+    ThresholdRun,
+)
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.snapshot import State
-from ameles.mechanisms.stepped import SteppedRun, integer
-from ameles.noise.arrays import IntArray
+from ameles.mechanisms.stepped import integer
 from ameles.noise.sampler import wrapped
 
 # A guarantee counts the steps that one unit may change; a row of a table changes every query.
@@ -166,26 +166,19 @@ class SparseVector(Mechanism["SparseVectorRun"]):
         return SparseVectorRun(self, state, noise)
 
 
-class SparseVectorRun(SteppedRun[object, Reply]):
+class SparseVectorRun(ThresholdRun):
     """A run: one query a step."""
 
     def __init__(self, recipe: SparseVector, state: State, noise: Noise) -> None:
-        super().__init__(recipe, state)
+        super().__init__(
+            recipe,
+            state,
+            noise,
+            threshold_scale=recipe.threshold_scale,
+            query_scale=recipe.query_scale,
+            aboves=recipe.aboves,
+        )
         self._recipe = recipe
-        self._noise = noise
-        if state.parts:
-            self._rho, self._aboves = (int(value) for value in state.parts[0])
-        else:  # drawn here, and never again
-            self._rho, self._aboves = self._draw(recipe.threshold_scale), 0
-
-    @property
-    def halted(self) -> bool:
-        """Whether all aboves are used up: public, since every one of them was."""
-        return self._aboves == self._recipe.aboves
-
-    def _parts(self) -> tuple[IntArray, ...]:
-        """The noise of the threshold and how many were above."""
-        return (np.array([self._rho, self._aboves], dtype=np.int64),)
 
     def _checked(self, x: object) -> int:
         return integer(x, "query")
@@ -194,20 +187,13 @@ class SparseVectorRun(SteppedRun[object, Reply]):
         self._t += 1
         if self.halted:
             return Reply(Said.HALTED)
-        recipe = self._recipe
-        noisy = query + self._draw(recipe.query_scale)
-        if noisy < recipe.threshold + self._rho:
+        if not self._is_above(query - self._recipe.threshold):
             return Reply(Said.BELOW)
-        self._aboves += 1
-        if self.halted:
-            self._rho = 0  # it will not be asked again
-        if recipe.answer_scale is None:
+        scale = self._recipe.answer_scale
+        if scale is None:
             return Reply(Said.ABOVE)
         # fresh noise: the compared value would tell where the threshold's noise ends
-        return Reply(Said.ABOVE, wrapped(query + self._draw(recipe.answer_scale)))
-
-    def _draw(self, scale: Fraction) -> int:
-        return int(self._noise.laplace(scale, 1)[0])
+        return Reply(Said.ABOVE, wrapped(query + self._draw(scale)))
 
 
 def above_threshold(
@@ -251,27 +237,3 @@ def above_threshold(
         query_epsilon=compared - first,
         answer_epsilon=total * share,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ThresholdError:
-    """On which side of the threshold a query is, is told rightly unless it is this close."""
-
-    threshold_scale: Fraction
-    query_scale: Fraction
-
-    @checks_step
-    def bound(self, t: int, beta: float) -> float:
-        """The distance from the threshold within which query ``t`` may hear wrongly.
-
-        Where the scales are far apart, the two noises one by one can be sharper than their sum.
-        """
-        parts = LaplacePart(self.threshold_scale, 1.0, 1), LaplacePart(self.query_scale, 1.0, 1)
-        return min(LaplaceMixture(parts).quantile(beta), self.bound_all(1, beta))
-
-    @checks_step
-    def bound_all(self, steps: int, beta: float) -> float:
-        """The same for all of the first ``steps`` queries, with probability 1 - beta."""
-        return laplace_sum.quantile(1, self.threshold_scale, beta / 2) + laplace_sum.quantile(
-            1, self.query_scale, beta / (2 * steps)
-        )

@@ -32,8 +32,9 @@ The number of steps taken is in the state: steps are those of a public clock.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,7 +44,6 @@ from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
 from ameles.mechanisms.continual.estimator import Estimator, EstimatorRun, grid_units
 from ameles.mechanisms.continual.nested import OuterRun
 from ameles.mechanisms.continual.published_answers import PublishedAnswers
-from ameles.mechanisms.continual.replies import HALTED, Halted
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
 from ameles.mechanisms.pan_private.erase import only
 from ameles.mechanisms.run import Turn
@@ -53,6 +53,21 @@ from ameles.noise.sampler import wrapped
 
 # What publishing loses, in epsilons of the theorem.
 PRICE = Fraction(5, 2)
+
+
+class Halted(Enum):
+    """What a run publishes at every step after its last allowed change."""
+
+    HALTED = "halted"
+
+    def __repr__(self) -> str:
+        return "HALTED"
+
+
+HALTED: Final = Halted.HALTED
+
+# The same where only 64-bit numbers are kept; no value that means anything is so small.
+CODE: Final = -(1 << 63)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ from ameles.core.guarantee import (
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, OptionalHorizon, Whole
-from ameles.mechanisms.continual.replies import Reply, Said
+from ameles.mechanisms.continual.noisy_threshold import Reply, Said, ThresholdRun
 from ameles.mechanisms.continual.sparse_vector import EVERY_QUERY
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.linear_queries import (
@@ -66,7 +66,7 @@ from ameles.mechanisms.linear_queries import (
 )
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.snapshot import State
-from ameles.mechanisms.stepped import SteppedRun, integer
+from ameles.mechanisms.stepped import integer
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
@@ -141,24 +141,23 @@ class MultiplicativeWeights(Mechanism["MultiplicativeWeightsRun"]):
         return MultiplicativeWeightsRun(self, state, noise)
 
 
-class MultiplicativeWeightsRun(SteppedRun[object, Reply]):
-    """A run: one query and its exact answer a step."""
+class MultiplicativeWeightsRun(ThresholdRun):
+    """A run: one query and its exact answer a step.  What is above updates the hypothesis."""
 
     def __init__(self, recipe: MultiplicativeWeights, state: State, noise: Noise) -> None:
-        super().__init__(recipe, state)
+        super().__init__(
+            recipe,
+            state,
+            noise,
+            threshold_scale=recipe.threshold_scale,
+            query_scale=recipe.query_scale,
+            aboves=recipe.updates,
+        )
         self._recipe = recipe
-        self._noise = noise
         if state.parts:
-            self._rho, self._updates = (int(value) for value in state.parts[0])
             self._weights: FloatArray = state.parts[1].view(np.float64).copy()
         else:
-            self._rho, self._updates = self._draw(recipe.threshold_scale), 0
             self._weights = np.full(recipe.universe, 1 / recipe.universe)
-
-    @property
-    def halted(self) -> bool:
-        """Whether all updates are used up: public, since each of them was."""
-        return self._updates == self._recipe.updates
 
     @property
     def hypothesis(self) -> FloatArray:
@@ -167,8 +166,7 @@ class MultiplicativeWeightsRun(SteppedRun[object, Reply]):
 
     def _parts(self) -> tuple[IntArray, ...]:
         """The noise of the threshold, how many updates there were, and the hypothesis's bits."""
-        numbers = np.array([self._rho, self._updates], dtype=np.int64)
-        return numbers, self._weights.view(np.int64)
+        return *super()._parts(), self._weights.view(np.int64)
 
     def _checked(self, x: object) -> tuple[Query, int]:
         asked, answer = pair(x, "a query", "its exact answer")
@@ -185,12 +183,8 @@ class MultiplicativeWeightsRun(SteppedRun[object, Reply]):
             return Reply(Said.HALTED)
         recipe = self._recipe
         guess = self._guess(asked)
-        noisy = abs(guess - answer) + self._draw(recipe.query_scale)
-        if noisy < recipe.threshold + self._rho:
+        if not self._is_above(abs(guess - answer) - recipe.threshold):
             return Reply(Said.BELOW, guess)
-        self._updates += 1
-        if self.halted:
-            self._rho = 0  # it will not be asked again
         # fresh noise: the compared value would tell where the threshold's noise ends
         released = wrapped(answer + self._draw(recipe.answer_scale))
         self._update(asked, released - guess)
@@ -209,9 +203,6 @@ class MultiplicativeWeightsRun(SteppedRun[object, Reply]):
         step = math.copysign(float(self._recipe.rate), surprise) / grid
         weights = self._weights * np.exp(step * asked)
         self._weights = weights / weights.sum()
-
-    def _draw(self, scale: Fraction) -> int:
-        return int(self._noise.laplace(scale, 1)[0])
 
 
 @dataclass(frozen=True, slots=True)

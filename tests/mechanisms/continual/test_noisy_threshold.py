@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ameles.mechanisms.continual.replies import Reply, Said
+from ameles.mechanisms.continual.noisy_threshold import Reply, Said
 
 
 @pytest.mark.parametrize("said", Said)
