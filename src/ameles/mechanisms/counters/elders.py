@@ -74,23 +74,16 @@ class EldersCounter(PureTreeCounter):
         return self.columns * (1 + self.ahead + self.levels * (self.half + 1) + 1) + 1
 
     def process(self, noise: Noise, state: IntArray | None) -> Process:
-        return EldersProcess(noise, self.scale, self.half, self.levels, self.columns, state)
+        return EldersProcess(self, noise, state)
 
 
 class EldersProcess:
     """A balanced counter: per level a digit, a sum, and the noises that it has yet to return."""
 
-    def __init__(
-        self,
-        noise: Noise,
-        scale: Fraction,
-        half: int,
-        levels: int,
-        columns: int,
-        state: IntArray | None,
-    ) -> None:
+    def __init__(self, recipe: EldersCounter, noise: Noise, state: IntArray | None) -> None:
+        half, levels, columns = recipe.half, recipe.levels, recipe.columns
         self._noise = noise
-        self._scale = scale
+        self._scale = recipe.scale
         self._half = half
         self._columns = columns
         self._t = 0

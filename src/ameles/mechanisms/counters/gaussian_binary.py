@@ -33,10 +33,9 @@ from ameles.core.parameters import Horizon
 from ameles.mechanisms.counters.digits import unshared_blocks
 from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.gaussian_error import (
-    GaussianError,
+    EqualGaussiansError,
     GaussianSum,
     discrete_variance,
-    quantile,
     sum_factor,
 )
 from ameles.mechanisms.counters.summed import Process
@@ -135,23 +134,16 @@ class DyadicProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class DyadicError(GaussianError):
-    """A sum of independent discrete Gaussian variables of one parameter."""
+class DyadicError(EqualGaussiansError):
+    """As many noises as t has binary ones."""
 
-    variance: float
-
-    @checks_step
-    def std(self, t: int) -> float:
-        return math.sqrt(t.bit_count() * discrete_variance(self.variance))
-
-    @checks_step
-    def bound(self, t: int, beta: float) -> float:
-        return self._quantile(t.bit_count(), beta)
+    def terms(self, t: int) -> int:
+        return t.bit_count()
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         most = max(steps.bit_count(), steps.bit_length() - 1)
-        return self._quantile(most, beta / steps)
+        return self.quantile(most, beta / steps)
 
     def rms(self, steps: int) -> float:
         """The root mean square of the error over the first ``steps`` steps."""
@@ -165,6 +157,3 @@ class DyadicError(GaussianError):
         """The law of the noise of a total over steps before + 1, ..., t: shared blocks cancel."""
         terms = sum(unshared_blocks(before, t, (2,) * t.bit_length()))
         return GaussianSum(terms * self.variance, sum_factor(terms, self.variance))
-
-    def _quantile(self, terms: int, beta: float) -> int:
-        return quantile(terms * self.variance, beta, factor=sum_factor(terms, self.variance))

@@ -30,6 +30,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ameles.core.error import checks_step
 from ameles.core.parameters import refuse
 from ameles.noise.arrays import IntArray
 
@@ -86,6 +87,31 @@ class GaussianError(ABC):
         pairs = zip(before.tolist(), after.tolist(), strict=True)
         bounds = [self.between(start, t).quantile(beta) for start, t in pairs]
         return np.array(bounds, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class EqualGaussiansError(GaussianError):
+    """A sum of independent discrete Gaussian variables of one parameter."""
+
+    variance: float
+
+    @abstractmethod
+    def terms(self, t: int) -> int:
+        """How many variables the noise at step ``t`` is the sum of."""
+
+    @checks_step
+    def std(self, t: int) -> float:
+        """The standard deviation of the noise at step ``t``."""
+        return math.sqrt(self.terms(t) * discrete_variance(self.variance))
+
+    @checks_step
+    def bound(self, t: int, beta: float) -> float:
+        """The error at step ``t`` is at most this with probability at least 1 - beta."""
+        return self.quantile(self.terms(t), beta)
+
+    def quantile(self, terms: int, beta: float) -> int:
+        """What a sum of so many exceeds in size with probability at most beta."""
+        return quantile(terms * self.variance, beta, factor=sum_factor(terms, self.variance))
 
 
 def quantile(variance: float, beta: float, *, factor: float = 1.0, slack: float = 0.0) -> int:

@@ -19,7 +19,6 @@ in many steps nothing is: Laplace noise pays for their number, this for its root
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -32,10 +31,9 @@ from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalHorizon
 from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.gaussian_error import (
-    GaussianError,
+    EqualGaussiansError,
     GaussianSum,
     discrete_variance,
-    quantile,
     sum_factor,
 )
 from ameles.mechanisms.counters.summed import Process
@@ -99,19 +97,11 @@ class _Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianWalkError(GaussianError):
-    """The sum of t discrete Gaussian variables of one parameter at step t."""
+class GaussianWalkError(EqualGaussiansError):
+    """As many noises as there were steps."""
 
-    variance: float
-
-    @checks_step
-    def std(self, t: int) -> float:
-        """The standard deviation of the noise at step ``t``."""
-        return math.sqrt(t * discrete_variance(self.variance))
-
-    @checks_step
-    def bound(self, t: int, beta: float) -> float:
-        return quantile(t * self.variance, beta, factor=sum_factor(t, self.variance))
+    def terms(self, t: int) -> int:
+        return t
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:

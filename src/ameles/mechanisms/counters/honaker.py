@@ -76,24 +76,17 @@ class HonakerCounter(PureTreeCounter):
         return self.columns * (1 + self.ahead + rows) + 1
 
     def process(self, noise: Noise, state: IntArray | None) -> Process:
-        return HonakerProcess(noise, self.scale, self.arity, self.levels, self.columns, state)
+        return HonakerProcess(self, noise, state)
 
 
 class HonakerProcess:
     """Per level, over its finished blocks since the last larger one: the sum of their noises,
     and for each level below the sum of the differences (block less parts) within them."""
 
-    def __init__(
-        self,
-        noise: Noise,
-        scale: Fraction,
-        arity: int,
-        levels: int,
-        columns: int,
-        state: IntArray | None,
-    ) -> None:
+    def __init__(self, recipe: HonakerCounter, noise: Noise, state: IntArray | None) -> None:
+        arity, levels, columns = recipe.arity, recipe.levels, recipe.columns
         self._noise = noise
-        self._scale = scale
+        self._scale = recipe.scale
         self._arity = arity
         self._columns = columns
         self._t = 0
