@@ -18,7 +18,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +82,6 @@ def ours(table: Table, epsilon: str) -> dict[str, Ask]:
     """Ameles."""
     whole = {"lower": 0, "upper": 99, "epsilon": epsilon}
 
-    def by_private_keys() -> Any:
-        # a tenth of epsilon finds the keys, the rest counts
-        first, rest = (Fraction(epsilon) * Fraction(part) for part in ("0.1", "0.9"))
-        keys = table.private_keys("shop", epsilon=first, delta=DELTA)
-        return table.partition(shop=keys).noisy_count(epsilon=rest)
-
     return {
         "count": lambda: table.where("fever").noisy_count(epsilon=epsilon),
         "sum": lambda: table.noisy_sum("age", **whole),
@@ -96,7 +89,9 @@ def ours(table: Table, epsilon: str) -> dict[str, Ask]:
         "histogram": lambda: table.histogram("age", edges=TENS, epsilon=epsilon),
         "quantile": lambda: table.noisy_median("age", **whole),
         "top-k": lambda: table.top_k(10, by={"shop": KEYS}, epsilon=epsilon),
-        "private keys": by_private_keys,
+        "private keys": lambda: table.private_partition("shop").noisy_count(
+            epsilon=epsilon, delta=DELTA
+        ),
     }
 
 
@@ -193,7 +188,8 @@ class Truth:
 
     def error(self, question: str, answer: Any, library: str) -> float:
         """Of a count, sum, mean or histogram its distance; of a median the difference of ranks;
-        of a top-k the visits that its shops have less than the best; of keys that of counts."""
+        of a top-k the visits that its shops have less than the best; of private keys the mean
+        distance of the counts of all shops, 0 for a shop that is not named."""
         match question:
             case "count" | "sum" | "mean":
                 return abs(self._number(question, answer, library) - self.exact[question])
@@ -210,7 +206,9 @@ class Truth:
                 return float(sum(best) - sum(self.shops.get(shop, 0) for shop in chosen))
             case _:
                 counts = self._counts(answer, library)
-                return statistics.mean(abs(n - self.shops[shop]) for shop, n in counts.items())
+                return statistics.mean(
+                    abs(counts.get(shop, 0) - count) for shop, count in self.shops.items()
+                )
 
     def _number(self, question: str, answer: Any, library: str) -> float:
         if library == "Ameles":

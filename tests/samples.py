@@ -21,6 +21,7 @@ from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.one_shot.histogram import HistogramMechanism
+from ameles.mechanisms.one_shot.key_counts import KeyCounts
 from ameles.mechanisms.one_shot.key_selection import KeySelection
 from ameles.mechanisms.one_shot.laplace import LaplaceMechanism
 from ameles.mechanisms.one_shot.noisy_max import NoisyMax
@@ -125,6 +126,13 @@ ONE_SHOT: tuple[Sample, ...] = (
     scored(PeeledTopK(rho="1/3", k=2, **SCORED)),
     Sample(
         recipe=KeySelection(epsilon=1, delta="1e-3", max_groups=2, **KEYS),
+        inputs=([3, 8, 0, 40],),
+        canary=8_675_309,
+        told=[8_675_309, 0],
+        bad=(None, 3, np.array([[1, 2]])),
+    ),
+    Sample(
+        recipe=KeyCounts(epsilon=1, delta="1e-3", max_rows=3, max_per_key=2, **KEYS),
         inputs=([3, 8, 0, 40],),
         canary=8_675_309,
         told=[8_675_309, 0],

@@ -116,13 +116,32 @@ def test_keys_are_chosen_privately(ameles: Program, visits: Path) -> None:
     asked = ["query", "visits.csv", sql, "--unit", "row", *PAID, "--private-keys", "region",
              "--epsilon", "2", "--delta", "1e-5"]  # fmt: skip
     dry = ameles(*asked, "--dry-run")
-    assert "region: private_keys of people" in dry.out
     assert "count: noisy_count of people" in dry.out
+    assert "mechanism    KeyCounts" in dry.out
+    assert "private_keys" not in dry.out  # one noise for both
     shown = ameles(*asked, "--json")
     (counts,) = json.loads(shown.out)
     assert [row["key"] for row in counts["rows"]] == [["north"], ["south"]]
     with open_account(str(visits / "people.db"), "people", unit=EVENT) as account:
-        assert account.left == Approx(98, "5e-6")  # the count needed no delta
+        assert account.left == Approx(98, 0)
+
+
+def test_other_questions_are_asked_of_the_keys_that_the_count_names(
+    ameles: Program, visits: Path
+) -> None:
+    sql = "SELECT region, AVG(age), COUNT(*) FROM t GROUP BY region"
+    asked = ["query", "visits.csv", sql, *ROWS[:4], *PAID, "--private-keys", "region"]
+    asked += ["--epsilon", "3", "--delta", "1e-5", "--json"]
+    ages, counts = json.loads(ameles(*asked).out)
+    assert [row["key"] for row in ages["rows"]] == [row["key"] for row in counts["rows"]]
+    assert (ages["asked"], counts["asked"]) == ("noisy_average", "noisy_count")
+    with open_account(str(visits / "people.db"), "people", unit=EVENT) as account:
+        assert account.left == Approx(97, "5e-6")  # half of epsilon each; the mean needs no delta
+    two = "SELECT region, fever, COUNT(*) FROM t GROUP BY region, fever"
+    more = ["--private-keys", "region", "--private-keys", "fever", "--epsilon", "3", "--delta"]
+    dry = ameles("query", "visits.csv", two, *ROWS[:2], *PAID, *more, "1e-5", "--dry-run")
+    assert "region: private_keys of people" in dry.out
+    assert "fever: private_keys of people" in dry.out
 
 
 def test_private_keys_of_users_and_without_a_delta(ameles: Program, visits: Path) -> None:

@@ -50,6 +50,9 @@ class Still:
     def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
         return np.ones(penalties.shape, dtype=np.bool_)
 
+    def truncated_laplace(self, scale: Fraction, within: int, size: Shape) -> IntArray:
+        return np.zeros(size, dtype=np.int64)
+
 
 def test_a_toy_is_noise_for_mypy_and_at_run_time() -> None:
     noise: Noise = Still()
@@ -68,6 +71,7 @@ def test_the_protocol_asks_for_what_the_design_lists() -> None:
         "choose",
         "pick",
         "accept",
+        "truncated_laplace",
     ]
 
 

@@ -166,6 +166,7 @@ METHODS: dict[str, Callable[[Noise, Shape], Any]] = {
     "bernoulli": lambda noise, size: noise.bernoulli(Fraction(1, 2), size),
     "bernoulli_exp": lambda noise, size: noise.bernoulli_exp(Fraction(1), size),
     "uniform": lambda noise, size: noise.uniform(7, size),
+    "truncated": lambda noise, size: noise.truncated_laplace(Fraction(1), 1, size),
 }
 NOISES: dict[str, Callable[[], Noise]] = {
     "system": System,
@@ -229,6 +230,8 @@ BAD_CALLS: dict[str, Callable[[Noise, Any], object]] = {
     "bernoulli_exp": lambda noise, bad: noise.bernoulli_exp(bad, 1),
     "uniform": lambda noise, bad: noise.uniform(bad, 1),
     "choose": lambda noise, bad: noise.choose([Fraction(1), bad]),
+    "truncated": lambda noise, bad: noise.truncated_laplace(bad, 1 << 62, 1),
+    "within": lambda noise, bad: noise.truncated_laplace(Fraction(7, 3), bad, 1),
 }
 BAD: list[tuple[str, Any]] = [
     *((law, bad) for law in ("laplace", "gaussian") for bad in [*NEVER, *TOO_MUCH]),
@@ -236,6 +239,8 @@ BAD: list[tuple[str, Any]] = [
     *(("bernoulli_exp", bad) for bad in NEVER),
     *(("uniform", bad) for bad in [0.5, 2.0, True, None, "2", Fraction(2), -1, 0, (1 << 63) + 1]),
     *(("choose", bad) for bad in NOT_EXACT),
+    *(("truncated", bad) for bad in [*NEVER, *TOO_MUCH, 1 << 63]),
+    *(("within", bad) for bad in [0.5, 9.0, True, None, "9", Fraction(9), -9, 0, 2, 1 << 63]),
 ]
 
 

@@ -122,6 +122,9 @@ class GaussianScript:
     def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
         raise NotLinear("an encoded counter draws from another law")
 
+    def truncated_laplace(self, scale: Fraction, within: int, size: Shape) -> IntArray:
+        raise NotLinear("an encoded counter draws from another law")
+
 
 def _endless(recipe: Encoded, draws: Sequence[int]) -> Process:
     """The recipe's noise process, with integers of any size."""

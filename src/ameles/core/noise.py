@@ -69,3 +69,10 @@ class Noise(Protocol):
     def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
         """For each penalty a coin that is true with probability exp(-rate * penalty)."""
         ...
+
+    def truncated_laplace(self, scale: Fraction, within: int, size: Shape) -> IntArray:
+        """Integers k from -within to within, with probability proportional to exp(-|k| / scale).
+
+        ``within`` is at least the scale.
+        """
+        ...

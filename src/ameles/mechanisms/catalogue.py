@@ -40,6 +40,7 @@ from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.one_shot.histogram import HistogramMechanism
 from ameles.mechanisms.one_shot.k_projected import ProjectedQueries
+from ameles.mechanisms.one_shot.key_counts import KeyCounts
 from ameles.mechanisms.one_shot.key_selection import KeySelection
 from ameles.mechanisms.one_shot.laplace import LaplaceMechanism
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
@@ -115,6 +116,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     HistogramMechanism,
     GaussianMechanism,
     ExponentialMechanism,
+    KeyCounts,
     KeySelection,
     NoisyMax,
     NoisyTopK,

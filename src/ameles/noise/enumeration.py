@@ -26,7 +26,15 @@ from ameles.core.noise import Noise, Shape
 from ameles.core.parameters import whole
 from ameles.noise.arrays import BoolArray, IntArray
 from ameles.noise.coin import count_of
-from ameles.noise.system import candidates, fined, penalty, positive, probability, weighed
+from ameles.noise.system import (
+    candidates,
+    fined,
+    penalty,
+    positive,
+    probability,
+    truncation,
+    weighed,
+)
 
 Result = TypeVar("Result")
 Outcome = TypeVar("Outcome", bound=Hashable)
@@ -135,6 +143,15 @@ class _Branching:
         gammas = [positive(rate, "rate") * k for k in fined(penalties).tolist()]
         drawn = [self.bernoulli_exp(gamma, 1)[0] for gamma in gammas]
         return np.array(drawn, dtype=np.bool_)
+
+    def truncated_laplace(self, scale: Fraction, within: int, size: Shape) -> IntArray:
+        most = truncation(within, positive(scale, "scale"))
+        values = range(-whole(most, "within", low=1, high=MOST_OPTIONS), 0)
+        rate = _power(1 / scale, "1 / scale")
+        shares = [(k, Fraction(1, 2 ** (rate * -k))) for k in values]
+        shares += [(0, Fraction(1)), *((-k, share) for k, share in reversed(shares))]
+        total = sum(share for _, share in shares)
+        return self._draw([(k, share / total) for k, share in shares], size)
 
     def _draw(self, weighted: Weighted, size: Shape) -> IntArray:
         possible = [(value, chance) for value, chance in weighted if chance]

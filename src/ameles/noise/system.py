@@ -8,6 +8,7 @@ True
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeGuard
@@ -93,6 +94,15 @@ class System:
         """Coins that are true with probability exp(-rate * penalty), penalties >= 0."""
         return selection.accept(self._entropy, fined(penalties), positive(rate, "rate"))
 
+    def truncated_laplace(self, scale: Fraction, within: int, size: Shape) -> IntArray:
+        """Discrete Laplace without its tails: what is beyond ``within`` is drawn again."""
+        most = truncation(within, positive(scale, "scale"))
+        drawn = self.laplace(scale, size)
+        flat = drawn.reshape(-1)
+        while (beyond := np.flatnonzero((flat < -most) | (flat > most))).size:
+            flat[beyond] = self.laplace(scale, beyond.size)
+        return drawn
+
     def _draw(self, law: Law, size: Shape) -> IntArray:
         count = coin.count_of(size)
         looks: Looks = NumpyLooks()
@@ -114,6 +124,14 @@ def positive(number: object, name: str) -> Fraction:
     if bottom > top << SCALE_BITS or top > bottom << SCALE_BITS:
         raise refuse(name, "above 0, from 2**-100 to 2**100", number)
     return number if isinstance(number, Fraction) else Fraction(number)
+
+
+def truncation(within: int, scale: Fraction) -> int:
+    """The largest absolute value of truncated noise: at least the scale.
+
+    Then at most every third draw is beyond it, and has to be drawn again.
+    """
+    return whole(within, "within", low=max(1, math.ceil(scale)), high=1 << 62)
 
 
 def probability(p: object) -> Fraction:

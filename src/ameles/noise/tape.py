@@ -25,7 +25,15 @@ from ameles.core.parameters import whole
 from ameles.noise.arrays import BoolArray, IntArray
 from ameles.noise.coin import count_of
 from ameles.noise.enclosure import exp_minus
-from ameles.noise.system import candidates, fined, penalty, positive, probability, weighed
+from ameles.noise.system import (
+    candidates,
+    fined,
+    penalty,
+    positive,
+    probability,
+    truncation,
+    weighed,
+)
 
 
 class Zero:
@@ -69,6 +77,10 @@ class Zero:
         positive(rate, "rate")
         accepted: BoolArray = fined(penalties) == 0
         return accepted
+
+    def truncated_laplace(self, scale: Fraction, within: int, size: Shape) -> IntArray:
+        truncation(within, positive(scale, "scale"))
+        return _zeros(size)
 
 
 def _zeros(size: Shape) -> IntArray:
@@ -166,6 +178,10 @@ class Tape:
     def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
         beyond = self._beyond.accept(penalties, rate).astype(np.int64)
         return self._record("accept", rate, beyond).astype(np.bool_)
+
+    def truncated_laplace(self, scale: Fraction, within: int, size: Shape) -> IntArray:
+        beyond = self._beyond.truncated_laplace(scale, within, size)
+        return self._record("truncated_laplace", (scale, Fraction(within)), beyond)
 
     def _record(self, law: str, scale: Scale, values: IntArray) -> IntArray:
         """Writes what is scripted over ``values`` and all of it onto the tape."""

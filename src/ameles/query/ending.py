@@ -100,6 +100,10 @@ class Ending(ABC):
         """The quantity that ``half_width`` is about."""
         return "the value"
 
+    def notes(self, recipe: AnyMechanism) -> tuple[tuple[str, str], ...]:
+        """Further lines of an explanation: what each is about, and what it says."""
+        return ()
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """What was asked, as plain public data."""

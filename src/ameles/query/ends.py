@@ -13,6 +13,7 @@ from ameles.query.answer import Answer
 from ameles.query.choosing import median_ending, most_common_ending, private_keys_ending
 from ameles.query.ending import Ending
 from ameles.query.k_means import k_means_ending
+from ameles.query.key_counts import count_ending
 from ameles.query.measure_ending import measure_ending
 from ameles.query.synthetic import synthetic_ending
 from ameles.query.thresholds import threshold_ending
@@ -206,7 +207,7 @@ def _measured(called: str, kind: str) -> Maker:
 
 
 ENDS: dict[str, Maker] = {
-    "noisy_count": _measured("noisy_count", "count"),
+    "noisy_count": count_ending,
     "noisy_sum": _measured("noisy_sum", "sum"),
     "noisy_average": _measured("noisy_average", "mean"),
     "histogram": _measured("histogram", "histogram"),

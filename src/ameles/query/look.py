@@ -68,6 +68,16 @@ class TableLook:
         vector[place] = np.ma.getdata(users_of_cells["users"]).astype(np.int64)
         return vector
 
+    def rows_of_keys(self, column: str) -> tuple[list[str], IntArray]:
+        """The different values of a column as texts, and how many rows have each."""
+        key = f"CAST({identifier(column)} AS VARCHAR)"
+        counted = self.tables.fetched(
+            f"SELECT {key} AS key, count(*) AS rows FROM ({self.rows}) "
+            f"WHERE {key} IS NOT NULL GROUP BY 1"
+        )
+        keys = [str(one) for one in counted["key"]]
+        return keys, np.ma.getdata(counted["rows"]).astype(np.int64)
+
     def units_of_keys(self, column: str) -> tuple[list[str], IntArray]:
         """The different values of a column as texts, and how many units have each.
 

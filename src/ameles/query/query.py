@@ -26,6 +26,7 @@ from ameles.query.ending import Ending
 from ameles.query.look import looking
 from ameles.query.measure_ending import check_column
 from ameles.query.partition import Partition
+from ameles.query.private_partition import PrivatePartition
 from ameles.query.row_set import RowSet, stable
 from ameles.query.whole_ends import WholeEnds
 
@@ -75,8 +76,8 @@ class Query(Chain, WholeEnds):
     def partition(self, /, **keys: Sequence[str | int] | Answer) -> Partition:
         """The parts that some columns divide the rows into, by public keys: all that may occur.
 
-        Keys that are looked up in the data would tell who is in it; ``private_keys`` chooses some
-        that may be named, and its answer can be given here.
+        Keys that are looked up in the data would tell who is in it; ``private_partition`` counts
+        and ``private_keys`` chooses some that may be named, and their answers can be given here.
         """
         if not keys:
             raise BadInput("A partition needs keys.", tip='partition(region=["north", "south"])')
@@ -99,6 +100,14 @@ class Query(Chain, WholeEnds):
                 )
             declared[column] = tuple(values)
         return Partition(self, declared)
+
+    def private_partition(self, column: str) -> PrivatePartition:
+        """The parts by the keys of a column that enough rows have, found in the data.
+
+        Only ``noisy_count`` can be asked of it: one noise decides which keys are named, and how
+        often each occurs.  Its answer can be given to ``partition``, for other questions.
+        """
+        return PrivatePartition(self, column)
 
     def on(self, relation: RowSet, account: Account) -> Query:
         """Another relation of the same data, paid for by another account."""
@@ -140,6 +149,7 @@ class Query(Chain, WholeEnds):
                 f"{self.relation.stability} row{'s' if self.relation.stability > 1 else ''}",
                 f"  mechanism    {type(recipe).__name__}",
                 f"  interval     {about}, give or take {brief(half)}, with 95%",
+                *(f"  {head:12} {text}" for head, text in ending.notes(recipe)),
             ]
         )
 
@@ -226,14 +236,14 @@ class Query(Chain, WholeEnds):
 
 
 def chosen_keys(column: str, answer: Answer) -> tuple[str, ...]:
-    """The keys of a column that ``private_keys`` chose."""
+    """The keys of a column that ``private_keys`` or ``private_partition`` named."""
     if answer.key_names != (column,):
         raise BadInput(f"This answer does not have keys of the column '{column}'.")
     if not answer.rows:
         raise BadInput(
             f"No key of '{column}' could be named.",
             why="none was had by enough units",
-            tip="a larger epsilon or delta for private_keys, or public keys",
+            tip="a larger epsilon or delta for the keys, or public keys",
         )
     return tuple(row.key[0] for row in answer.rows)
 

@@ -1,22 +1,24 @@
 """A whole SELECT with everything that was declared about it: its questions, and their answers.
 
 All questions share epsilon and delta equally.  Columns of GROUP BY whose keys are chosen privately
-come first, and what is asked afterwards is asked of the keys that were chosen.
+come first, and what is asked afterwards is asked of the keys that were chosen.  Where such a column
+is the only one and rows are counted, the count names the keys itself, by the same noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ameles.core.parameters import Exact
 from ameles.query.account import Account
 from ameles.query.answer import Answer
 from ameles.query.query import Query, chosen_keys
-from ameles.query.sql import Parsed
+from ameles.query.sql import Aggregate, Parsed
 from ameles.query.sql_questions import (
     ColumnBounds,
     SqlQuestion,
+    key_count_question,
     key_question,
     questions,
     shares,
@@ -37,14 +39,15 @@ class SqlQuery:
 
     @property
     def choices(self) -> list[SqlQuestion]:
-        """The questions that choose keys."""
-        chosen = dict.fromkeys(self.private_keys)
-        return [key_question(self.parsed, self.tables, column) for column in chosen]
+        """The questions that name keys."""
+        if self._counted is not None:
+            return [key_count_question(self.parsed, self.tables, self._counted.label)]
+        return [key_question(self.parsed, self.tables, column) for column in self._private]
 
     @property
     def asked(self) -> list[SqlQuestion]:
-        """The question of each aggregate; keys that are not chosen yet cost the same."""
-        return self._asked({column: ["?"] for column in self.private_keys})
+        """The questions of the other aggregates; keys that are not chosen yet cost the same."""
+        return self._asked({column: ["?"] for column in self._private})
 
     def explain(self) -> str:
         """What each question would cost; nothing is read or paid."""
@@ -65,10 +68,27 @@ class SqlQuery:
         each, choices = self._shares, self.choices
         if not all(account.stored(one.paid(*each)) for one in choices):
             self.check_fits(account)  # as long as keys are not chosen, no answer is stored
-        chosen = {one.label: chosen_keys(one.label, one.ask(*each)) for one in choices}
-        asked = self._asked(chosen)
-        self._check(account, asked)
-        return [one.ask(*each) for one in asked]
+        chosen = [one.ask(*each) for one in choices]
+        answers = {} if self._counted is None else {self._counted.label: chosen[0]}
+        if len(answers) < len(self.parsed.aggregates):
+            named = zip(self._private, chosen, strict=True)
+            asked = self._asked({column: chosen_keys(column, keys) for column, keys in named})
+            self._check(account, asked)
+            answers |= {one.label: one.ask(*each) for one in asked}
+        return [answers[one.label] for one in self.parsed.aggregates]
+
+    @property
+    def _private(self) -> list[str]:
+        """The columns whose keys are chosen privately, each once."""
+        return list(dict.fromkeys(self.private_keys))
+
+    @property
+    def _counted(self) -> Aggregate | None:
+        """The aggregate that names the keys of the only column of GROUP BY as it counts them."""
+        if len(self._private) != 1 or [*self.parsed.keys] != self._private:
+            return None
+        counts = (one for one in self.parsed.aggregates if one.end == "noisy_count")
+        return next(counts, None)
 
     def _check(self, account: Account, asked: Sequence[SqlQuestion]) -> None:
         questions = [one.paid(*self._shares) for one in asked]
@@ -78,9 +98,15 @@ class SqlQuery:
 
     @property
     def _shares(self) -> tuple[Exact, Exact]:
-        count = len(self.parsed.aggregates) + len(dict.fromkeys(self.private_keys))
+        count = len(self.parsed.aggregates)
+        count += len(self._private) if self._counted is None else 0
         return shares(self.epsilon, count), shares(self.delta, count)
 
-    def _asked(self, chosen: Mapping[str, Sequence[str]]) -> list[SqlQuestion]:
-        keys = {**self.keys, **chosen}
-        return questions(self.parsed, self.tables, bounds=self.bounds, keys=keys)
+    def _asked(self, named: Mapping[str, Sequence[str]]) -> list[SqlQuestion]:
+        others = tuple(one for one in self.parsed.aggregates if one != self._counted)
+        return questions(
+            replace(self.parsed, aggregates=others),
+            self.tables,
+            bounds=self.bounds,
+            keys={**self.keys, **named},
+        )

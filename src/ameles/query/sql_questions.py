@@ -14,6 +14,7 @@ from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.query.account import PaidQuestion
 from ameles.query.answer import Answer
 from ameles.query.partition import Partition
+from ameles.query.private_partition import PrivatePartition
 from ameles.query.query import Query
 from ameles.query.sql import Aggregate, Parsed
 
@@ -42,7 +43,7 @@ class SqlQuestion:
     """One aggregate, as an end with its arguments."""
 
     label: str
-    query: Query | Partition
+    query: Query | Partition | PrivatePartition
     end: str
     arguments: Mapping[str, Any]
 
@@ -89,6 +90,12 @@ def key_question(parsed: Parsed, tables: Mapping[str, Query], column: str) -> Sq
     if column not in parsed.keys:
         raise BadInput(f"The column '{column}' is not in GROUP BY.", tip=f"GROUP BY {column}")
     return SqlQuestion(column, _rows(parsed, tables), "private_keys", {"column": column})
+
+
+def key_count_question(parsed: Parsed, tables: Mapping[str, Query], label: str) -> SqlQuestion:
+    """COUNT(*) by the keys of the one column of GROUP BY, which it names itself."""
+    counted = _rows(parsed, tables).private_partition(parsed.keys[0])
+    return SqlQuestion(label, counted, "noisy_count", {})
 
 
 def shares(loss: Exact, count: int) -> Fraction:

@@ -75,6 +75,9 @@ class Branching:
     def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
         raise NotImplementedError
 
+    def truncated_laplace(self, scale: Fraction, within: int, size: Shape) -> IntArray:
+        raise NotImplementedError
+
     def _draw(self, weighted: list[tuple[int, float]], size: Shape) -> IntArray:
         drawn = []
         for _ in range(count_of(size)):

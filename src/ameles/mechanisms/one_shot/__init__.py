@@ -7,6 +7,7 @@ from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.one_shot.histogram import HistogramMechanism
 from ameles.mechanisms.one_shot.k_projected import ProjectedQueries
+from ameles.mechanisms.one_shot.key_counts import KeyCounts
 from ameles.mechanisms.one_shot.key_selection import KeySelection
 from ameles.mechanisms.one_shot.laplace import LaplaceMechanism, laplace_sequence
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
@@ -30,6 +31,7 @@ __all__ = [
     "GaussianMechanism",
     "GeometricMechanism",
     "HistogramMechanism",
+    "KeyCounts",
     "KeySelection",
     "LaplaceMechanism",
     "LaplaceSeries",

@@ -77,6 +77,23 @@ def scores(x: object, width: int) -> IntArray:
     return np.array(kept, dtype=np.int64)
 
 
+def counts_of_keys(x: object, most: int) -> IntArray:
+    """A list of counts, one for each key that is there, each brought into 0 to ``most``.
+
+    >>> counts_of_keys([3, -1, 2**70], 100).tolist()
+    [3, 0, 100]
+    """
+    if isinstance(x, np.ndarray) and x.dtype.kind in "iu" and x.ndim == 1:
+        wide = x.astype(np.uint64 if x.dtype.kind == "u" else np.int64)
+        return np.maximum(np.minimum(wide, wide.dtype.type(most)), 0).astype(np.int64)
+    if not isinstance(x, list | tuple):
+        raise BadInput(
+            f"The input must be a list of counts, one for each key. Got a {type(x).__name__} "
+            "instead."
+        )
+    return np.array([max(0, min(integer(n, "count"), most)) for n in x], dtype=np.int64)
+
+
 def added_noise(x: IntArray, noise: IntArray, width: int | None) -> int | IntArray:
     """The numbers with their noise, modulo 2^64: an overflow error would depend on the data."""
     noisy = x + noise

@@ -39,8 +39,8 @@ from ameles.core.guarantee import Contribution, Guarantee, Norm
 from ameles.core.loss import Approx
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, Whole
+from ameles.mechanisms.one_shot.exact_inputs import counts_of_keys
 from ameles.mechanisms.one_shot.one_shot import TWO_MOVE, Look
-from ameles.mechanisms.stepped import integer
 from ameles.noise.arrays import IntArray
 from ameles.noise.enclosure import exp_minus
 
@@ -111,19 +111,11 @@ class KeySelection(Look[IntArray]):
         return Fraction(table[max(0, min(users, len(table) - 1))], ONE)
 
     def checked(self, x: object) -> IntArray:
-        if isinstance(x, np.ndarray) and x.dtype.kind in "iu" and x.ndim == 1:
-            wide = x.astype(np.uint64 if x.dtype.kind == "u" else np.int64)
-            return np.minimum(wide, wide.dtype.type(LONGEST_TABLE)).astype(np.int64)
-        if not isinstance(x, list | tuple):
-            raise BadInput(
-                f"The input must be a list of counts, one for each key. Got a {type(x).__name__} "
-                "instead."
-            )
-        return np.array([min(integer(n, "count"), LONGEST_TABLE) for n in x], dtype=np.int64)
+        return counts_of_keys(x, LONGEST_TABLE)
 
     def release(self, x: IntArray, noise: Noise) -> IntArray:
         table = keep_probabilities(*self.of_one_key)
-        counts = np.clip(x, 0, len(table) - 1)  # less than nobody is nobody
+        counts = np.minimum(x, len(table) - 1)
         order = np.argsort(counts, kind="stable")
         ends = np.cumsum(np.bincount(counts, minlength=len(table)))
         kept = [order[ends[-2] :]]  # the last probability is 1

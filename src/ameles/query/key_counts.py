@@ -1,0 +1,107 @@
+"""Counts by keys that are found in the data: one noise names the keys and counts their rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import Unit
+from ameles.core.loss import Approx, EpsilonLoss
+from ameles.core.words import brief
+from ameles.measures.measure import BETA, KEYED
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.mechanisms.one_shot.key_counts import KeyCounts
+from ameles.query.choosing import comes_and_goes
+from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.look import TableLook
+from ameles.query.measure_ending import check_column, measure_ending
+from ameles.query.row_set import RowSet
+
+
+@dataclass(frozen=True)
+class KeyCountsEnding(Ending):
+    """The values of a column that enough rows have, and how many rows each has."""
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        return "noisy_count"
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def value_name(self) -> str:
+        return "count"
+
+    @property
+    def about(self) -> str:
+        return "the count of a key that is surely named"
+
+    def check(self, relation: RowSet, unit: Unit) -> None:
+        check_column(self.column, relation)
+        if relation.columns[self.column] not in KEYED:
+            raise BadInput(f"The column '{self.column}' must be text, integer or boolean here.")
+
+    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
+        if not isinstance(loss, Approx):
+            raise BadInput(
+                "Keys of the data can only be named with a delta.",
+                why="a key that one person alone has would tell that this person is there; delta "
+                "is the chance of that",
+                tip='noisy_count(epsilon=0.5, delta="1e-6"), or public keys',
+            )
+        return KeyCounts(
+            epsilon=loss.epsilon,
+            delta=loss.delta,
+            max_rows=relation.stability,
+            neighbours=comes_and_goes(unit),
+            unit=unit,
+        )
+
+    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
+        keys, rows = look.rows_of_keys(self.column)
+        named = run.step(rows)
+        error = _key_counts(recipe).error
+        low, high = error.interval(named[:, 1], BETA)
+        published = zip(named.tolist(), low.tolist(), high.tolist(), strict=True)
+        answers = [
+            AnswerRow(key=(keys[place],), value=count, low=least, high=most)
+            for (place, count), least, most in published
+        ]
+        return tuple(sorted(answers, key=lambda row: row.key))
+
+    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
+        return recipe.error.bound(1, BETA)
+
+    def notes(self, recipe: AnyMechanism) -> tuple[tuple[str, str], ...]:
+        counted = _key_counts(recipe)
+        least, sure = brief(counted.within), brief(counted.error.named(BETA))
+        return (
+            (
+                "named",
+                f"keys with a noisy count above {least}; a key of more than {sure} rows, with 95%",
+            ),
+            (f"near {least}", "intervals reach further down: noise may have lifted a key"),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"end": self.name, "private_by": self.column}
+
+
+def count_ending(*, private_by: str | None = None, **fields: Any) -> Ending:
+    """How many rows there are, by declared keys, or by the keys of a column of the data."""
+    if private_by is None:
+        return measure_ending("noisy_count", "count", **fields)
+    if fields:
+        raise BadInput(f"A count by private keys has no '{min(fields)}'.")
+    return KeyCountsEnding(private_by)
+
+
+def _key_counts(recipe: AnyMechanism) -> KeyCounts:
+    if not isinstance(recipe, KeyCounts):
+        raise BadInput("This count was not bought with keys of the data.")
+    return recipe

@@ -1,0 +1,90 @@
+"""Partitions by keys that are found in the data: their rows are counted, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ameles.core.exceptions import BadInput
+from ameles.core.loss import EpsilonLoss
+from ameles.core.parameters import Exact
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.query.account import PaidQuestion
+from ameles.query.answer import Answer
+from ameles.query.ending import Ending
+from ameles.query.ends import Ends
+
+if TYPE_CHECKING:
+    from ameles.query.query import Query
+
+
+@dataclass(frozen=True)
+class PrivatePartition(Ends):
+    """The parts by a column whose keys are not public: ``noisy_count`` names and counts them.
+
+    >>> import duckdb
+    >>> import ameles
+    >>> from ameles.query import Table
+    >>> people = ameles.Ledger("people", cap=ameles.Approx(1, "1e-5"), unit=ameles.EVENT,
+    ...                        neighbours=ameles.Neighbours.ADD_REMOVE)
+    >>> clinic = duckdb.connect()
+    >>> _ = clinic.execute("CREATE TABLE visits AS SELECT "
+    ...                    "['north', 'south'][1 + range % 2] AS region FROM range(1000)")
+    >>> visits = Table.from_duckdb(clinic, "visits", account=people, unit="row")
+    >>> regions = visits.private_partition("region")
+    >>> isinstance(regions, PrivatePartition), regions
+    (True, <private parts of <query of people: one unit may change 1 row>, by region>)
+    >>> print(regions.explain("noisy_count", epsilon="0.5", delta="1e-6"))
+    noisy_count of people
+      charged      epsilon 0.5, delta 1e-06, of epsilon 1, delta 1e-05 left
+      protects     one event, which may change 1 row
+      mechanism    KeyCounts
+      interval     the count of a key that is surely named, give or take 6, with 95%
+      named        keys with a noisy count above 25; a key of more than 30 rows, with 95%
+      near 25      intervals reach further down: noise may have lifted a key
+    >>> counts = regions.noisy_count(epsilon="0.5", delta="1e-6")
+    >>> [row.key for row in counts.rows]
+    [('north',), ('south',)]
+    >>> list(visits.partition(region=counts))
+    ['north', 'south']
+    """
+
+    whole: Query
+    column: str
+
+    def __repr__(self) -> str:
+        return f"<private parts of {self.whole!r}, by {self.column}>"
+
+    def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:
+        return self.whole._ask(ending, loss, why)
+
+    def _ending(self, end: str, arguments: Mapping[str, Any]) -> tuple[Ending, EpsilonLoss]:
+        return super()._ending(end, self._with_keys(end, arguments))
+
+    def recipe(self, end: str, **arguments: object) -> AnyMechanism:
+        """The mechanism that would answer; nothing is read or paid."""
+        return self.whole.recipe(end, **self._with_keys(end, arguments))
+
+    def paid_question(self, end: str, **arguments: object) -> PaidQuestion:
+        """The question as it would be paid for; nothing is read or paid."""
+        return self.whole.paid_question(end, **self._with_keys(end, arguments))
+
+    def explain(self, end: str, **arguments: Any) -> str:
+        """What a question would cost, and which keys would be named; nothing is read or paid."""
+        return self.whole.explain(end, **self._with_keys(end, arguments))
+
+    def forecast(self, end: str, *, error: Exact, **arguments: Any) -> Fraction:
+        """The epsilon with which the interval of a large key is so narrow; nothing is read."""
+        return self.whole.forecast(end, error=error, **self._with_keys(end, arguments))
+
+    def _with_keys(self, end: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if end != "noisy_count":
+            raise BadInput(
+                f"Keys that are not public can be counted; {end} needs their names first.",
+                why="one noise names a key and counts its rows; other answers have their own noise",
+                tip="partition(column=answer), with the answer of this noisy_count or of "
+                "private_keys",
+            )
+        return {**arguments, "private_by": self.column}
