@@ -40,6 +40,8 @@ class PaidQuestion:
     value_name: str
     on: str  # the table
     why: str
+    interval_of: str = ""
+    interval_if: str = ""
 
     def answer(
         self, rows: tuple[AnswerRow, ...], entry: Entry, population: str, *, repeated: bool = False
@@ -54,6 +56,8 @@ class PaidQuestion:
             entry=entry.number,
             paid=str(entry.paid),
             repeated=repeated,
+            interval_of=self.interval_of,
+            interval_if=self.interval_if,
         )
 
 

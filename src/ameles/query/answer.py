@@ -33,7 +33,8 @@ class Answer:
     """What a question was answered: everyone may see it.
 
     ``entry`` is the number of the ledger entry that paid for it.  ``repeated`` says that it was
-    stored before and cost nothing this time.
+    stored before and cost nothing this time.  ``interval_of`` says what the intervals are about, if
+    not the values, and ``interval_if`` which public assumption they need.
     """
 
     asked: str
@@ -44,6 +45,8 @@ class Answer:
     entry: int
     paid: str
     repeated: bool
+    interval_of: str = ""
+    interval_if: str = ""
 
     @property
     def value(self) -> Value:
@@ -52,7 +55,7 @@ class Answer:
 
     @property
     def interval(self) -> tuple[Any, Any]:
-        """The interval of the value, if there is only one."""
+        """The interval of the value, or of what ``interval_of`` says, if there is only one row."""
         return self._only.low, self._only.high
 
     @property
@@ -101,7 +104,11 @@ class Answer:
 
     def to_json(self) -> str:
         """The whole answer as JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        fields = asdict(self)
+        for name in ("interval_of", "interval_if"):
+            if not fields[name]:  # as answers were stored before they had it
+                del fields[name]
+        return json.dumps(fields, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str, *, repeated: bool) -> Answer:
@@ -118,9 +125,10 @@ class Answer:
         """
         rows: list[tuple[Cell, ...]] = []
         for row in self.rows:
-            if isinstance(row.value, str | None) or row.low is None or row.high is None:
+            value = None if self.interval_of else row.value
+            if isinstance(value, str | None) or row.low is None or row.high is None:
                 raise BadInput("This answer has no numbers with intervals to draw.")
-            rows.append(("/".join(row.key) or self.value_name, row.value, row.low, row.high))
+            rows.append(("/".join(row.key) or self.value_name, value, row.low, row.high))
         table = Table(("key", "value", "low", "high"), rows)
         if file is None:
             return drawing(lambda path: answers(table, path, value=self.value_name))
@@ -129,11 +137,16 @@ class Answer:
 
     @property
     def _table(self) -> SmallTable:
-        heads = [*self.key_names, self.value_name, "95% interval"]
+        heads = [*self.key_names, self.value_name, self._interval_head]
         rows = [[*row.key, row.value_in_words, row.interval_in_words] for row in self.rows]
         cost = "stored before, at no cost" if self.repeated else self.paid
         footer = f"{self.asked} of {self.population}: {cost}, entry {self.entry} of the ledger"
         return SmallTable(heads, rows, numbers=(len(self.key_names),), footer=footer)
+
+    @property
+    def _interval_head(self) -> str:
+        about = f" of {self.interval_of}" if self.interval_of else ""
+        return f"95% interval{about}" + (f", if {self.interval_if}" if self.interval_if else "")
 
     def __repr__(self) -> str:
         return str(self._table)

@@ -48,7 +48,11 @@ class MostCommonEnding(Ending):
 
     @property
     def about(self) -> str:
-        return "the number of rows by which another key may have more"
+        return f"the number of {self.interval_of}"
+
+    @property
+    def interval_of(self) -> str:
+        return "rows by which another key may have more"
 
     def check(self, relation: RowSet, unit: Unit) -> None:
         check_columns(self.counted, relation)
@@ -66,7 +70,8 @@ class MostCommonEnding(Ending):
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         question = self.counted.question
         chosen = run.step(look.totals(question.cell, question.amounts, question.cells))
-        return (AnswerRow(value=self.counted.keys[chosen]),)
+        behind = self.half_width(look.relation, recipe)
+        return (AnswerRow(value=self.counted.keys[chosen], low=0, high=behind),)
 
     def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
         return recipe.error.bound(1, BETA)
@@ -79,9 +84,10 @@ class MostCommonEnding(Ending):
 class MedianEnding(Ending):
     """The value that as many rows are below as above, chosen on a public grid.
 
-    The score of a value is minus the number of rows that would have to have it for it to be a
+    The score of a value is minus the number of rows that would have to be added to make it a
     median: the difference between the rows below and above it, less those that have it.  One row
-    changes it by one (catalogue 44).
+    changes it by one (catalogue 44).  The interval is about that number.  No interval of values
+    follows from it: how far apart the values in the middle are is not known without another look.
     """
 
     values: Mean  # for the column and its grid
@@ -96,7 +102,11 @@ class MedianEnding(Ending):
 
     @property
     def about(self) -> str:
-        return "the difference between the rows below and above it"
+        return f"the number of {self.interval_of}"
+
+    @property
+    def interval_of(self) -> str:
+        return "rows that it is off the middle by"
 
     @property
     def candidates(self) -> int:
@@ -130,7 +140,9 @@ class MedianEnding(Ending):
         below, above = upto - counts, upto[-1] - upto
         chosen = run.step(-np.maximum(np.abs(below - above) - counts, 0))
         value = (low + chosen) * self.values.grid.granularity
-        return (AnswerRow(value=int(value) if value.denominator == 1 else float(value)),)
+        published = int(value) if value.denominator == 1 else float(value)
+        # the best score is 0: a median of values on the grid is on the grid
+        return (AnswerRow(value=published, low=0, high=self.half_width(look.relation, recipe)),)
 
     def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
         return recipe.error.bound(1, BETA)

@@ -25,7 +25,10 @@ Value = int | float | str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRow:
-    """One published value: from ``low`` to ``high`` is what the noise allows, with 95%."""
+    """One published value: from ``low`` to ``high`` is what the noise allows, with 95%.
+
+    The interval is about the value, unless ``interval_of`` of the answer says otherwise.
+    """
 
     key: tuple[str, ...] = ()
     value: Value
@@ -73,6 +76,16 @@ class Ending(ABC):
     def value_name(self) -> str:
         """What the value is, in a table of answers."""
         return "value"
+
+    @property
+    def interval_of(self) -> str:
+        """What the published interval is about, if it is not the value."""
+        return ""
+
+    @property
+    def interval_if(self) -> str:
+        """The public assumption that the published interval needs, if there is one."""
+        return ""
 
     @abstractmethod
     def check(self, relation: RowSet, unit: Unit) -> None:

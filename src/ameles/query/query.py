@@ -209,6 +209,8 @@ class Query(Chain, WholeEnds):
             value_name=ending.value_name,
             on=relation.sources[0].name,
             why=why or f"{ending.name} of {relation.sources[0].name}",
+            interval_of=ending.interval_of,
+            interval_if=ending.interval_if,
         )
 
     def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:

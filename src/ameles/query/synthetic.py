@@ -19,6 +19,7 @@ from ameles.core.loss import EpsilonLoss
 from ameles.core.parameters import whole
 from ameles.measures.count import Count
 from ameles.measures.measure import BETA
+from ameles.mechanisms.linear_queries import FloatArray
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from ameles.noise.arrays import BoolArray
@@ -31,6 +32,7 @@ from ameles.query.variance import only_pure
 
 MOST_CELLS = 1 << 16
 MOST_QUERIES = 1 << 14
+ROUNDED = 1e-6  # made-up counts are published to six decimals
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class SyntheticEnding(Ending):
     @property
     def about(self) -> str:
         return "the worst of all marginals, if the number of rows is right"
+
+    @property
+    def interval_if(self) -> str:
+        return f"there are {self.rows} rows"
 
     def check(self, relation: RowSet, unit: Unit) -> None:
         check_columns(self.counted, relation)
@@ -93,12 +99,31 @@ class SyntheticEnding(Ending):
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         question = self.counted.question
         exact = look.totals(question.cell, question.amounts, question.cells)
-        made = run.step((self.marginals(), exact))
+        marginals = self.marginals()
+        made = run.step((marginals, exact))
         keys = (key_of(key, len(self.counted.by)) for key in self.counted.keys)
+        low, high = self._intervals(marginals, made, self.half_width(look.relation, recipe))
         return tuple(
-            AnswerRow(key=key, value=round(float(value), 6))
-            for key, value in zip(keys, made, strict=True)
+            AnswerRow(key=key, value=round(value, 6), low=least, high=most)
+            for key, value, least, most in zip(
+                keys, made.tolist(), low.tolist(), high.tolist(), strict=True
+            )
         )
+
+    def _intervals(
+        self, marginals: BoolArray, made: FloatArray, half: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """What a cell may have if every marginal is right within ``half``.
+
+        A cell has no more rows than any marginal that it is a part of.  Where all columns together
+        are one of the marginals, a cell is a marginal of its own.
+        """
+        rows = float(self.rows)
+        most = np.minimum(marginals @ made + (half + ROUNDED), rows)
+        high = np.where(marginals, most[:, np.newaxis], rows).min(axis=0)
+        alone = self.ways == len(self.counted.by)
+        low = np.maximum(made - (half + ROUNDED), 0) if alone else np.zeros_like(made)
+        return low, high
 
     def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
         return recipe.error.bound(1, BETA)

@@ -45,7 +45,10 @@ class WholeEnds(Ends):
         epsilon: Exact,
         why: str | None = None,
     ) -> Answer:
-        """The median, chosen from the values of a public grid; ``quantile`` has an interval."""
+        """The median, chosen from the values of a public grid.
+
+        Its interval is of the rows that it is off the middle by; ``quantile`` has one of values.
+        """
         return self._asked(
             "noisy_median",
             epsilon,

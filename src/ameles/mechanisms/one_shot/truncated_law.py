@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ameles.mechanisms.linear_queries import FloatArray
 from ameles.noise.arrays import IntArray
 from ameles.noise.enclosure import exp_minus
 
 PRECISION = 256  # bits of a probability
 ONE = 1 << PRECISION
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,177 @@
+"""Intervals of answers that are no counts: medians, common keys, synthetic rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ameles.core.exceptions import BadInput
+from ameles.mechanisms.linear_queries import FloatArray
+from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
+from ameles.noise import System
+from ameles.query import Answer
+from ameles.query.choosing import MedianEnding, MostCommonEnding, median_ending
+from ameles.query.ending import AnswerRow, Ending
+from ameles.query.synthetic import SyntheticEnding, synthetic_ending
+from tests.noise.sources import Stream
+from tests.query.tables import table
+
+TABLES = [[0, 0, 9, 0, 0], [3, 0, 0, 0, 3], [1, 2, 3, 4, 5], [40, 1, 1, 1, 30], [0, 0, 0, 0, 0]]
+
+
+class FixedLook:
+    """A look that finds these counts."""
+
+    def __init__(self, counts: Sequence[int]) -> None:
+        self.counts = np.array(counts, dtype=np.int64)
+        self.relation: Any = None
+
+    def totals(self, *asked: Any, **more: Any) -> Any:
+        return self.counts
+
+
+class FixedRun:
+    """A run that keeps what it is given, and chooses the first."""
+
+    def __init__(self) -> None:
+        self.given: Any = None
+
+    def step(self, x: Any) -> int:
+        self.given = x
+        return 0
+
+
+def scores_of(ending: Ending, counts: Sequence[int]) -> tuple[Any, AnswerRow, Any]:
+    """The scores that an ending gives to its mechanism, what it publishes, and its recipe."""
+    query, run = table(), FixedRun()
+    given: dict[str, Any] = {"column": "region", "keys": list("abcde")}
+    if isinstance(ending, MedianEnding):
+        given = {"column": "age", "lower": 0, "upper": 4}
+    recipe = query.recipe(ending.name, epsilon="1/2", **given)
+    look: Any = FixedLook(counts)
+    stub: Any = run
+    (row,) = ending.answer(look, recipe, stub)
+    return run.given, row, recipe
+
+
+def flipped(scores: Sequence[int], rate: float) -> list[float]:
+    """The exact law of permute and flip: a uniform one of the candidates whose coins are heads."""
+    gaps = [max(scores) - score for score in scores]
+    law = [0.0] * len(gaps)
+    for coins in product((0, 1), repeat=len(gaps)):
+        chance = 1.0
+        for gap, heads in zip(gaps, coins, strict=True):
+            p = math.exp(-rate * gap)
+            chance *= p if heads else 1 - p
+        for place, heads in enumerate(coins):
+            law[place] += chance / sum(coins) if heads else 0
+    return law
+
+
+def off_the_middle(counts: Sequence[int], value: int) -> int:
+    """How many rows must be added to make this value a median, tried one by one."""
+    for more in range(1000):
+        for low in range(more + 1):
+            below, above = sum(counts[:value]) + low, sum(counts[value + 1 :]) + more - low
+            rows = sum(counts) + more
+            if 2 * below <= rows and 2 * above <= rows:
+                return more
+    raise AssertionError
+
+
+@pytest.mark.parametrize("counts", TABLES)
+def test_a_median_is_as_many_rows_off_the_middle_as_its_interval_says(counts: list[int]) -> None:
+    ending = median_ending(column="age", lower=0, upper=4)
+    scores, row, recipe = scores_of(ending, counts)
+    off = [off_the_middle(counts, value) for value in range(5)]
+    assert [-score for score in scores.tolist()] == off
+    assert min(off) == 0
+    bound = recipe.error.bound(1, 0.05)
+    assert (row.low, row.high) == (0, bound)
+    law = flipped(scores.tolist(), float(recipe.rate))
+    assert sum(p for p, many in zip(law, off, strict=True) if many <= bound) >= 0.95
+
+
+@pytest.mark.parametrize("counts", TABLES)
+def test_another_key_has_at_most_so_many_rows_more(counts: list[int]) -> None:
+    ending, _ = table()._ending("most_common", {"column": "region", "keys": "abcde", "epsilon": 1})
+    assert isinstance(ending, MostCommonEnding)
+    scores, row, recipe = scores_of(ending, counts)
+    law = flipped(scores.tolist(), float(recipe.rate))
+    behind = [max(counts) - count for count in counts]
+    bound = recipe.error.bound(1, 0.05)
+    assert (row.low, row.high) == (0, bound)
+    assert sum(p for p, many in zip(law, behind, strict=True) if many <= bound) >= 0.95
+
+
+def test_the_interval_is_as_narrow_as_the_worst_case_allows() -> None:
+    recipe = table().recipe("most_common", column="region", keys=list("abcde"), epsilon="1/2")
+    bound = int(recipe.error.bound(1, 0.05))
+    assert isinstance(recipe, PermuteAndFlip)
+    assert 1 - flipped([bound, 0, 0, 0, 0], float(recipe.rate))[0] > 0.05
+
+
+def made(ending: SyntheticEnding, counts: list[int], noise: System) -> FloatArray:
+    """For each cell the lower end, the value and the upper end."""
+    look: Any = FixedLook(counts)
+    keys = {name: list(values) for name, values in ending.counted.by.items()}
+    recipe = table().recipe(
+        "synthetic", keys=keys, rows=ending.rows, ways=ending.ways, rounds=ending.rounds, epsilon=40
+    )
+    run: Any = recipe.start(noise)
+    rows: list[Any] = list(ending.answer(look, recipe, run))
+    return np.array([[row.low, row.value, row.high] for row in rows])
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+def test_counts_of_synthetic_cells_are_in_their_intervals(ways: int) -> None:
+    # 20 tables of 4 cells, from the same stream in every run; all cells of a table are right
+    # together with 95%, and the bound of multiplicative weights is far from being reached.
+    ending = synthetic_ending(
+        keys={"region": ["a", "b"], "household": ["1", "2"]}, rows=4000, ways=ways, rounds=4
+    )
+    counts = [2500, 900, 100, 500]
+    wrong = 0
+    noise = System(entropy=Stream("synthetic cells"))
+    for _ in range(20):
+        cells = made(ending, counts, noise)
+        low, value, high = cells.T
+        assert ((low >= 0) & (low <= value) & (value <= high) & (high <= 4000)).all()
+        wrong += int(((low > counts) | (high < counts)).any())
+    assert wrong <= 1
+    assert (high < 4000).any()
+    assert (low > 0).any() == (ways == 2)
+
+
+def test_marginals_bound_their_cells() -> None:
+    ending = synthetic_ending(keys={"region": ["a", "b"], "household": ["1", "2"]}, rows=10, ways=1)
+    made_up = np.array([4.0, 3.0, 2.0, 1.0])
+    low, high = ending._intervals(ending.marginals(), made_up, 0.5)
+    assert low.tolist() == [0, 0, 0, 0]
+    assert high == pytest.approx([6.5, 4.5, 3.5, 3.5], abs=1e-5)
+    both = synthetic_ending(keys={"region": ["a", "b"], "household": ["1", "2"]}, rows=10)
+    low, high = both._intervals(both.marginals(), made_up, 0.5)
+    assert low == pytest.approx([3.5, 2.5, 1.5, 0.5], abs=1e-5)
+    assert high == pytest.approx([4.5, 3.5, 2.5, 1.5], abs=1e-5)
+
+
+def test_the_answer_says_what_its_interval_is_about() -> None:
+    visits = table()
+    median = visits.noisy_median("age", lower=0, upper=120, epsilon=1)
+    assert "95% interval of rows that it is off the middle by" in str(median)
+    common = visits.most_common("region", keys=["north", "south"], epsilon=1)
+    assert "95% interval of rows by which another key may have more" in str(common)
+    keys = {"region": ["north", "south"]}
+    synthetic = visits.synthetic(keys, rows=8, ways=1, epsilon=1)
+    assert "95% interval, if there are 8 rows" in str(synthetic)
+    for answer in (median, common, synthetic):
+        assert Answer.from_json(answer.to_json(), repeated=False) == answer
+    assert "interval_of" not in visits.noisy_count(epsilon=1).to_json()
+    with pytest.raises(BadInput, match="no numbers with intervals"):
+        median.plot()
+    assert synthetic.plot() is not None
