@@ -94,7 +94,7 @@ def test_keys_need_a_delta_and_a_cap_that_allows_it() -> None:
             lambda t: t.select_many("n", ["age", "age + 1"]).private_keys(
                 "region", epsilon=1, delta="1e-6"
             ),
-            "no longer tell which unit",
+            "no longer show which unit",
         ),
         (
             lambda t: t.select(half="age / 2").private_keys("half", epsilon=1, delta="1e-6"),
@@ -107,7 +107,7 @@ def test_keys_need_a_delta_and_a_cap_that_allows_it() -> None:
         (lambda t: t.synthetic({"region": ["a"]}, rows=8, ways=2, epsilon=1), "ways"),
         (
             lambda t: t.union(t).synthetic({"region": ["a"]}, rows=8, ways=1, epsilon=1),
-            "of which one unit has one",
+            "one row for each unit",
         ),
         (
             lambda t: t.synthetic(

@@ -40,14 +40,14 @@ def query(
         str | None, typer.Option(help="Who is protected: row or user.", metavar="UNIT")
     ] = None,
     user: Annotated[
-        str | None, typer.Option(help="The column that names the user.", metavar="COLUMN")
+        str | None, typer.Option(help="The column with the user's id.", metavar="COLUMN")
     ] = None,
     max_rows: Annotated[
         int | None, typer.Option(help="The most rows of one user that count.", metavar="N")
     ] = None,
     bounds: Annotated[
         list[str] | None,
-        typer.Option(help="The range of a column, and its steps: age=0:120:1.", metavar="C=A:B"),
+        typer.Option(help="The range and granularity of a column: age=0:120:1.", metavar="C=A:B"),
     ] = None,
     keys: Annotated[
         list[str] | None,
@@ -87,7 +87,7 @@ def query(
     version: Annotated[
         str | None,
         typer.Option(
-            help="A public label of the data: a question asked again about it costs nothing.",
+            help="A public label of the data: asking the same question about it again is free.",
             metavar="LABEL",
         ),
     ] = None,
@@ -98,8 +98,8 @@ def query(
 ) -> None:
     """Ask a question about a table, in SQL, and pay for the answer.
 
-    Everything that one row could change without a bound must be declared: the bounds of values,
-    the keys of groups, and for users how many rows each may have.
+    Declare everything that limits the influence of one row: the bounds of values, the keys of
+    groups and, for users, how many rows each may have.
     """
     parsed = parse(sql)
     wanted = {"--epsilon": epsilon, "--unit": unit, "--population": population, "--store": store}
@@ -138,7 +138,7 @@ def query(
         )
 
     who, loss = (EVENT if unit == "row" else USER), _loss(cap, delta)
-    if loss is not None:  # on paper first: a store or a population is made for good
+    if loss is not None:  # checked without a store first: a new store or population is permanent
         paper = _on_paper(population, who, loss)
         trial = asked_of(paper)
         trial.check_fits(paper)
@@ -160,7 +160,7 @@ def query(
 
 
 def _on_paper(population: str, unit: Unit, cap: Loss) -> Account:
-    """An account that is nowhere kept."""
+    """An account that is not stored."""
     relation = Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
     return LedgerAccount(Ledger(population, cap=cap, unit=unit, neighbours=relation))
 
@@ -184,7 +184,7 @@ def _table(
     mine = {name: kind for name, kind in kinds.items() if name in there} or kinds
     return Table.from_file(
         path,
-        columns=mine or {there[0]: "text"},  # COUNT(*) reads none, and rows have one at least
+        columns=mine or {there[0]: "text"},  # COUNT(*) reads none, but rows need one
         account=account,
         unit=unit,
         user=user,

@@ -44,7 +44,7 @@ class BoundedMeasure(LinearMeasure):
                 raise problem(
                     f"It has no {' and no '.join(missing)}.",
                     why="without bounds one event could add any amount, which no noise hides; "
-                    "bounds taken from the data would tell the largest value",
+                    "bounds taken from the data would reveal the largest value",
                     tip=_TIP,
                 )
         return table

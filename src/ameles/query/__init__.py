@@ -1,4 +1,4 @@
-"""Questions about tables, under differential privacy, for people who are no experts in it."""
+"""Questions about tables, under differential privacy, for people who are not experts in it."""
 
 from ameles.query.answer import Answer
 from ameles.query.partition import Partition

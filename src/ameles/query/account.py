@@ -6,8 +6,8 @@ once: the first stored answer wins.  Then it is shown.  If the process dies in b
 stands, and the same question is computed again without another debit.
 
 A question is answered from the store at no cost if the owner gave the data a public ``version`` and
-asks about the same version again.  Nothing is derived from the data to find that out: it would tell
-whether a row has changed.
+asks about the same version again.  Ameles does not examine the data to find that out: this would
+reveal whether a row has changed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Compute = Callable[[Run[Any, Any]], tuple[AnswerRow, ...]]
 class PaidQuestion:
     """A question, and the mechanism that must be bought to answer it."""
 
-    question: str  # canonical JSON of what is asked: public
+    question: str  # canonical JSON of the question: public
     version: str | None  # the owner's label of the data
     recipe: AnyMechanism
     asked: str  # the method that was called
@@ -102,7 +102,7 @@ class Account(ABC):
 
     @abstractmethod
     def parts(self, names: list[str], *, touching: int) -> dict[str, Account]:
-        """An account for each part of the data, of which one unit is in at most ``touching``."""
+        """An account for each part of the data; one unit is in at most ``touching`` parts."""
 
 
 def numbered(recipes: Sequence[AnyMechanism]) -> dict[str, AnyMechanism]:

@@ -30,7 +30,7 @@ from ameles.query.ending import AnswerRow, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer:
-    """What a question was answered: everyone may see it.
+    """The published answer to a question: everyone may see it.
 
     ``entry`` is the number of the ledger entry that paid for it.  ``repeated`` says that it was
     stored before and cost nothing this time.  ``interval_of`` says what the intervals are about, if

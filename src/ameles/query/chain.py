@@ -1,4 +1,5 @@
-"""The transformations of a query, each checked when it is written and run when it is asked."""
+"""The transformations of a query; each is checked when it is added and run when a question is
+asked."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ class Chain(ABC):
     def select_many(self, name: str, expressions: Sequence[str]) -> Self:
         """Each row as several rows: one for each expression that has a value, in column ``name``.
 
-        One unit changes as many times more rows as there are expressions.
+        The stability grows by a factor of the number of expressions.
         """
         if isinstance(expressions, str) or not expressions:
             raise refuse("expressions", 'a list such as ["first", "second"]', expressions)
@@ -146,7 +147,8 @@ class Chain(ABC):
         return self._with(rows)._with_version(self._both(other))
 
     def _both(self, other: Chain) -> str | None:
-        """The label of two tables' data; without a label of each, theirs may have changed."""
+        """The label of the data of two tables; None if one has no label, because it may have
+        changed."""
         if self.version is None or other.version is None:
             return None
         return json.dumps([self.version, other.version])

@@ -1,4 +1,5 @@
-"""Endings that choose: the most common key, the median, and which keys of the data may be named."""
+"""Endings that choose: the most common key, the median, and the keys of the data that may be
+named."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ MOST_CANDIDATES = 1 << 20
 
 
 def comes_and_goes(unit: Unit) -> Neighbours:
-    """The neighbours of tables: a row, or a user with all rows, comes or goes."""
+    """The neighbours of tables: a row, or a user with all rows, is added or removed."""
     return Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
 
 
@@ -82,7 +83,7 @@ class MostCommonEnding(Ending):
 
 @dataclass(frozen=True)
 class MedianEnding(Ending):
-    """The value that as many rows are below as above, chosen on a public grid.
+    """The value with as many rows below as above it, chosen on a public grid.
 
     The score of a value is minus the number of rows that would have to be added to make it a
     median: the difference between the rows below and above it, less those that have it.  One row
@@ -168,7 +169,7 @@ class PrivateKeysEnding(Ending):
 
     @property
     def about(self) -> str:
-        return "the number of units that a key which is left out may have"
+        return "the number of units that a missing key may have"
 
     def check(self, relation: RowSet, unit: Unit) -> None:
         check_column(self.column, relation)
@@ -176,7 +177,7 @@ class PrivateKeysEnding(Ending):
             raise BadInput(f"The column '{self.column}' must be text, integer or boolean here.")
         if relation.user is None and (unit != EVENT or relation.stability > 1):
             raise BadInput(
-                "The rows of this query no longer tell which unit they belong to.",
+                "The rows of this query no longer show which unit they belong to.",
                 why="a key may be named if enough units have it, however many rows each has",
                 tip="ask for keys before the transformations that multiply rows",
             )
@@ -185,8 +186,8 @@ class PrivateKeysEnding(Ending):
         if not isinstance(loss, Approx):
             raise BadInput(
                 "Keys of the data can only be named with a delta.",
-                why="a key that one person alone has would tell that this person is there; delta "
-                "is the chance of that",
+                why="a key that only one person has would reveal that person; delta "
+                "is the probability of that",
                 tip='private_keys("region", epsilon=0.5, delta="1e-6"), or public keys',
             )
         groups = relation.sources[0].unit.max_groups if relation.user is not None else 1

@@ -13,7 +13,7 @@ from ameles.connectors.duck import connect
 
 
 class Connections:
-    """Lends a connection to one question at a time; questions at the same time have their own.
+    """Lends a connection to one question at a time; concurrent questions each get their own.
 
     A connection is locked to the files that it may open, so it is lent again only for the same
     files.  It is not kept after a failure, nor lent in a forked process, where its threads are

@@ -25,7 +25,7 @@ Value = int | float | str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRow:
-    """One published value: from ``low`` to ``high`` is what the noise allows, with 95%.
+    """One published value; the true one is from ``low`` to ``high`` with probability 95%.
 
     The interval is about the value, unless ``interval_of`` of the answer says otherwise.
     """
@@ -89,11 +89,11 @@ class Ending(ABC):
 
     @abstractmethod
     def check(self, relation: RowSet, unit: Unit) -> None:
-        """Refuses what cannot be asked of this relation."""
+        """Refuses a question that this relation cannot answer."""
 
     @abstractmethod
     def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
-        """The mechanism that answers, and loses no more than ``loss``."""
+        """The mechanism that answers, with a loss of at most ``loss``."""
 
     @abstractmethod
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
@@ -101,11 +101,12 @@ class Ending(ABC):
 
     @abstractmethod
     def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
-        """The half-width of an interval before there is data, of what ``about`` names."""
+        """The half-width of the interval of the quantity that ``about`` names, before there is
+        data."""
 
     @property
     def per_row(self) -> bool:
-        """Whether the interval shrinks with the number of rows, as that of an average."""
+        """Whether the interval shrinks with the number of rows, like that of an average."""
         return False
 
     @property

@@ -121,7 +121,7 @@ class Ends(ABC):
         delta: Exact = 0,
         why: str | None = None,
     ) -> Answer:
-        """How many rows have which value: in bins between public edges, or public categories."""
+        """How many rows there are in each bin between public edges, or in each public category."""
         return self._asked(
             "histogram",
             epsilon,
@@ -143,7 +143,7 @@ class Ends(ABC):
         delta: Exact = 0,
         why: str | None = None,
     ) -> Answer:
-        """The value that a share ``q`` of the rows is below, from counts between public edges."""
+        """The value with a share ``q`` of the rows below it, from counts between public edges."""
         return self._asked("quantile", epsilon, delta, why, column=column, q=q, edges=edges)
 
     def distinct_users(self, *, epsilon: Exact, delta: Exact = 0, why: str | None = None) -> Answer:

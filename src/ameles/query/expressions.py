@@ -16,7 +16,7 @@ def checked(check: Callable[[str, Mapping[str, str]], Any], text: str, relation:
     if not isinstance(text, str):
         raise BadInput(
             f"A condition or an expression must be SQL, as text. Got a {type(text).__name__}.",
-            why="a Python function could look at other rows, remember them, or tell what it saw",
+            why="a Python function could look at other rows, remember them, or leak what it saw",
             tip='where("age >= 18")',
         )
     try:

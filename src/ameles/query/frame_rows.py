@@ -27,7 +27,7 @@ _NAME = "frame"
 
 
 class FrameRows(RowSource, RowsNow):
-    """The rows of a data frame.  The frame must not change while it is asked."""
+    """The rows of a data frame.  The frame must not change while a question is computed."""
 
     def __init__(self, frame: Frame, columns: Mapping[str, str] | None, user: str | None) -> None:
         table = arrow_table(frame)

@@ -52,7 +52,7 @@ def sound_columns(table: ArrowTable, names: Mapping[int, str]) -> ArrowTable:
 def _from_pandas(arrow: Any, frame: Any) -> ArrowTable:
     """Columns of objects, which may be of any type, become texts.
 
-    A type for such a column would be found in the data, where one row can change it.
+    A type for such a column would be inferred from the data, and one row could change it.
     """
     try:
         return arrow.Table.from_pandas(_as_texts(frame, ("object",)))

@@ -2,7 +2,7 @@
 
 Each round assigns every row to the nearest centre of the round before, which is public, and
 replaces each centre by noisy sum / noisy count of its rows (catalogue 45).  The number of rounds is
-fixed in advance: a test whether the centres still move would have to be private, too.  A cluster
+fixed in advance: a test for convergence would have to be private, too.  A cluster
 that seems to have no rows keeps its centre.
 """
 
@@ -89,7 +89,7 @@ class KMeansEnding(Ending):
         return self._rows(recipe, centres, count, total)
 
     def start(self) -> Centres:
-        """The first centres: spread evenly over the diagonal, without a look at the data."""
+        """The first centres: spread evenly over the diagonal, independent of the data."""
         places = (2 * np.arange(self.clusters) + 1) / self.clusters - 1
         return np.repeat(places[:, None], len(self.bounds), axis=1)
 

@@ -50,8 +50,8 @@ class KeyCountsEnding(Ending):
         if not isinstance(loss, Approx):
             raise BadInput(
                 "Keys of the data can only be named with a delta.",
-                why="a key that one person alone has would tell that this person is there; delta "
-                "is the chance of that",
+                why="a key that only one person has would reveal that person; delta "
+                "is the probability of that",
                 tip='noisy_count(epsilon=0.5, delta="1e-6"), or public keys',
             )
         return KeyCounts(

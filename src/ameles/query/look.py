@@ -1,6 +1,6 @@
-"""A look at the data: exact vectors for mechanisms, and for nothing else.
+"""Reads exact vectors from the data, only for mechanisms.
 
-What a look gives is secret.  It goes from DuckDB straight into a run that was paid for.
+The vectors are secret.  They go from DuckDB straight into a run that was paid for.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def looking(relation: RowSet) -> Iterator[TableLook]:
 
 
 def _sum(text: str, place: int) -> str:
-    """SQL: the sum of an amount; of a constant, which needs no sum of rows."""
+    """SQL: the sum of an amount; a constant is multiplied by the number of rows instead."""
     if text == "1":
         return "count(*)"
     if text.isdecimal():

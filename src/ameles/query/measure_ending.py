@@ -1,4 +1,4 @@
-"""Endings that plans have as measures: the same words, bounds, mechanisms and intervals.
+"""Endings that are measures of plans: the same names, bounds, mechanisms and intervals.
 
 A question is a stream of one step: all rows are in it, and one unit changes as many of them as the
 stability of the relation says.
@@ -74,7 +74,7 @@ class MeasureEnding(Ending):
             raise BadInput(one.what, why=one.why)
         if self.measure.question.once is not None and relation.user is None:
             raise BadInput(
-                "The rows of this query no longer tell which user they belong to.",
+                "The rows of this query no longer show which user they belong to.",
                 why="a user counts once, whatever rows there are",
                 tip="keep the user column in select, and group by it" if unit != EVENT else "",
             )

@@ -1,8 +1,8 @@
 """Partitions: a query divided by public keys, asked as a whole or part by part.
 
 Asked as a whole, one question answers for all parts, and is charged once: a row is in one part.
-Asked part by part, the population pays for the most expensive part where one unit is in one part
-only.  Where it may be in several, it pays for that many of the most expensive parts.
+Asked part by part, the population pays for the most expensive part if each unit is in one part
+only.  If a unit may be in several parts, it pays for that many of the most expensive ones.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Partition(Ends, Mapping[str, "Query"]):
     def forecast(
         self, end: str, *, error: Exact, expected_rows: int | None = None, **arguments: object
     ) -> Fraction:
-        """The epsilon with which the interval of each part is so narrow; nothing is read or paid.
+        """The epsilon with which each part's interval is this narrow; nothing is read or paid.
 
         ``expected_rows`` is about how many rows a part has.
         """
@@ -124,7 +124,7 @@ class Partition(Ends, Mapping[str, "Query"]):
 
     @cached_property
     def _bounded(self) -> RowSet:
-        """The rows, of which each user keeps only as many keys as the user may have."""
+        """The rows, limited to as many keys of each user as the user may have."""
         relation = self.whole.relation
         if relation.user is None:
             return relation

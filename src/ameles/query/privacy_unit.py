@@ -21,7 +21,7 @@ MOST_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RowUnit:
-    """Each row is somebody's: one row more or less must not be noticed."""
+    """Each row belongs to a different person: nobody can tell whether one row is in the table."""
 
     @property
     def unit(self) -> Unit:
@@ -93,7 +93,7 @@ PrivacyUnit = RowUnit | UserUnit
 def privacy_unit(
     unit: str, *, user: str | None, max_rows: int | None, max_groups: int | None
 ) -> PrivacyUnit:
-    """The unit that a person described; what is missing or idle is refused."""
+    """The unit that these arguments describe; missing and unused arguments are refused."""
     if unit == "row":
         if (user, max_rows, max_groups) != (None, None, None):
             raise BadInput(

@@ -74,9 +74,9 @@ class Query(Chain, WholeEnds):
         return dict(self.relation.columns)
 
     def partition(self, /, **keys: Sequence[str | int] | Answer) -> Partition:
-        """The parts that some columns divide the rows into, by public keys: all that may occur.
+        """The parts into which some columns divide the rows, by public keys: all that may occur.
 
-        Keys that are looked up in the data would tell who is in it; ``private_partition`` counts
+        Keys that are looked up in the data would reveal who is in it; ``private_partition`` counts
         and ``private_keys`` chooses some that may be named, and their answers can be given here.
         """
         if not keys:
@@ -156,7 +156,7 @@ class Query(Chain, WholeEnds):
     def forecast(
         self, end: str, *, error: Exact, expected_rows: int | None = None, **arguments: Any
     ) -> Fraction:
-        """The smallest epsilon, to three digits, with which the interval is so narrow.
+        """The smallest epsilon, to three digits, with which the interval is this narrow.
 
         ``error`` is the half-width of a 95% interval.  An average, a variance and k_means need
         ``expected_rows``, about how many rows you think there are.  Nothing is read or paid.
@@ -223,15 +223,16 @@ class Query(Chain, WholeEnds):
         return self.account.ask(purchase, compute)
 
     def _halved(self, loss: EpsilonLoss) -> EpsilonLoss:
-        """The loss of the mechanism, so that the loss that is asked for is the one charged.
+        """The loss of the mechanism, chosen so that exactly the requested loss is charged.
 
-        Where a row is replaced, one goes and one comes, and the ledger charges twice.
+        If neighbours replace a row, one row is removed and one is added, and the ledger charges
+        twice.
         """
         if self.account.neighbours not in _REPLACING:
             return loss
         if not isinstance(loss, Pure):
             raise BadInput(
-                "Where rows are replaced, only a pure epsilon can be asked for.",
+                "If neighbours replace rows, only a pure epsilon can be asked for.",
                 tip="delta=0, or a population whose rows are added or removed",
             )
         return Pure(loss.epsilon / 2)
@@ -244,7 +245,7 @@ def chosen_keys(column: str, answer: Answer) -> tuple[str, ...]:
     if not answer.rows:
         raise BadInput(
             f"No key of '{column}' could be named.",
-            why="none was had by enough units",
+            why="no key has enough units",
             tip="a larger epsilon or delta for the keys, or public keys",
         )
     return tuple(row.key[0] for row in answer.rows)

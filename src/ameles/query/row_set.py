@@ -5,7 +5,7 @@ many rows.  Every transformation says how it changes the stability.
 
     where, select, distinct    not at all
     select_many                times the number of rows that each row becomes
-    group_by                   times 2: one row changes one group, which leaves and comes back;
+    group_by                   times 2: one row changes a group: its old row goes, a new one comes;
                                grouped by the user, a user has one group
     union, intersect, except   the sum of both sides
     join                       a left row is in at most b pairs, and the b rows of a key that are
@@ -29,7 +29,7 @@ from ameles.measures.fields import identifier
 from ameles.query.privacy_unit import PrivacyUnit
 from ameles.query.row_source import RowSource
 
-# Beyond this no answer is of use, and its noise might not fit into 64 bits.
+# Beyond this no answer is useful, and its noise might not fit into 64 bits.
 MOST_STABLE = 1 << 30
 _HASHES = 1 << 32
 _CROWD = "crowd\n"  # no column has such a name
@@ -61,12 +61,12 @@ class RowSet(ABC):
     @property
     @abstractmethod
     def monotone(self) -> bool:
-        """Whether a unit that comes only adds rows; then all counts move the same way."""
+        """Whether adding a unit only adds rows; then all counts move the same way."""
 
     @property
     @abstractmethod
     def user(self) -> str | None:
-        """The column that still tells whose row it is; None if there is none."""
+        """The column that still shows whose row it is; None if there is none."""
 
     @property
     @abstractmethod
@@ -107,7 +107,7 @@ def names(columns: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class BoundedRows(RowSet):
-    """The rows of a table, of which each unit keeps as many as it may.
+    """The rows of a table, limited to as many of each unit as it may have.
 
     ``salt`` is secret and decides which rows of a user count, and nothing else.
     """

@@ -59,13 +59,13 @@ class RowSource(ABC):
         if any("\n" in name for name in columns):
             raise BadInput(
                 "The name of a column must be in one line.",
-                why="names with a line break are for columns of our own",
+                why="Ameles uses names with a line break for its own columns",
                 tip="columns={...} without it, or another name",
             )
         if user is not None and columns.get(user) not in IDS:
             raise BadInput(
                 f"The user column '{user}' must be a column of texts or integers.",
-                why="it tells which rows belong to one person",
+                why="it shows which rows belong to one person",
                 tip=f"one of {', '.join(columns)[:200]}",
             )
         self.columns = dict(columns)
@@ -147,7 +147,7 @@ def typed_relation(source: RowSource, relation: str, types: Mapping[str, str], c
 def declared_or_found(
     declared: Mapping[str, str] | None, types: Mapping[str, str]
 ) -> dict[str, str]:
-    """The kinds that a person declared; otherwise those that the types tell."""
+    """The kinds that a person declared; otherwise those that follow from the types."""
     return kinds_of(types) if declared is None else dict(declared)
 
 

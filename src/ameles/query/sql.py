@@ -2,7 +2,7 @@
 
     SELECT region, COUNT(*), AVG(age) FROM t WHERE fever GROUP BY region
 
-DuckDB parses the text; this module reads the syntax tree and refuses all that it does not know.
+DuckDB parses the text; this module reads the syntax tree and refuses everything else.
 Each aggregate is one question, and all of them share epsilon equally.
 
 >>> parsed = parse("SELECT region, COUNT(*) AS visits, AVG(age) FROM t WHERE fever GROUP BY region")
@@ -132,7 +132,7 @@ class _Reader:
         )
         if not plain or any(node[side]["type"] != "BASE_TABLE" for side in ("left", "right")):
             _refuse(
-                "It reads from something else than one table, or two that are joined by USING.",
+                "It reads from something other than one table, or two tables joined by USING.",
                 tip="FROM t JOIN u USING (id)",
             )
         on = tuple(node["using_columns"])
@@ -158,7 +158,7 @@ class _Reader:
 
     def _aggregate(self, node: dict[str, Any]) -> Aggregate:
         if node["class"] != "FUNCTION":
-            _refuse("It selects an expression that is no aggregate.", tip=_KNOWN)
+            _refuse("It selects an expression that is not an aggregate.", tip=_KNOWN)
         name, given = node["function_name"], [one["expression"] for one in node["arguments"]]
         if node["filter"] or node["order_bys"]["orders"] or node["schema"]:
             word = name.removesuffix("_star").upper()

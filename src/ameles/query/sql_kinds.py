@@ -1,7 +1,7 @@
 """The kinds of the columns that a SELECT reads: declared, or clear from what is asked.
 
-Nothing is looked up in the data.  A column with bounds is a number and one with keys is text; of
-the others a condition may leave one possible kind only, as ``fever`` in ``WHERE fever``.
+Nothing is looked up in the data.  A column with bounds is a number, and one with keys is text.  For
+other columns a condition may allow only one kind, as for ``fever`` in ``WHERE fever``.
 
 >>> from ameles.query.sql import parse
 >>> parsed = parse("SELECT region, AVG(age) FROM t WHERE fever GROUP BY region")
@@ -31,7 +31,7 @@ def kinds_for(
     keyed: Iterable[str],
     user: str | None,
 ) -> dict[str, str]:
-    """The kind of every column; one that nothing tells is refused."""
+    """The kind of every column; a column whose kind does not follow from anything is refused."""
     check_kinds(declared)
     known = {
         **dict.fromkeys([*parsed.numbers, *bounded], "number"),

@@ -61,13 +61,13 @@ class SqlQuery:
         self._check(account, [*self.choices, *self.asked])
 
     def ask(self, account: Account) -> list[Answer]:
-        """Asks all questions and pays, after a check that all of them can be paid.
+        """Asks all questions and pays, after checking that the budget suffices for all of them.
 
         Answers that are stored already cost nothing.
         """
         each, choices = self._shares, self.choices
         if not all(account.stored(one.paid(*each)) for one in choices):
-            self.check_fits(account)  # as long as keys are not chosen, no answer is stored
+            self.check_fits(account)  # before keys are chosen, no answer is stored
         chosen = [one.ask(*each) for one in choices]
         answers = {} if self._counted is None else {self._counted.label: chosen[0]}
         if len(answers) < len(self.parsed.aggregates):

@@ -73,13 +73,13 @@ def questions(
     bounds: Mapping[str, ColumnBounds],
     keys: Mapping[str, Sequence[str]],
 ) -> list[SqlQuestion]:
-    """The question of each aggregate; what is missing is refused."""
+    """The question of each aggregate; missing declarations are refused."""
     query = _rows(parsed, tables)
     for key in parsed.keys:
         if key not in keys:
             raise BadInput(
                 f"The keys of '{key}' in GROUP BY must be declared.",
-                why="a key that is found in the data tells who is in it",
+                why="a key that is found in the data reveals who is in it",
                 tip=f"--keys {key}=north,south",
             )
     return [_question(one, query, parsed, bounds, keys) for one in parsed.aggregates]
@@ -161,7 +161,7 @@ def _range(aggregate: Aggregate, bounds: Mapping[str, ColumnBounds]) -> dict[str
         raise BadInput(
             f"The bounds of {wanted} must be declared.",
             why="without them one row could change the answer by any amount; bounds taken from the "
-            "data would tell the largest value",
+            "data would reveal the largest value",
             tip=f"--bounds {wanted}=0:120",
         )
     if aggregate.q is not None:

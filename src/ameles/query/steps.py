@@ -86,7 +86,7 @@ class FewGroups(Step):
 
 @dataclass(frozen=True, eq=False)
 class Select(Step):
-    """Rows with columns that are computed from theirs."""
+    """Rows with computed columns."""
 
     texts: Mapping[str, str]
     expressions: Mapping[str, tuple[str, str]]  # SQL and kind, checked
@@ -153,7 +153,7 @@ class DistinctRows(Step):
         return {"distinct": True, "of": self.below.to_dict()}
 
 
-# What a group can tell about its rows.  A sum of floats depends on the order of the rows, so that
+# The facts about the rows of a group.  A sum of floats depends on the order of the rows, so that
 # the presence of one person could change the sums of others: sums are of integers.
 AGGREGATES = {
     "count": "CAST(count(*) AS BIGINT)",
@@ -186,7 +186,7 @@ class GroupBy(Step):
     def stability(self) -> int:
         if self.keys == (self.below.user,):
             return 1  # all rows of a user are in one group, which nobody else is in
-        # groups that have the user among their keys are that user's alone: they come or go
+        # groups with the user among their keys belong to that user alone: they come or go
         factor = 1 if self.user is not None else 2
         return stable(factor * self.below.stability)
 

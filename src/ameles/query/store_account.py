@@ -40,7 +40,7 @@ _ANSWERING: set[str] = set()  # the runs whose answers this process computes
 class Parts:
     """The parts of a partition, and what each has spent: parts are not in the store.
 
-    A new partition, also of the same data, begins at nothing and is paid for anew.
+    A new partition, even of the same data, starts at zero and is paid for anew.
     """
 
     names: list[str]
@@ -52,8 +52,8 @@ class Parts:
 class StoreAccount(Account):
     """The budget of a population in a store, or one of its children.
 
-    ``budget`` names the child that pays.  ``unit`` is the population's unit in the steps of the
-    stream that asks, if a stream does.  ``noise`` replaces the operating system's in tests, and
+    ``budget`` names the child that pays.  If a stream asks, ``unit`` is the population's unit
+    in the steps of that stream.  ``noise`` replaces the operating system's in tests, and
     marks the store.  ``part`` is for the parts of a partition.
 
     >>> from tempfile import TemporaryDirectory
@@ -193,7 +193,7 @@ class StoreAccount(Account):
             ledger = self._ledger(transaction, self._noise)
             entry = next(one for one in ledger.entries if one.number == number)
             if entry.recipe != purchase.recipe.to_json():
-                return None  # another version of the program would answer in another way
+                return None  # bought with another recipe, by another version of the program
             return entry, ledger.resume(purchase.recipe, record.snapshot)
 
     def _bought(self, purchase: PaidQuestion, locks: ExitStack) -> tuple[Entry, Run[Any, Any]]:
@@ -216,7 +216,7 @@ class StoreAccount(Account):
             payer = self._budget(ledger)
             run = payer.start(purchase.recipe, on=purchase.on, why=purchase.why)
             entry = next(one for one in ledger.entries[::-1] if one.run == run.id)
-            # said before other threads can see the question, so that none takes it for abandoned
+            # set before other threads can see the question, so that none thinks it was abandoned
             _ANSWERING.add(run.id)
             locks.callback(_ANSWERING.discard, run.id)
             transaction.add_question(

@@ -1,7 +1,7 @@
 """Synthetic data: a noisy histogram over all combinations of public values, by MWEM.
 
-It answers all marginals of the columns well: how many rows have which values of up to ``ways``
-columns.  What is computed from it later costs nothing.
+It answers all marginals well: how many rows have each combination of values of up to ``ways``
+columns.  Anything computed from it later is free.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SyntheticEnding(Ending):
         check_columns(self.counted, relation)
         if relation.stability > 1:
             raise BadInput(
-                "Synthetic data is made from rows of which one unit has one.",
+                "Synthetic data needs a table with one row for each unit.",
                 why=f"here one unit may change {relation.stability} rows",
                 tip="max_rows=1, or a group_by the user first",
             )

@@ -1,4 +1,4 @@
-"""Which of many counts are above a threshold; only the counts above it are paid for."""
+"""Says which of many counts are above a threshold; only the counts above it are paid for."""
 
 from __future__ import annotations
 

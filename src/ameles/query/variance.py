@@ -35,7 +35,7 @@ _COUNT, _SUM, _SQUARES = 1, 2, 3
 
 @dataclass(frozen=True)
 class VarianceEnding(Ending):
-    """How far values spread."""
+    """The variance of a column."""
 
     values: Mean  # for the column, its bounds and the keys
 
@@ -146,5 +146,5 @@ def variance_ending(*, granularity: Exact = 1, **fields: Any) -> VarianceEnding:
 def only_pure(name: str, loss: EpsilonLoss) -> Pure:
     """The loss, if it is a pure epsilon."""
     if not isinstance(loss, Pure):
-        raise BadInput(f"{name} has Laplace noise only, and no use for a delta.", tip="delta=0")
+        raise BadInput(f"{name} has Laplace noise only, so it takes no delta.", tip="delta=0")
     return loss

@@ -21,9 +21,10 @@ class WholeEnds(Ends):
         epsilon: Exact,
         why: str | None = None,
     ) -> Answer:
-        """For each condition whether its rows are more than ``threshold``, until ``aboves`` were.
+        """For each condition, whether more than ``threshold`` rows meet it, until ``aboves`` were
+        above.
 
-        However many are below, only the aboves are paid for.
+        Conditions below the threshold cost nothing.
         """
         return self._asked(
             "above_threshold",
