@@ -77,7 +77,7 @@ def test_all_aggregates_share_epsilon() -> None:
 @pytest.mark.parametrize(
     ("sql", "what"),
     [
-        ("SELECT * FROM t", "no aggregate"),
+        ("SELECT * FROM t", "not an aggregate"),
         ("SELECT age FROM t", "not in GROUP BY"),
         ("SELECT region FROM t GROUP BY region", "selects no aggregate"),
         ("SELECT COUNT(*) FROM t ORDER BY 1", "ORDER BY"),
@@ -97,7 +97,7 @@ def test_all_aggregates_share_epsilon() -> None:
         ("SELECT SUM(DISTINCT age) FROM t", "has DISTINCT"),
         ("SELECT SUM(age) FILTER (age > 3) FROM t", "has a FILTER"),
         ("SELECT COUNT(*) FILTER (age > 3) FROM t", "Its COUNT has a FILTER"),
-        ("SELECT SUM(age) OVER () FROM t", "no aggregate"),
+        ("SELECT SUM(age) OVER () FROM t", "not an aggregate"),
         ("SELECT QUANTILE(age, age) FROM t", "must be a number"),
         ("SELECT COUNT(*) FROM t, u", "something other than one table"),
         ("SELECT COUNT(*) FROM t LEFT JOIN u USING (id)", "something other than one table"),

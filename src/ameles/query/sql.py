@@ -2,7 +2,7 @@
 
     SELECT region, COUNT(*), AVG(age) FROM t WHERE fever GROUP BY region
 
-DuckDB parses the text; this module reads the syntax tree and refuses everything else.
+DuckDB parses the text; this module reads the syntax tree and refuses what it does not know.
 Each aggregate is one question, and all of them share epsilon equally.
 
 >>> parsed = parse("SELECT region, COUNT(*) AS visits, AVG(age) FROM t WHERE fever GROUP BY region")
