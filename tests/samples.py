@@ -16,6 +16,7 @@ from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
+from ameles.mechanisms.local import HadamardResponse, RandomizedResponse, UnaryEncoding
 from ameles.mechanisms.one_shot.choice_series import ChoiceSeries
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
@@ -180,8 +181,16 @@ CHOICES = Sample(
     bad=(None, [3, 4]),
 )
 
+
+def local(recipe: Any) -> Sample:
+    return Sample(recipe=recipe, inputs=(3, None, 0, 2, 9), canary=8_675_309, bad=([3],))
+
+
 OTHERS: tuple[Sample, ...] = (
     *ONE_SHOT,
+    local(RandomizedResponse(categories=4, epsilon=1)),
+    local(UnaryEncoding(categories=4, odds=3)),
+    local(HadamardResponse(categories=4, epsilon="1/3")),
     SERIES,
     CHOICES,
     *TABLES,

@@ -33,6 +33,9 @@ from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
+from ameles.mechanisms.local.hadamard import HadamardResponse
+from ameles.mechanisms.local.response import RandomizedResponse
+from ameles.mechanisms.local.unary import UnaryEncoding
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
 from ameles.mechanisms.one_shot.choice_series import ChoiceSeries
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
@@ -124,6 +127,9 @@ OTHERS: tuple[type[Recipe], ...] = (
     PermuteAndFlip,
     LaplaceSeries,
     ChoiceSeries,
+    RandomizedResponse,
+    UnaryEncoding,
+    HadamardResponse,
 )
 
 MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)

@@ -1,0 +1,225 @@
+"""The base of local randomizers: each user's value is randomised before anyone else sees it.
+
+A recipe is a randomizer with an exact table.  A step of its run takes the value of one more user
+and gives that user's report, so that everything a run ever has is public: every intruder, at every
+instant, sees reports.  A value is a whole number below ``categories``.  Any other whole number, and
+None, stands for a value that is not listed: it is randomised as well, because a refusal would tell.
+
+The server counts how many reports *support* each category.  In every encoding here a report
+supports the user's own category with probability p and any other one with probability q < p
+(Wang-Blocki-Li-Jha 2017), so that (support - n q) / (p - q) estimates a category's count without
+bias.
+
+>>> from ameles.mechanisms.local import RandomizedResponse
+>>> from ameles.noise import Zero
+>>> recipe = RandomizedResponse(categories=3, odds=3)
+>>> recipe.p, recipe.q, recipe.loss.epsilon > Fraction("1.0986")
+(Fraction(3, 5), Fraction(1, 5), True)
+>>> recipe.start(Zero()).feed([2, 0, 1]).tolist()
+[2, 0, 1]
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import EVENT, Contribution, Guarantee, Intrusions, Neighbours, Norm
+from ameles.core.loss import Pure
+from ameles.core.noise import Noise
+from ameles.mechanisms.local.frequencies import Frequencies, FrequencyError
+from ameles.mechanisms.local.odds import local_loss, local_odds, require_one
+from ameles.mechanisms.mechanism import Mechanism
+from ameles.mechanisms.run import Run, Turn
+from ameles.mechanisms.snapshot import State
+from ameles.mechanisms.stepped import integer
+from ameles.noise.arrays import IntArray
+
+# How many draws are held at a time.
+CHUNK = 1 << 22
+UNLISTED = -1
+
+# A number for each report, or a row of small ones.
+Reports: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalRandomizer(Mechanism["LocalRun"]):
+    """A randomizer of one user's value, whose reports anyone may see."""
+
+    @property
+    @abstractmethod
+    def values(self) -> int:
+        """How many values are listed; they are the whole numbers below."""
+
+    @property
+    @abstractmethod
+    def ratio(self) -> Fraction:
+        """How many times likelier a report is for one value than for another: exact, at most
+        the odds."""
+
+    @property
+    @abstractmethod
+    def draws(self) -> tuple[int, int]:
+        """How many uniform draws a report takes, and below which number each is."""
+
+    @abstractmethod
+    def encode(self, values: IntArray, drawn: IntArray) -> Reports:
+        """The reports of these values (``UNLISTED`` among them), given a row of draws for each."""
+
+    @property
+    @abstractmethod
+    def report_size(self) -> int:
+        """How many numbers a report has."""
+
+    @property
+    @abstractmethod
+    def report_values(self) -> int:
+        """The numbers of a report are below this."""
+
+    @property
+    @abstractmethod
+    def promised(self) -> Fraction:
+        """The loss of one report."""
+
+    @property
+    def loss(self) -> Pure:
+        """What a user's report reveals about the user."""
+        return Pure(self.promised)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of all reports together, about one value: everybody else may have reported anything."""
+        return Guarantee(
+            loss=self.loss,
+            unit=EVENT,  # a user's value is one row; who reports more often pays for each
+            neighbours=Neighbours.REPLACE,
+            contribution=Contribution(steps=1, bound=1, norm=Norm.MAX),
+            horizon=None,
+            intrusions=Intrusions.EVERY,
+        )
+
+    def reports(self, values: IntArray, noise: Noise) -> Reports:
+        """The reports of many users: one number each, or one row."""
+        count, below = self.draws
+        drawn = noise.uniform(below, (len(values), count))
+        given = self.encode(values, drawn)
+        drawn.fill(0)
+        return given[:, 0] if self.report_size == 1 else given
+
+    def _run(self, state: State, noise: Noise) -> LocalRun:
+        return LocalRun(self, state, noise)
+
+
+class LocalRun(Run[Any, Any]):
+    """Users' values in, their reports out; nothing is kept but how many there were."""
+
+    def __init__(self, recipe: LocalRandomizer, state: State, noise: Noise) -> None:
+        super().__init__(recipe, state)
+        self._recipe = recipe
+        self._noise = noise
+
+    def step(self, x: Any) -> Any:
+        """One user's report: a number, or an array of them."""
+        report = self.feed([x])[0]
+        return report if isinstance(report, np.ndarray) else int(report)
+
+    def feed(self, xs: Iterable[Any]) -> Reports:
+        """The reports of many users, one row each."""
+        self.check_live()
+        given = listed(xs, self._recipe.values)
+        each = max(1, CHUNK // self._recipe.draws[0])
+        with Turn(self):
+            self.check_room(len(given))
+            self._t += len(given)  # counted first: a step that fails inside is not tried again
+            parts = [
+                self._recipe.reports(given[start : start + each], self._noise)
+                for start in range(0, max(1, len(given)), each)
+            ]
+        given.fill(0)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _parts(self) -> tuple[IntArray, ...]:
+        return ()
+
+
+def listed(xs: object, values: int) -> IntArray:
+    """Values as an array of their own, with ``UNLISTED`` for all that are not listed."""
+    if isinstance(xs, np.ndarray):
+        if xs.dtype.kind not in "iu" or xs.ndim != 1:
+            raise _not_values(f"an array of {xs.dtype} with {xs.ndim} dimensions")
+        within = (xs >= 0) & (xs < values)
+        return np.where(within, xs, UNLISTED).astype(np.int64)
+    if not isinstance(xs, Sequence | range) or isinstance(xs, str | bytes):
+        raise _not_values(f"a {type(xs).__name__}")
+    return np.array([listed_value(x, values) for x in xs], dtype=np.int64)
+
+
+def listed_value(x: object, values: int) -> int:
+    """One value, or ``UNLISTED``; the error tells its type, never its value."""
+    if x is None:
+        return UNLISTED
+    number = integer(x, "value")
+    return number if 0 <= number < values else UNLISTED
+
+
+def _not_values(got: str) -> BadInput:
+    return BadInput(
+        f"Users' values must be whole numbers, in a list or an array. Got {got} instead.",
+        why="a category is the number of its place in the public list of categories",
+        tip="[2, 0, 1]; None for a value that is not listed",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyRandomizer(LocalRandomizer):
+    """A randomizer whose reports support categories: with p the user's own, with q any other."""
+
+    @property
+    @abstractmethod
+    def p(self) -> Fraction:
+        """The probability to support the user's own category."""
+
+    @property
+    @abstractmethod
+    def q(self) -> Fraction:
+        """The probability to support any other category."""
+
+    @abstractmethod
+    def tally(self, reports: Reports) -> IntArray:
+        """What is kept of reports: numbers that are added up over all of them."""
+
+    def supported(self, tally: IntArray, reports: int) -> IntArray:
+        """How many of so many reports support each category; most tallies say it."""
+        return tally
+
+    def support(self, reports: Reports) -> IntArray:
+        """How many of these reports support each category."""
+        return self.supported(self.tally(reports), len(reports))
+
+    @property
+    def error(self) -> FrequencyError:
+        """The error of one category's estimated count, after so many reports as steps."""
+        return FrequencyError(float(self.p), float(self.q), self.values)
+
+    def estimate(self, reports: Reports, *, beta: float = 0.05) -> Frequencies:
+        """The count of every category, with standard errors and intervals."""
+        return self.error.estimate(self.support(reports), len(reports), beta=beta)
+
+
+def promised_odds(epsilon: Fraction | None, odds: Fraction | None) -> Fraction:
+    """The odds of the table for one of the two, which must be given."""
+    require_one(epsilon, odds)
+    return local_odds(epsilon, odds)
+
+
+def promised_loss(epsilon: Fraction | None, odds: Fraction | None) -> Fraction:
+    """The loss for one of the two."""
+    return local_loss(epsilon, odds)
