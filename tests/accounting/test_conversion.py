@@ -99,3 +99,14 @@ def test_refusals_say_what_to_do() -> None:
 def test_a_delta_of_one_promises_nothing(loss: Pure | Approx) -> None:
     with pytest.raises(BadInput, match="below 1"):
         to_approx(loss, delta=1)
+
+
+def test_catalogue_53_erratum_every_concentrated_loss_is_an_approximate_one() -> None:
+    rho, delta = Fraction(1, 2), Fraction(1, 10**5)
+    plain = 0.5 + 2 * math.sqrt(0.5 * math.log(10**5))
+    assert plain == pytest.approx(5.2985, abs=5e-5)
+    tight = float(to_approx(Concentrated(rho), delta=delta).epsilon)
+    assert tight == pytest.approx(4.728, abs=5e-4)
+    # a pure loss of 1 is 1/2, and an eighth of its square where the range is bounded
+    assert float(zcdp_of_pure(epsilon=1).rho) == 0.5
+    assert float(zcdp_of_bounded_range(epsilon=1).rho) == 0.125

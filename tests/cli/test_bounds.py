@@ -50,6 +50,16 @@ def test_a_dry_run_shows_candidates_and_costs_and_reads_nothing(
     assert not stores(wide)
 
 
+@pytest.mark.parametrize(("epsilon", "span"), [("0", "from 3e-09 to 3000"), ("4000", "to 3000")])
+def test_an_epsilon_that_is_no_epsilon_is_called_by_its_name(
+    wide: Path, ameles: Program, epsilon: str, span: str
+) -> None:
+    ended = ameles("bounds", "--epsilon", epsilon, "--dry-run")
+    assert ended.code == 2
+    assert "The 'epsilon' parameter must be" in ended.err
+    assert span in ended.err
+
+
 def test_chosen_bounds_can_be_pasted_into_the_plan(wide: Path, ameles: Program) -> None:
     ended = ameles("bounds", "--epsilon", "0.3")
     assert ended.code == 0, ended.err

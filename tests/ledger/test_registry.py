@@ -82,6 +82,17 @@ def test_the_fields_that_public_registries_ask_for() -> None:
     assert set(record["flags"]) == {"renewed"}
 
 
+def test_the_budgets_below_the_cap_are_listed() -> None:
+    people = visitors(Pure(1))
+    study = people.child("study", cap=Pure("0.5"))
+    study.child("analyst").start(SimpleTwoCounter(epsilon="0.25"), on="flu", why="a test")
+    first, second = registry(people, implementation="1", now=MARCH)["budgets"]
+    assert (first["name"], first["parent"], second["parent"]) == ("study", None, "study")
+    assert first["cap"]["exact"] == {"currency": "pure", "epsilon": "1/2"}
+    assert first["left"]["exact"] == first["cumulative"]["exact"] == second["cumulative"]["exact"]
+    assert (second["cap"], second["left"]) == (None, None)
+
+
 def test_the_numbers_are_exact_and_their_decimals_never_understate() -> None:
     ledger = visitors(Pure(1))
     ledger.start(costing("1/3"), on="x", why="y")

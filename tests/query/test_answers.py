@@ -301,6 +301,22 @@ def test_a_part_is_paid_for_by_the_most_expensive_parts() -> None:
         _ = parts["west"]
 
 
+def test_a_part_says_what_other_parts_have_paid() -> None:
+    parts = table(account=ledger()).partition(region=["north", "south"])
+    first = parts["north"].noisy_count(epsilon="0.3")
+    assert "noisy_count of people: epsilon 0.3, entry 1 of the ledger" in str(first)
+    assert "price" not in first.to_json()
+    told = parts["south"].explain("noisy_count", epsilon="0.4")
+    assert "  charged      epsilon 0.1\n  price        epsilon 0.4, shared with other parts" in told
+    second = parts["south"].noisy_count(epsilon="0.3")
+    assert (second.paid, second.price) == ("epsilon 0", "epsilon 0.3")
+    assert "epsilon 0 for a price of epsilon 0.3, shared with other parts, entry 2" in str(second)
+    alone = table(account=ledger()).explain("noisy_count", epsilon="0.4")
+    assert "price" not in alone
+    poor = table(account=ledger(cap=Pure("0.1"))).explain("noisy_count", epsilon="0.4")
+    assert "charged      epsilon 0.4, of epsilon 0.1 left" in poor  # refused, but explained
+
+
 def test_users_pay_for_as_many_parts_as_they_may_be_in() -> None:
     for max_groups, paid in ((1, "0.3"), (2, "0.5"), (3, "0.6")):
         people = ledger(USER)

@@ -28,6 +28,7 @@ from ameles.core.guarantee import Guarantee, Intrusions, Unit
 from ameles.core.loss import Concentrated, Loss, currency, loss_to_dict
 from ameles.core.release import written
 from ameles.ledger.amounts import added, any_of
+from ameles.ledger.budget import Budget
 from ameles.ledger.entry import Entry, Renewal
 from ameles.ledger.ledger import Ledger
 from ameles.ledger.report import MONTH, BudgetReport, report
@@ -122,6 +123,7 @@ def registry(
             "debit": "whole at the launch of a stream, each answer of a query; no refunds",
             "across": "all streams and tables about this population",
         },
+        "budgets": [_budget(child, ledger) for child in ledger.children],
         "deployments": told,
         "entries": [_entry(entry, known.get(entry.stream)) for entry in ledger.entries],
         "renewals": [_renewal(renewal) for renewal in ledger.renewals],
@@ -179,6 +181,18 @@ def _entry(entry: Entry, plan: Deployment | None) -> dict[str, Any]:
         "asked": _loss(entry.asked),
         "paid": _loss(entry.paid),
         "guarantee": _promise(entry, plan).to_dict(),
+    }
+
+
+def _budget(child: Budget, ledger: Ledger) -> dict[str, Any]:
+    """A named budget below the cap: what it spends, its parents and the population spend, too."""
+    above = child.parent
+    return {
+        "name": child.name,
+        "parent": None if above is ledger or above is None else above.name,
+        "cap": child.cap and _loss(child.cap),
+        "cumulative": _loss(child.spent),
+        "left": child.left and _loss(child.left),
     }
 
 

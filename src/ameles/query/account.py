@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ameles.core.exceptions import BudgetExceeded
 from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.ledger import Budget, Entry
@@ -55,6 +56,7 @@ class PaidQuestion:
             population=population,
             entry=entry.number,
             paid=str(entry.paid),
+            price="" if entry.paid == entry.asked else str(entry.asked),
             repeated=repeated,
             interval_of=self.interval_of,
             interval_if=self.interval_if,
@@ -89,6 +91,13 @@ class Account(ABC):
         """What a recipe would cost here.  Nothing is bought."""
 
     @abstractmethod
+    def charge(self, recipe: AnyMechanism) -> Loss:
+        """What the population would pay for a recipe now.  Nothing is bought.
+
+        It is less than the price in a part of a partition, if other parts have paid as much.
+        """
+
+    @abstractmethod
     def check_fits(self, recipes: Sequence[AnyMechanism], *, on: str) -> None:
         """Raises if these recipes together do not fit.  Nothing is bought."""
 
@@ -108,6 +117,14 @@ class Account(ABC):
 def numbered(recipes: Sequence[AnyMechanism]) -> dict[str, AnyMechanism]:
     """Recipes with names, as ledgers take them."""
     return {f"question-{place}": recipe for place, recipe in enumerate(recipes, start=1)}
+
+
+def charged(budget: Budget, price: Loss) -> Loss:
+    """What the population would pay for a price at one of its budgets: all of it, if too much."""
+    try:
+        return budget.shares({"question": price})["question"]
+    except BudgetExceeded:
+        return price
 
 
 class LedgerAccount(Account):
@@ -137,6 +154,9 @@ class LedgerAccount(Account):
 
     def price(self, recipe: AnyMechanism) -> Loss:
         return self._budget.ledger.prices({"question": recipe})["question"]
+
+    def charge(self, recipe: AnyMechanism) -> Loss:
+        return charged(self._budget, self.price(recipe))
 
     def check_fits(self, recipes: Sequence[AnyMechanism], *, on: str) -> None:
         self._budget.check_fits(numbered(recipes), on=on)

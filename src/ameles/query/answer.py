@@ -34,7 +34,8 @@ class Answer:
 
     ``entry`` is the number of the ledger entry that paid for it.  ``repeated`` says that it was
     stored before and cost nothing this time.  ``interval_of`` says what the intervals are about, if
-    not the values, and ``interval_if`` which public assumption they need.
+    not the values, and ``interval_if`` which public assumption they need.  ``price`` is what a part
+    of a partition paid, if the population paid another amount: that of the most expensive parts.
     """
 
     asked: str
@@ -47,6 +48,7 @@ class Answer:
     repeated: bool
     interval_of: str = ""
     interval_if: str = ""
+    price: str = ""
 
     @property
     def value(self) -> Value:
@@ -105,7 +107,7 @@ class Answer:
     def to_json(self) -> str:
         """The whole answer as JSON."""
         fields = asdict(self)
-        for name in ("interval_of", "interval_if"):
+        for name in ("interval_of", "interval_if", "price"):
             if not fields[name]:  # as answers were stored before they had it
                 del fields[name]
         return json.dumps(fields, ensure_ascii=False)
@@ -139,7 +141,8 @@ class Answer:
     def _table(self) -> SmallTable:
         heads = [*self.key_names, self.value_name, self._interval_head]
         rows = [[*row.key, row.value_in_words, row.interval_in_words] for row in self.rows]
-        cost = "stored before, at no cost" if self.repeated else self.paid
+        shared = f" for a price of {self.price}, shared with other parts" if self.price else ""
+        cost = "stored before, at no cost" if self.repeated else f"{self.paid}{shared}"
         footer = f"{self.asked} of {self.population}: {cost}, entry {self.entry} of the ledger"
         return SmallTable(heads, rows, numbers=(len(self.key_names),), footer=footer)
 

@@ -135,7 +135,7 @@ class Query(Chain, WholeEnds):
         """
         ending, _ = self._ending(end, arguments)
         recipe = self.recipe(end, **arguments)
-        price = self.account.price(recipe)
+        price, charge = self.account.price(recipe), self.account.charge(recipe)
         half, about = ending.half_width(self.relation, recipe), ending.about
         if ending.per_row and expected_rows is not None:
             half /= whole(expected_rows, "expected_rows", low=1, high=1 << 40)
@@ -144,7 +144,8 @@ class Query(Chain, WholeEnds):
         return "\n".join(
             [
                 f"{end} of {self.account.population}",
-                f"  charged      {price}" + (f", of {left} left" if left is not None else ""),
+                f"  charged      {charge}" + (f", of {left} left" if left is not None else ""),
+                *([] if charge == price else [f"  price        {price}, shared with other parts"]),
                 f"  protects     {recipe.guarantee.unit}, which may change "
                 f"{self.relation.stability} row{'s' if self.relation.stability > 1 else ''}",
                 f"  mechanism    {type(recipe).__name__}",

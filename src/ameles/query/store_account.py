@@ -21,7 +21,7 @@ from ameles.ledger import Budget, Entry, Ledger
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.run import Run
 from ameles.mechanisms.snapshot import run_id
-from ameles.query.account import Account, Compute, PaidQuestion, numbered
+from ameles.query.account import Account, Compute, PaidQuestion, charged, numbered
 from ameles.query.answer import Answer
 from ameles.store import (
     QuestionRecord,
@@ -108,6 +108,11 @@ class StoreAccount(Account):
     def price(self, recipe: AnyMechanism) -> Loss:
         with self._store.reading() as transaction:
             return self._ledger(transaction, None).prices({"question": recipe})["question"]
+
+    def charge(self, recipe: AnyMechanism) -> Loss:
+        price = self.price(recipe)
+        with self._store.reading() as transaction:
+            return charged(self._budget(self._ledger(transaction, None)), price)
 
     def check_fits(self, recipes: Sequence[AnyMechanism], *, on: str) -> None:
         with self._store.reading() as transaction:

@@ -81,3 +81,13 @@ def test_what_is_refused() -> None:
             ask(epsilon=0, sensitivities=[1])
     with pytest.raises(BadInput, match="epsilon"):
         geometric_shares(epsilon=-1)
+
+
+def test_an_even_split_has_twice_the_variance() -> None:
+    def variance(shares: list[Fraction]) -> Fraction:
+        return sum((2 * d**2 / e**2 for d, e in zip((1, 8), shares, strict=True)), Fraction(0))
+
+    best = by_weights(epsilon=1, sensitivities=[1, 8])
+    assert best == [Fraction(1, 5), Fraction(4, 5)]
+    assert variance([Fraction(1, 2)] * 2) == 520
+    assert variance(best) == 250

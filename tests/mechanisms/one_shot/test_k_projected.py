@@ -140,3 +140,21 @@ def test_one_loss_must_be_given(changes: dict[str, Any]) -> None:
 def test_answers_must_fit_into_64_bits() -> None:
     with pytest.raises(BadInput, match="64 bits"):
         replace(PURE, rows=2**40, grid=2**20)
+
+
+def test_catalogue_49_erratum_three_constants_for_one_theorem() -> None:
+    """The distance is at most f n max <A^i, nu>, where the lemma of the text has f = 4 for 2.
+
+    nu has scale b = sqrt(8 k ln(1 / delta)) / epsilon, and a sum of k of them, with weights up to
+    one, is below sqrt(8) b sqrt(k ln(2 |X| / beta)).  The rest of each constant is the same.
+    """
+    sums = math.sqrt(8) * math.sqrt(8)
+    assert 2 * sums == pytest.approx(16)  # what the text prints, without its factor
+    assert 4 * sums == pytest.approx(32)  # what its own lemma gives
+    assert math.sqrt(192) == pytest.approx(13.86, abs=0.005)  # what its theorem prints
+    # on a sample: with the factor 1 the inequality of the lemma holds, so the 2 is not needed
+    tape = Tape(beyond=System())
+    answers = PURE.start(tape).step((ASKED, TABLE))
+    noise = np.array(tape.values)
+    distance = float(((answers - EXACT) ** 2).sum())
+    assert distance <= float((answers - EXACT) @ noise) + PURE.gap * (1 + 1e-6)

@@ -19,7 +19,7 @@ from ameles.connectors.settled_files import LOOKS
 from ameles.connectors.source import PassingSource, SeekableSource
 from ameles.core.exceptions import PlanError
 from ameles.core.guarantee import Neighbours
-from ameles.core.parameters import Exact, exact
+from ameles.core.parameters import Epsilon, Exact, exact, refuse, shown
 from ameles.engine.gathering.moment import moment_at
 from ameles.engine.private_bounds.candidates import CandidateBound, Grids, plan_bounds, with_bounds
 from ameles.engine.private_bounds.clipped import clipped_amounts
@@ -122,7 +122,7 @@ def bounds_question(
         raise _nothing_to_choose(every)
     users = plan.privacy.user is not None
     recipe = ChoiceSeries(
-        epsilons=[exact(epsilon, "epsilon") / len(chosen)] * len(chosen),
+        epsilons=[_share(epsilon, len(chosen))] * len(chosen),
         sensitivities=[SCALE * bound.reach for bound in chosen],
         candidates=[len(bound.candidates) for bound in chosen],
         neighbours=Neighbours.USER_PRESENCE if users else Neighbours.ADD_REMOVE,
@@ -138,6 +138,16 @@ def bounds_question(
         recipe=recipe,
         now=now,
     )
+
+
+def _share(epsilon: Exact, choices: int) -> Fraction:
+    """What each choice gets; refused in the words of the person who gave the whole."""
+    share = exact(epsilon, "epsilon") / choices
+    each = Epsilon()
+    if not each.low <= share <= each.high:
+        span = f"from {shown(each.low * choices)} to {shown(each.high * choices)}"
+        raise refuse("epsilon", f"{span} for these choices", epsilon)
+    return share
 
 
 def _clipped(plan: Plan, bounds: Sequence[CandidateBound], now: datetime) -> list[list[int]]:
