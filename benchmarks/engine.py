@@ -80,7 +80,7 @@ def plan_text(source: Path, max_steps: int) -> str:
 @contextmanager
 def gathering_timed() -> Iterator[list[float]]:
     """How long each reading took: rows to sums, without releases and commits."""
-    from ameles.engine.gathering.gather import DuckGatherer
+    from ameles.engine.gathering.gatherer import DuckGatherer
 
     marks: list[float] = []
     gather = DuckGatherer.gather

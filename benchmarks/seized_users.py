@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.engine.running.launching import bought
+from ameles.engine.running.launch import bought
 from ameles.measures.seized_distinct import counted, reach, seized_recipe
 from ameles.mechanisms.continual.transformation import CODE, Halted
 from ameles.noise import System

@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from ameles.cli.stopping import INTERRUPTED
+from ameles.cli.stop_signals import INTERRUPTED
 from tests.cli.conftest import hearing_interrupts
 
 # The main thread is inside a library that lets nothing of Python's run, as one that waits for a
 # lock of the store: a lock of threads that is never free.
 PROGRAM = """
 import threading
-from ameles.cli.stopping import stopping
+from ameles.cli.stop_signals import stopping
 
 never = threading.Lock()
 never.acquire()

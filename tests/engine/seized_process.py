@@ -19,10 +19,10 @@ from unittest.mock import patch
 
 import numpy as np
 
+from ameles.connectors.duck import KeptConnection
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.noise import Shape
 from ameles.engine.engine import Engine
-from ameles.engine.gathering.connection import Connection
 from ameles.engine.sealed import sealed_state as sealed
 from ameles.engine.sealed.stream_vault import packed
 from ameles.noise import Zero
@@ -78,7 +78,7 @@ def kept(snapshots: Iterable[bytes]) -> bytes:
 PATCHED: dict[str, list[Any]] = {
     "careless": [
         patch.object(sealed, "overwrite_freed_memory"),
-        patch.object(Connection, "close"),
+        patch.object(KeptConnection, "close"),
     ],
     "keeping": [patch.object(sealed, "packed", kept)],
 }

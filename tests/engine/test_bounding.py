@@ -14,17 +14,15 @@ import duckdb
 import numpy as np
 import pytest
 
-from ameles.connectors.duck import connect
+from ameles.connectors.duck import KeptConnection, connect
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource
 from ameles.core.guarantee import USER as USER_UNIT
-from ameles.engine.gathering.adding_up import AddingUp
 from ameles.engine.gathering.bounding import Bounding
-from ameles.engine.gathering.bounds import ContributionBounds, SeenUsers
-from ameles.engine.gathering.connection import Connection
+from ameles.engine.gathering.contribution_bounds import ContributionBounds, SeenUsers
 from ameles.engine.gathering.event_sql import EventSql
-from ameles.engine.gathering.gather import DuckGatherer
-from ameles.engine.gathering.gatherer import Gatherer
+from ameles.engine.gathering.exact_totals import AddingUp
+from ameles.engine.gathering.gatherer import DuckGatherer, Gatherer
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import GathererState, Totals
 from ameles.plan.plan import Plan
@@ -120,7 +118,7 @@ import pickle, sys
 from contextlib import closing
 from ameles.connectors.duck import connect
 from ameles.engine.gathering.bounding import Bounding
-from ameles.engine.gathering.bounds import ContributionBounds
+from ameles.engine.gathering.contribution_bounds import ContributionBounds
 from ameles.engine.gathering.event_sql import EventSql
 plan, piece, moment, salt = pickle.loads(sys.stdin.buffer.read())
 with closing(connect(zone="UTC", memory=256 << 20, readable=piece.paths)) as duck:
@@ -168,7 +166,7 @@ def in_two_files(folder: Path, unit: str) -> tuple[Plan, Reading]:
 
 
 def gathered(plan: Plan, reading: Reading, moment: Moment) -> dict[str, Totals]:
-    gatherer: Gatherer = DuckGatherer(plan, Connection(zone="UTC", memory=MEMORY))
+    gatherer: Gatherer = DuckGatherer(plan, KeptConnection(zone="UTC", memory=MEMORY))
     with closing(gatherer):
         return gatherer.gather(reading, moment, SALT, GathererState()).totals
 

@@ -20,8 +20,7 @@ from ameles.connectors import typed_columns as typed
 from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.gathering.gather import DuckGatherer
-from ameles.engine.gathering.gatherer import Gathered
+from ameles.engine.gathering.gatherer import DuckGatherer, Gathered
 from ameles.store import open_store
 from tests.engine.neighbours import command
 from tests.engine.worlds import COUNT, EVENT, USER, World, day, row

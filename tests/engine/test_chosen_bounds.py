@@ -13,7 +13,7 @@ from ameles.engine.private_bounds import choose
 from ameles.engine.private_bounds.account import plan_account
 from ameles.engine.private_bounds.candidates import CandidateBound
 from ameles.engine.running.plan_checks import mark_checked
-from ameles.engine.running.registering import registered
+from ameles.engine.running.registry_record import registered
 from ameles.mechanisms.one_shot import ChoiceSeries
 from ameles.plan.plan import Plan
 from ameles.query.ending import AnswerRow

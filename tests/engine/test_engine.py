@@ -165,7 +165,7 @@ class TestBounds:
         rows = [row(1 + n % 8, who=f"u{n % 23}", hour=n % 24) for n in range(400)]
         whole = World(tmp_path / "whole", COUNT + STEP, unit=USER).write(rows)
         whole.run(8)
-        monkeypatch.setattr("ameles.engine.gathering.gather.ROWS_AT_ONCE", 400 // passes)
+        monkeypatch.setattr("ameles.engine.gathering.gatherer.ROWS_AT_ONCE", 400 // passes)
         parts = World(tmp_path / "parts", COUNT + STEP, unit=USER).write(rows)
         parts.run(4)
         parts.run(8)

@@ -13,7 +13,7 @@ import pytest
 
 from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.gathering.bounded import Bounded
+from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.bounding import Bounding
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.gathering.temporary_tables import TemporaryTables
@@ -61,7 +61,7 @@ def test_a_column_may_be_called_as_users_are_inside(
     unit = USER.replace('"who"', '"region"')
     everyone = '[[release]]\nname = "daily"\nmeasure = "count"\nover = "step"\n'
     world = World(tmp_path, everyone, unit=unit)
-    monkeypatch.setattr("ameles.engine.gathering.gather.ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("ameles.engine.gathering.gatherer.ROWS_AT_ONCE", 10)
     world.write(row(5, who=f"w{n}", region=f"u{n % 9}", hour=n % 24) for n in range(60))
     world.run(1)
     world.append(row(5, who=f"x{n}", region=f"u{n % 9}", hour=n % 24) for n in range(60)).run(8)
@@ -100,7 +100,7 @@ def test_hashes_of_another_version_divide_nobody(
     sets = [[row(5, who=f"u{n}", hour=h) for n in range(9) for h in range(3)] for _ in range(3)]
     values = []
     for name, at_once in (("whole", 10**6), ("parts", 10)):
-        monkeypatch.setattr("ameles.engine.gathering.gather.ROWS_AT_ONCE", at_once)
+        monkeypatch.setattr("ameles.engine.gathering.gatherer.ROWS_AT_ONCE", at_once)
         world = World(tmp_path / name, STEP, unit=USER).write(sets[0])
         world.run(1)
         if name == "parts":
@@ -122,7 +122,7 @@ def test_hashes_of_another_version_are_not_divided_for_lack_of_memory(
         raise duckdb.OutOfMemoryException("out")
 
     monkeypatch.setattr(Bounding, "_allowed", hungry)
-    monkeypatch.setattr("ameles.engine.gathering.gather.MOST_PASSES", 2)
+    monkeypatch.setattr("ameles.engine.gathering.gatherer.MOST_PASSES", 2)
     calls: list[int] = []
     holding = Bounding.holding
 
@@ -178,7 +178,7 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
 
     monkeypatch.setattr(Bounding, "passing", noted)
     # The salt decides which events are kept; here it is always the same.
-    monkeypatch.setattr("ameles.engine.running.launching.os", SimpleNamespace(urandom=bytes))
+    monkeypatch.setattr("ameles.engine.running.launch.os", SimpleNamespace(urandom=bytes))
 
     def released(name: str) -> list[object]:
         passed.clear()
@@ -192,7 +192,7 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
     monkeypatch.setattr("ameles.engine.gathering.crowded._HASHES", 1)  # everybody may be in a crowd
     assert released("crowded") == straight
     for name in ("ROWS_PASSING", "ROWS_OF_NEW_USERS", "ROWS_AT_ONCE"):
-        monkeypatch.setattr(f"ameles.engine.gathering.gather.{name}", 100)
+        monkeypatch.setattr(f"ameles.engine.gathering.gatherer.{name}", 100)
     assert released("shares") == straight
     monkeypatch.setattr("ameles.connectors.parquet_source.ParquetPiece.single", False)
     assert released("held") == straight

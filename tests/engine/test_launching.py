@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from ameles.core.exceptions import BudgetExceeded, PlanError, StoreRefused
-from ameles.engine.running.launching import check_price, check_unchanged, launch
+from ameles.engine.running.launch import check_price, check_unchanged, launch
 from ameles.noise import Zero
 from ameles.store import Transaction, open_store
 from tests.engine.worlds import World

@@ -15,7 +15,7 @@ import pytest
 from ameles.connectors import lines as connector_lines
 from ameles.connectors import text_piece
 from ameles.connectors import typed_columns as typed
-from ameles.engine.gathering.bounded import Bounded
+from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.bounding import Bounding
 from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.gathering.pending import Totals

@@ -13,7 +13,7 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.running.plan_checks import checked_at, mark_checked
-from ameles.engine.running.registering import deployment, registered
+from ameles.engine.running.registry_record import deployment, registered
 from ameles.store import open_store
 from tests.engine.worlds import USER, WINDOW, World, row
 

@@ -11,7 +11,7 @@ import pytest
 
 from ameles.connectors import durable
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.sealed.restarting import Restarting
+from ameles.engine.sealed.restart import Restarting
 from ameles.engine.sealed.vault import EpochEnded, disk
 from ameles.store import EpochRecord
 from tests.engine.lost_states import TOTAL, epochs, feed, lose_key, reserving

@@ -10,7 +10,7 @@ import pytest
 
 from ameles.core.exceptions import PlanError, StoreRefused
 from ameles.core.loss import Pure
-from ameles.engine.sealed import restarting
+from ameles.engine.sealed import restart
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed
@@ -90,7 +90,7 @@ def problems(world: World) -> str:
 
 
 def test_it_is_said_how_many_restarts_there_were() -> None:
-    assert [restarting._used_up(count) for count in range(3)] == [
+    assert [restart._used_up(count) for count in range(3)] == [
         "it has no restarts.",
         "its one restart is used up.",
         "its 2 restarts are used up.",
@@ -115,6 +115,6 @@ def test_a_ledger_without_the_reserved_entry_is_damaged(
     world = reserving(People(tmp_path, ROOMY), 1)
     feed(world, [])
     lose_key(world)
-    monkeypatch.setattr(restarting, "reserved_name", lambda release, restart: "another")
+    monkeypatch.setattr(restart, "reserved_name", lambda release, number: "another")
     with pytest.raises(StoreRefused, match="no entry that paid for restart 1"):
         feed(world, [], restart="a theft")

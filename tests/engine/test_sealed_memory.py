@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.engine.sealed.freed_memory import overwrite_freed_memory
+from ameles.engine.sealed.sealed_state import overwrite_freed_memory
 from tests.engine.seized_process import MARK
 from tests.engine.test_sealed import Sealed
 from tests.engine.worlds import COUNT, HEADER, row

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ameles.engine.running import launching
-from ameles.engine.sealed import restarting, sealed_state, stream_vault
-from ameles.engine.sealed.folded_run import folded
+from ameles.engine.releasing.release_run import folded
+from ameles.engine.running import launch
+from ameles.engine.sealed import restart, sealed_state, stream_vault
 from ameles.engine.sealed.vault import Vault
 from ameles.ledger import Ledger
 from tests.engine.lost_states import feed, lose_key, reserving
@@ -92,7 +92,7 @@ def test_states_are_gone_when_they_are_sealed_and_resumed(
 
 
 @pytest.mark.parametrize(
-    ("module", "kind"), [(stream_vault, "saved"), (launching, "packed"), (sealed_state, "unpacked")]
+    ("module", "kind"), [(stream_vault, "saved"), (launch, "packed"), (sealed_state, "unpacked")]
 )
 def test_states_that_are_not_wiped_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, kind: str
@@ -112,7 +112,7 @@ def test_the_runs_that_make_a_new_epochs_state_are_gone(
     lose_key(world)
     runs: list[Any] = []
     snapshots: list[bytes] = []
-    adopt = vars(restarting)["adopted"]
+    adopt = vars(restart)["adopted"]
 
     def recorded(run: Any) -> Any:
         runs.append(run)
@@ -125,8 +125,8 @@ def test_the_runs_that_make_a_new_epochs_state_are_gone(
         snapshots.extend([snapshot, paid])
         return paid
 
-    monkeypatch.setattr(restarting, "folded", recorded)
-    monkeypatch.setattr(restarting, "adopted", adopted)
+    monkeypatch.setattr(restart, "folded", recorded)
+    monkeypatch.setattr(restart, "adopted", adopted)
     feed(world, [row(1)], restart="a reboot", noise=Handed())
     assert (len(runs), len(snapshots)) == (1, 2)
     assert not any(array.any() for array in state_arrays(runs[0]))

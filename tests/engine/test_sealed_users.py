@@ -18,8 +18,8 @@ from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Approx
 from ameles.core.noise import Noise
 from ameles.engine.engine import Engine
-from ameles.engine.gathering.folding import Folding
-from ameles.engine.running.registering import registered
+from ameles.engine.gathering.user_cells import Folding
+from ameles.engine.running.registry_record import registered
 from ameles.engine.sealed.sealed_state import SealedState
 from ameles.engine.sealed.stream_vault import StreamVault
 from ameles.measures.seized_distinct import inner_of, table_of

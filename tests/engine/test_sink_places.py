@@ -9,7 +9,7 @@ import pytest
 
 from ameles.core.exceptions import AmelesError, PlanError
 from ameles.engine.engine import Engine
-from ameles.engine.running.apart import check_apart
+from ameles.engine.running.sink_places import check_apart
 from ameles.plan.plan import read_plan
 from ameles.store import Store, open_store
 from tests.engine.sink_worlds import run, world_in

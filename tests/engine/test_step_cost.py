@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from ameles.connectors.duck import KeptConnection
 from ameles.connectors.source import SeekableSource
 from ameles.engine.engine import Engine
-from ameles.engine.gathering.connection import Connection
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.running.session import Session
 from ameles.mechanisms.counters.laplace_error import LaplaceError
@@ -66,7 +66,7 @@ def costs(monkeypatch: pytest.MonkeyPatch) -> Costs:
 
     monkeypatch.setattr(SqliteStore, "_connect", traced)
     counted.counting(monkeypatch, os, "fsync")
-    counted.counting(monkeypatch, Connection, "reading")
+    counted.counting(monkeypatch, KeptConnection, "reading")
     counted.counting(monkeypatch, Pending, "to_bytes")
     counted.counting(monkeypatch, LaplaceError, "bounds")
     return counted

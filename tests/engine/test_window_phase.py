@@ -158,7 +158,7 @@ class TestOpenedBefore:
     ) -> None:
         askew = stream(opened, "askew", start="2026-01-02")
         with monkeypatch.context() as before:
-            before.setattr("ameles.engine.running.launching.check_window", lambda *_: None)
+            before.setattr("ameles.engine.running.launch.check_window", lambda *_: None)
             askew.earnest(2)
         self.forget(opened)
         with pytest.raises(PlanError, match="do not line up with one another") as refused:

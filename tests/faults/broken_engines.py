@@ -21,8 +21,7 @@ from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.sink import Row
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.following import follow
-from ameles.engine.gathering.gather import DuckGatherer
-from ameles.engine.gathering.gatherer import Gathered
+from ameles.engine.gathering.gatherer import DuckGatherer, Gathered
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.running.stream_sink import StreamSink
 from ameles.engine.running.stream_sinks import StreamSinks

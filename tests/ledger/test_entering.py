@@ -11,7 +11,7 @@ import pytest
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER, Neighbours, Unit, user_window
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
-from ameles.ledger.entering import CapTerms
+from ameles.ledger.cap_terms import CapTerms
 from tests.ledger.populations import promise
 
 STEP, ADD, REPLACE = Neighbours.STEP, Neighbours.ADD_REMOVE, Neighbours.REPLACE

@@ -16,8 +16,8 @@ from ameles.cli.budget_tree import plain_budgets, show_budgets
 from ameles.cli.plans import DEFAULT, AsJson, store_path
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.loss import Approx, Loss, Pure
+from ameles.engine.running.launch import open_population
 from ameles.engine.running.launch_checks import check_launch
-from ameles.engine.running.launching import open_population
 from ameles.ledger import Ledger
 from ameles.measures.fields import NAME
 from ameles.plan.plan import Plan, read_plan

@@ -12,13 +12,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from ameles.cli.examples import examples
-
 _STYLE: dict[str, Any] = {
     "add_completion": False,
     "rich_markup_mode": None,  # plain help: it looks the same in a pipe and in the docs
     "pretty_exceptions_enable": False,  # a coloured traceback would print local variables
 }
+
+
+def examples(first: str, second: str) -> str:
+    """The closing paragraph of a help text.
+
+    >>> examples("ameles --version", "ameles doctor").splitlines()[1:]
+    ['Examples:', '  ameles --version', '  ameles doctor']
+    """
+    keep_lines = "\b"  # tells the formatter not to fill the paragraph
+    return f"{keep_lines}\nExamples:\n  {first}\n  {second}"
+
 
 app = typer.Typer(
     help="Live statistics about people, under differential privacy.",

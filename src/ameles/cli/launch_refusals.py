@@ -7,11 +7,11 @@ from uuid import uuid4
 
 from ameles.cli.plans import store_path
 from ameles.core.exceptions import AmelesError, PlanError
+from ameles.engine.running.launch import check_new_payer, check_payer, check_price
 from ameles.engine.running.launch_checks import check_launch
-from ameles.engine.running.launching import check_new_payer, check_payer, check_price
 from ameles.engine.running.stream_sinks import StreamSinks
 from ameles.engine.running.window_phase import check_window
-from ameles.engine.sealed.restarting import nothing_to_restart
+from ameles.engine.sealed.restart import nothing_to_restart
 from ameles.plan.plan import Plan
 from ameles.plan.source import check_source
 from ameles.store import exists, open_store

@@ -15,7 +15,7 @@ from ameles.cli.renewal import confirm_renewal, renewal_of
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee
 from ameles.core.loss import loss_to_dict
-from ameles.engine.running.registering import promises, registered
+from ameles.engine.running.registry_record import promises, registered
 from ameles.ledger.ledger import Ledger
 from ameles.ledger.report import BudgetReport, report
 from ameles.plan.plan import Plan, read_plan

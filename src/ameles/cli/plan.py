@@ -17,7 +17,7 @@ from ameles.cli.plans import DEFAULT, AsJson, PlanFile, store_path, table
 from ameles.core.exceptions import AmelesError, BudgetExceeded
 from ameles.core.loss import Pure, loss_to_dict, shown
 from ameles.core.words import brief
-from ameles.engine.running.launching import check_price, payer_of
+from ameles.engine.running.launch import check_price, payer_of
 from ameles.engine.running.plan_checks import checked_at
 from ameles.ledger.amounts import added
 from ameles.measures.measure import Measure

@@ -15,7 +15,7 @@ import typer
 from ameles.cli.launch_question import confirm_launch
 from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
-from ameles.cli.stopping import stopping
+from ameles.cli.stop_signals import stopping
 from ameles.connectors.declarations import Declarations
 from ameles.connectors.named_files import list_names
 from ameles.connectors.sinks import SINKS

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from ameles.connectors.declarations import NOTHING, Declarations
+from ameles.connectors.duck import KeptConnection
 from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.reading import Reading
 from ameles.connectors.settled_files import LOOKS
@@ -23,15 +24,14 @@ from ameles.connectors.sink import Sink
 from ameles.connectors.source import AnySource, PassingSource, SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 from ameles.core.noise import Noise
-from ameles.engine.gathering.connection import Connection
 from ameles.engine.releasing.held_stream import HeldStream
+from ameles.engine.running.launch import check_unchanged, launch, under_its_rules
 from ameles.engine.running.launch_checks import check_launch
-from ameles.engine.running.launching import check_unchanged, launch, under_its_rules
 from ameles.engine.running.session import Report as Report
 from ameles.engine.running.session import Session, StreamState
 from ameles.engine.running.stored_state import StoredState
 from ameles.engine.running.stream_sinks import StreamSinks
-from ameles.engine.sealed.restarting import Restarting, nothing_to_restart
+from ameles.engine.sealed.restart import Restarting, nothing_to_restart
 from ameles.engine.sealed.sealed_state import SealedState
 from ameles.engine.sealed.stream_vault import StreamVault
 from ameles.plan.clock import microseconds
@@ -147,7 +147,7 @@ class Engine:
     def _resumed(self, stream: StreamRecord) -> tuple[HeldStream, StreamState]:
         """The stream, resumed from its state in the store or in its vault."""
         held = HeldStream(self.plan, self.store, stream)
-        connection = Connection(zone=self.plan.stream.zone, memory=self._memory)
+        connection = KeptConnection(zone=self.plan.stream.zone, memory=self._memory)
         if not self._sealed:
             return held, StoredState.resumed(
                 held, self._noise, connection, progress=self._progress, batch=self._batch

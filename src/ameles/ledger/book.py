@@ -16,8 +16,8 @@ from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.ledger.arguments import check_loss, check_recipes
 from ameles.ledger.budget import Budget
+from ameles.ledger.cap_terms import CapTerms
 from ameles.ledger.children import Children
-from ameles.ledger.entering import CapTerms
 from ameles.ledger.entry import BudgetRecord, Entry, Renewal
 from ameles.ledger.replay import replayed, told
 from ameles.ledger.spendable import Quote, Spendable

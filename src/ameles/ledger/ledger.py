@@ -49,7 +49,7 @@ from ameles.ledger.arguments import (
 )
 from ameles.ledger.book import LedgerBook
 from ameles.ledger.budget import Budget
-from ameles.ledger.entering import CapTerms
+from ameles.ledger.cap_terms import CapTerms
 from ameles.ledger.entry import BudgetRecord, Entry, Renewal
 from ameles.ledger.purchase import Purchase
 from ameles.ledger.run_progress import RunProgress, check_newest

@@ -14,7 +14,7 @@ from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.noise import Noise
 from ameles.ledger import BudgetRecord, Ledger
-from ameles.ledger.entering import CapTerms
+from ameles.ledger.cap_terms import CapTerms
 from ameles.store.records import PopulationRecord, StreamRecord, microseconds, moment
 from ameles.store.session import Row, TransactionPart
 from ameles.store.stored_ledger import StoredLedger, budget_records, read_loss, written_loss

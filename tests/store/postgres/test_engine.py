@@ -122,7 +122,7 @@ def whole(world: World, place: Place, tape: Tape) -> None:
 def salted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same salt for both stores, which decides what is kept of a user."""
     monkeypatch.setattr(
-        "ameles.engine.running.launching.os",
+        "ameles.engine.running.launch.os",
         SimpleNamespace(urandom=lambda count: bytes(range(count))),
     )
 

@@ -16,8 +16,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.engine.gathering.bounded import Bounded
-from ameles.engine.gathering.bounds import ContributionBounds, Lookup
+from ameles.engine.gathering.bounded_reading import Bounded
+from ameles.engine.gathering.contribution_bounds import ContributionBounds, Lookup
 from ameles.engine.gathering.crowded import without_crowds
 from ameles.engine.gathering.event_sql import foremost, user_key
 from ameles.engine.gathering.moment import Moment

@@ -4,17 +4,40 @@ The engine stores the state beside the position, in the transaction that release
 rows can be gathered elsewhere by the same SQL, for example in the tasks of a cluster: pieces of a
 reading are sent there, ``EventSql`` selects their events, and ``Bounding.with_keys`` and
 ``Bounding.keyed`` bound them.  Only the engine draws noise, after everything was gathered.
+
+``DuckGatherer`` adds up single events as their rows pass.  Of users it holds the rows of one share
+at a time, where a share fits into memory.  Which events of a user count depends on that user's
+events alone, so shares are independent and their sums add up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import duckdb
+import numpy as np
+
+from ameles.connectors.duck import KeptConnection, OutOfMemory, quiet
 from ameles.connectors.reading import Reading
-from ameles.engine.gathering.bounds import SeenUsers
+from ameles.engine.gathering.bounding import Bounding
+from ameles.engine.gathering.contribution_bounds import ContributionBounds, Lookup, SeenUsers
+from ameles.engine.gathering.event_sql import EventSql
+from ameles.engine.gathering.exact_totals import AddingUp
 from ameles.engine.gathering.moment import Moment
-from ameles.engine.gathering.pending import GathererState, Totals
+from ameles.engine.gathering.pending import Arrays, GathererState, Totals
+from ameles.plan.plan import Plan
+
+# The most rows of users that are held at a time; more need several passes over the source.
+ROWS_AT_ONCE = 2_500_000
+# Twice as many fit if no user was seen before, and four times as many if rows only pass.
+ROWS_OF_NEW_USERS = 2 * ROWS_AT_ONCE
+ROWS_PASSING = 4 * ROWS_AT_ONCE
+# About how many bytes of a file one row takes; a wrong guess does no harm.
+BYTES_A_ROW = 16
+MOST_PASSES = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -39,3 +62,117 @@ class Gatherer(Protocol):
 
     def close(self) -> None:
         """Frees everything that it holds about events."""
+
+
+@dataclass(frozen=True)
+class DuckGatherer:
+    """Gathers in this process.  Its state is the candidates: events of steps that stay open."""
+
+    plan: Plan
+    connection: KeptConnection
+    lookup: Lookup | None = None  # users of earlier steps; None: they are not remembered
+
+    def gather(
+        self, reading: Reading, moment: Moment, salt: bytes, state: GathererState
+    ) -> Gathered:
+        if not reading.size and not state:
+            return Gathered({}, reading.position, state)  # DuckDB is not needed
+        duck = self.connection.reading(reading.paths)
+        earlier = self.lookup if moment.released else None  # nobody was seen before the first step
+        task = _Task(self.plan, duck, reading, moment, salt, state, earlier)
+        return task.events() if self.plan.privacy.user is None else task.users()
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One reading of a source, under the plan's bounds."""
+
+    plan: Plan
+    duck: duckdb.DuckDBPyConnection
+    reading: Reading
+    moment: Moment
+    salt: bytes = field(repr=False)
+    state: GathererState
+    lookup: Lookup | None
+
+    def events(self) -> Gathered:
+        """Adds up all events, without users."""
+        adding = AddingUp(self.plan, self.duck)
+        for selected in self._selected():
+            adding.add_events(selected)
+        return Gathered(adding.totals(), self.reading.position, GathererState())
+
+    def users(self) -> Gathered:
+        """Adds up users under their bounds, in as many shares as memory requires."""
+        bounds = ContributionBounds.of(self.plan)
+        # If nothing is remembered, the users of one scan can be bounded as their events pass.
+        passing = self.reading.single and not self.state and not bounds.remembers
+        passes = -(-self.reading.size // (BYTES_A_ROW * self._at_once(passing=passing))) or 1
+        # Another version of DuckDB hashes users into other shares, so then there is only one share.
+        whole = bool(self.state) and self.state.made_by != duckdb.__version__
+        passes = 1 if whole else passes
+        while True:
+            try:
+                return self._shares(bounds, passes, passing=passing)
+            except OutOfMemory:
+                if whole or passes >= MOST_PASSES:
+                    raise
+                passes *= 2  # try again with smaller shares of the users
+
+    def _selected(self, share: int = 0, shares: int = 1) -> Generator[str]:
+        """The events of each scan, with their answers."""
+        events = EventSql(self.plan)
+        for relation in self.reading.scans(self.duck):
+            yield events.select(relation, self.moment, self.salt, share=share, shares=shares)
+
+    def _shares(self, bounds: ContributionBounds, passes: int, *, passing: bool) -> Gathered:
+        adding, waiting, seen = AddingUp(self.plan, self.duck), list[Arrays](), list[SeenUsers]()
+        bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup)
+        cells = EventSql(self.plan).cells
+        for share in range(passes):
+            # Close the generator even on failure: its ``finally`` unregisters the block, so that
+            # a retry can read it again.
+            with closing(self._selected(share, passes)) as selected:
+                bounded = (
+                    bounding.passing(next(selected))
+                    if passing
+                    else bounding.holding(
+                        selected,
+                        self.state.arrays,
+                        share=share,
+                        passes=passes,
+                        single=self.reading.single,
+                    )
+                )
+                with quiet("bounding what each user adds"), bounded as kept:
+                    adding.add_events(kept.rows)
+                    for name, span in adding.once.items():
+                        adding.add_users(name, kept.once(cells[name], name, span))
+                    waiting.append(kept.candidates())
+                    remembered = kept.seen(cells)
+                    if remembered is not None:
+                        seen.append(remembered)
+                for _ in selected:  # fails if the source changed while it was read
+                    pass
+        kept_open = _stacked(waiting)
+        # If some candidates may have older hashes, all are treated as having them.
+        older = bool(self.state) and bool(kept_open)
+        state = GathererState(kept_open, self.state.made_by if older else duckdb.__version__)
+        return Gathered(adding.totals(), self.reading.position, state, seen)
+
+    def _at_once(self, *, passing: bool) -> int:
+        """How many rows to hold at a time."""
+        if passing:
+            return ROWS_PASSING
+        new = self.lookup is None and not self.state and self.reading.single
+        return ROWS_OF_NEW_USERS if new else ROWS_AT_ONCE
+
+
+def _stacked(parts: list[Arrays]) -> Arrays:
+    some = [part for part in parts if part]
+    if not some:
+        return {}
+    return {name: np.concatenate([part[name] for part in some]) for name in some[0]}

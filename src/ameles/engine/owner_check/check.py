@@ -23,7 +23,7 @@ from ameles.engine.owner_check.first_lines import FirstLines
 from ameles.engine.owner_check.held_values import not_held
 from ameles.engine.owner_check.look import MEMORY, Rows, look
 from ameles.engine.owner_check.source_rows import SampleRows, SourceRows
-from ameles.engine.running.launching import under_its_rules
+from ameles.engine.running.launch import under_its_rules
 from ameles.plan.difference import difference
 from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source

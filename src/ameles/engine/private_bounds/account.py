@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 
 from ameles.core.exceptions import BudgetExceeded
 from ameles.core.noise import Noise
-from ameles.engine.running.launching import check_price, open_population
+from ameles.engine.running.launch import check_price, open_population
 from ameles.engine.running.window_phase import check_window
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,9 +16,14 @@ from ameles.engine.releasing.held_stream import HeldStream
 from ameles.engine.releasing.noise_tally import CountsNoises, NoiseTally
 from ameles.measures.measure import Measure, Terms
 from ameles.mechanisms.catalogue import mechanism_from_json
+from ameles.mechanisms.continual.transformation import Halted
 from ameles.mechanisms.run import Run
+from ameles.mechanisms.stepped import FoldedRun
 from ameles.noise.arrays import IntArray
 from ameles.store import ReleaseState, StreamRecord, Transaction
+
+# What a run gives at a step: a number for each cell, one number, or that it is over.
+Output: TypeAlias = IntArray | int | Halted
 
 
 @dataclass
@@ -28,7 +33,7 @@ class ReleaseRun:
     measure: Measure
     terms: Terms
     recipe: Recipe
-    run: Run[Any, Any]
+    run: Run[IntArray, Output]
     state: ReleaseState  # as it was last kept
     series: int
     history: IntArray  # the public outputs of the last window
@@ -51,14 +56,14 @@ class ReleaseRun:
         question = self.measure.question
         totals = pending.totals.get(self.measure.name) or Totals.none(len(question.amounts))
         inputs = totals.matrix(first, until - first + 1, question.cells)
-        outputs = self.run.feed(inputs)
+        outputs: IntArray = np.asarray(self.run.feed(inputs))
         self.publish(transaction, stream, outputs, first, self.run.snapshot())
 
     def publish(
         self,
         transaction: Transaction,
         stream: StreamRecord,
-        outputs: Any,
+        outputs: IntArray,
         first: int,
         snapshot: bytes,
     ) -> None:
@@ -79,6 +84,17 @@ class ReleaseRun:
         history = self.history.astype("<i8").tobytes()
         self.state = replace(self.state, snapshot=snapshot, history=tally + history)
         transaction.set_state(stream, self.measure.name, self.state)
+
+
+def folded(run: Run[IntArray, Output]) -> FoldedRun[IntArray, Output]:
+    """The run as one that folds events on arrival; a state that may be seized needs such a run."""
+    if not isinstance(run, FoldedRun):
+        raise StoreRefused(
+            "The store has a mechanism for this stream that does not protect its state.",
+            why="the store is damaged",
+            tip="a backup of the store that is not older than its sinks",
+        )
+    return run
 
 
 def resumed_runs(

@@ -17,7 +17,7 @@ from ameles.connectors.sinks import SINKS
 from ameles.connectors.typed_columns import IDS, check_kinds
 from ameles.core.exceptions import PlanError
 from ameles.core.loss import shown
-from ameles.engine.running.apart import check_apart
+from ameles.engine.running.sink_places import check_apart
 from ameles.plan.plan import Plan
 from ameles.plan.problems import BadPlan, Problem
 from ameles.plan.weight_column import weight_inside

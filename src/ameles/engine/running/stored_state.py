@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ameles.connectors.duck import KeptConnection
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
-from ameles.engine.gathering.bounds import SeenUsers
-from ameles.engine.gathering.connection import Connection
-from ameles.engine.gathering.gather import DuckGatherer
-from ameles.engine.gathering.gatherer import Gathered
+from ameles.engine.gathering.contribution_bounds import SeenUsers
+from ameles.engine.gathering.gatherer import DuckGatherer, Gathered
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.releasing.held_stream import HeldStream, Intake
@@ -41,7 +40,7 @@ class StoredState:
         self,
         held: HeldStream,
         runs: list[ReleaseRun],
-        connection: Connection,
+        connection: KeptConnection,
         *,
         progress: Callable[[int, int], None],
         batch: int,
@@ -58,7 +57,7 @@ class StoredState:
         cls,
         held: HeldStream,
         noise: Noise | None,
-        connection: Connection,
+        connection: KeptConnection,
         *,
         progress: Callable[[int, int], None],
         batch: int,

@@ -18,7 +18,7 @@ from uuid import UUID
 from ameles.connectors.sink import Sink
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, StoreRefused
-from ameles.engine.running.apart import check_apart
+from ameles.engine.running.sink_places import check_apart
 from ameles.engine.running.stream_sink import StreamSink
 from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord

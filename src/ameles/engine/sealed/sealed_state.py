@@ -8,36 +8,38 @@ vault, so a crash in between loses nothing and draws nothing twice.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
+from ameles.connectors.duck import KeptConnection
 from ameles.connectors.reading import Reading
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.noise import Noise
 from ameles.core.wiping import wipe_bytes
-from ameles.engine.gathering.connection import Connection
-from ameles.engine.gathering.folding import Folding
-from ameles.engine.gathering.gather import DuckGatherer
+from ameles.engine.gathering.gatherer import DuckGatherer
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import GathererState, Totals
+from ameles.engine.gathering.user_cells import Folding
 from ameles.engine.releasing.held_stream import HeldStream, Intake
 from ameles.engine.releasing.noise_tally import CountsNoises
-from ameles.engine.releasing.release_run import ReleaseRun, resumed_runs
-from ameles.engine.sealed.folded_run import folded
-from ameles.engine.sealed.freed_memory import overwrite_freed_memory
-from ameles.engine.sealed.restarting import OpenedEpoch
+from ameles.engine.releasing.release_run import Output, ReleaseRun, folded, resumed_runs
+from ameles.engine.sealed.restart import OpenedEpoch
 from ameles.engine.sealed.stream_vault import packed
 from ameles.engine.sealed.vault import Vault
 from ameles.mechanisms.continual.transformation import CODE, Halted
 from ameles.mechanisms.pan_private.intrusions import Announced
 from ameles.noise.arrays import IntArray
 
+_FILL = -6  # M_PERTURB of glibc
+_PATTERN = 0xA5
 
-def _numbers(released: Any) -> IntArray:
+
+def _numbers(released: Output) -> IntArray:
     """What a run released, for the vault."""
     numbers: IntArray = np.atleast_1d(CODE if isinstance(released, Halted) else released)
     return numbers.astype(np.int64)
@@ -53,7 +55,7 @@ class SealedState:
         held: HeldStream,
         runs: list[ReleaseRun],
         vault: Vault,
-        connection: Connection,
+        connection: KeptConnection,
         *,
         base: bytes,
         progress: Callable[[int, int], None],
@@ -77,7 +79,7 @@ class SealedState:
         held: HeldStream,
         opened: OpenedEpoch,
         noise: Noise | None,
-        connection: Connection,
+        connection: KeptConnection,
         *,
         progress: Callable[[int, int], None],
     ) -> SealedState:
@@ -210,3 +212,17 @@ class SealedState:
                 run.publish(transaction, stream, (output + base).reshape(1, -1), step, b"")
             committed = transaction.advance(stream, released=step, scheduled=step)
         self._held.record = committed
+
+
+def overwrite_freed_memory() -> bool:
+    """Asks the allocator to fill freed memory from now on; returns whether it can.
+
+    Memory that Python, numpy and DuckDB free keeps its content until something else is written
+    there.  If glibc fills it, texts of events and old states do not outlive their use.  SECURITY.md
+    says what this does not reach: Python's own memory for objects of up to 512 bytes, and small
+    pieces that glibc keeps for the thread that freed them.  It holds until the process ends.
+    """
+    if sys.platform != "linux":
+        return False
+    system = ctypes.CDLL(None)
+    return hasattr(system, "mallopt") and bool(system.mallopt(_FILL, _PATTERN))

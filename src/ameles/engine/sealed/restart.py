@@ -21,7 +21,7 @@ import numpy as np
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.noise import Noise
 from ameles.core.wiping import wipe_bytes
-from ameles.engine.sealed.folded_run import folded
+from ameles.engine.releasing.release_run import folded
 from ameles.engine.sealed.stream_vault import StreamVault
 from ameles.engine.sealed.vault import EpochEnded, Vault, VaultMissing
 from ameles.mechanisms.catalogue import mechanism_from_json

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.engine.gathering.bounds import ContributionBounds, SeenUsers
+from ameles.engine.gathering.contribution_bounds import ContributionBounds, SeenUsers
 from ameles.engine.gathering.event_sql import KEY_BYTES, user_key
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Arrays
