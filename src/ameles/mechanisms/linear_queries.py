@@ -1,4 +1,4 @@
-"""Linear queries over a finite universe: what a query, a table of them and a histogram may be.
+"""Linear queries over a finite universe: checks of queries, tables of queries and histograms.
 
 A query gives each element of the universe a whole number from 0 to ``grid``; its answer is the sum
 over all rows, so one row changes it by at most ``grid``.  A boolean query counts the rows that it
@@ -43,7 +43,7 @@ def queries(given: object, *, count: int, universe: int, grid: int) -> IntArray:
 def histogram(given: object, *, universe: int, rows: int) -> IntArray:
     """How many rows each element has; the error tells no value.
 
-    Counts are moved into [0, rows], silently: a refusal would tell of the data.
+    Counts are moved into [0, rows], silently: a refusal would reveal something about the data.
     """
     counts = _array(given)
     if counts is None or counts.dtype.kind not in "iu" or counts.shape != (universe,):
@@ -83,7 +83,8 @@ def pair(given: object, first: str, second: str) -> tuple[object, object]:
 def queries_and_answers(
     given: object, *, count: int, universe: int, rows: int, grid: int
 ) -> tuple[IntArray, IntArray]:
-    """The input of a mechanism that answers many queries at once: they, and their exact answers."""
+    """The input of a mechanism that answers many queries at once: the queries and their exact
+    answers."""
     asked, table = pair(given, "the queries", "the exact histogram")
     checked = queries(asked, count=count, universe=universe, grid=grid)
     return checked, answers(checked, histogram(table, universe=universe, rows=rows))
@@ -109,7 +110,7 @@ def _values(given: object, shape: tuple[int, ...], grid: int) -> Query:
 
 
 def _array(given: object) -> NDArray[np.generic] | None:
-    """What was given as an array; None if it is none."""
+    """The input as an array; None if it is not one."""
     if not isinstance(given, np.ndarray | list | tuple):
         return None
     try:

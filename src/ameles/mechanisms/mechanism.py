@@ -1,4 +1,4 @@
-"""The one base of mechanisms: a recipe that can be started, and says what it promises.
+"""The base of all mechanisms: a recipe that can be started and states its guarantee.
 
 A subclass is a frozen dataclass of public parameters.  It states its ``guarantee`` and its
 ``error``, and its ``_run`` makes a run from a state.  Starting, resuming and the check of the noise
@@ -48,7 +48,7 @@ class Startable(Recipe, ABC, Generic[LiveT]):
 
     @property
     def state_fingerprint(self) -> bytes:
-        """Which recipe the snapshots of its runs name as theirs."""
+        """The fingerprint that the snapshots of its runs carry."""
         return self.fingerprint
 
     def start(self, noise: Noise) -> LiveT:
@@ -71,13 +71,14 @@ class Startable(Recipe, ABC, Generic[LiveT]):
 
     @abstractmethod
     def _run(self, state: State, noise: Noise) -> LiveT:
-        """A run from a state; a state without parts is the beginning.
+        """A run from a state; a state without parts is that of a new run.
 
         If the state may be seized, the run copies the parts: they are overwritten afterwards.
         """
 
     def _check_noise(self, noise: Noise) -> None:
-        """Refuses what is no source of noise, and one that remembers if the state may be seized."""
+        """Refuses anything but a source of noise, and one that remembers if the state may be
+        seized."""
         if isinstance(noise, type) or not hasattr(noise, "laplace"):
             kind = noise if isinstance(noise, type) else type(noise)
             raise BadInput(
@@ -88,7 +89,7 @@ class Startable(Recipe, ABC, Generic[LiveT]):
         if self.seizable and not noise.forgetful:
             raise BadInput(
                 f"{type(self).__name__} must draw straight from the operating system.",
-                why="its state may be seized, and a keystream in memory tells its future noise",
+                why="its state may be seized, and a keystream in memory reveals future noise",
                 tip="start(System.direct())",
             )
 

@@ -1,7 +1,8 @@
-"""How far a run has come, and whether it may go on: what a ledger remembers of a run.
+"""How far a run has come, and whether it may continue: what a ledger remembers about a run.
 
 The run and the ledger that sold it share this record, so it outlives the run.  A snapshot from
-before the last released step is refused for ever, also after the run was spent or collected.
+before the last released step is refused for ever, even after the run was spent or
+garbage-collected.
 
 Whatever draws noise holds ``turn``, and so do ``snapshot``, ``spend`` and ``ledger.resume``.  A
 step that only uses noise drawn before takes it from ``queue`` with ``next`` and holds nothing: each
@@ -66,12 +67,12 @@ class Progress:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Has the turn, and keeps all noise drawn ahead from being used."""
+        """Holds the turn, and prevents the use of noise drawn ahead."""
         with self.turn:
             if self._held is not None:  # by this thread, further out
                 yield
                 return
-            # At once: no other thread runs while a list takes over what another list still has.
+            # In one operation: no other thread runs while a list takes over the rest of another.
             self._held = list(self.queue)
             try:
                 yield
@@ -80,7 +81,7 @@ class Progress:
                 self.queue = iter(held)
 
     def close(self) -> None:
-        """Ends the run: noise drawn ahead is dropped.  Who calls this has the turn."""
+        """Ends the run: noise drawn ahead is dropped.  The caller must have the turn."""
         self.live = False
         self.end -= len(list(self.queue))
         if self._held is not None:
@@ -88,7 +89,7 @@ class Progress:
             self._held.clear()
 
     def forget_noise(self) -> None:
-        """Closes the record of a run that was collected, without waiting for anybody."""
+        """Closes the record of a run that was garbage-collected, without waiting for a lock."""
         if self.turn.acquire(blocking=False):
             try:
                 self.close()

@@ -4,9 +4,9 @@ A run is *spent* when a ledger resumes it from a snapshot: the resumed run goes 
 refuses every call, together with the runs inside it.  A forked child refuses all runs of its
 parent.  Runs are never copied or pickled.
 
-Every public method of a run calls ``check_live`` first, and again when it has its ``Turn``.  That
-asks the operating system which process this is.  A step that only uses noise drawn before may do
-without: a fork and a resumption empty the queue of that noise.  A fork that Python does not
+Every public method of a run calls ``check_live`` first, and again when it has its ``Turn``.  This
+asks the operating system which process this is.  A step that only uses noise drawn before need
+not: a fork and a resumption empty the queue of that noise.  A fork that Python does not
 notice could at most repeat a release there, never draw for it again.
 
 Threads: step a run from one thread at a time.  Two at once may lose or misplace each other's
@@ -24,7 +24,7 @@ step is released both by a run and by the one that a ledger resumed from a snaps
 Traceback (most recent call last):
 ameles.core.exceptions.RunSpent: error[spent]: This run was resumed from a snapshot and is spent.
   why: two runs of one payment would draw different noise for the same steps
-  try: the run that ledger.resume gave
+  try: the run that ledger.resume returned
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Out = TypeVar("Out", covariant=True)
 
 
 class LiveRun(Unique, ABC):
-    """A started recipe: it knows who it is, how far it is, and whether it may go on."""
+    """A started recipe: it knows its identity, its step, and whether it may continue."""
 
     noun = "run"
     elsewhere = "start or resume the run in the process that steps it"
@@ -71,7 +71,7 @@ class LiveRun(Unique, ABC):
 
     @property
     def id(self) -> str:
-        """What tells this run from every other."""
+        """The identity of this run."""
         return self._id.hex()
 
     @property
@@ -86,13 +86,13 @@ class LiveRun(Unique, ABC):
             return pack(state, self._started_from.state_fingerprint, self._version)
 
     def check_live(self) -> None:
-        """Refuses what a spent run, or one of another process, is asked for."""
+        """Raises if this run is spent or belongs to another process."""
         self.check_process()
         if not self._progress.live:
             raise RunSpent(
                 "This run was resumed from a snapshot and is spent.",
                 why="two runs of one payment would draw different noise for the same steps",
-                tip="the run that ledger.resume gave",
+                tip="the run that ledger.resume returned",
             )
 
     @property
@@ -101,7 +101,7 @@ class LiveRun(Unique, ABC):
         return self._progress
 
     def spend(self) -> None:
-        """Makes this run, and every run that it holds, refuse all that follows."""
+        """Makes this run, and every run inside it, refuse all further calls."""
         with self._progress.turn:
             self._progress.close()
             for held in vars(self).values():
@@ -152,9 +152,9 @@ class Run(LiveRun, Generic[In, Out]):
 
 
 class Turn:
-    """Within it a run that may go on draws noise and counts steps, and nobody else does so with it.
+    """A lock under which a run draws noise and counts steps; no other thread does so meanwhile.
 
-    What a caller gave is converted before: that may call anything, also ``ledger.resume``.
+    Convert a caller's input before taking it: converting may call anything, even ``ledger.resume``.
     """
 
     __slots__ = ("_run",)
@@ -164,7 +164,7 @@ class Turn:
 
     def __enter__(self) -> None:
         run = self._run
-        run.check_live()  # in a forked child nobody may ever give the turn back
+        run.check_live()  # in a forked child the turn may never be given back
         run._progress.turn.acquire()
         if not run._progress.live:  # it was resumed or spent meanwhile
             run._progress.turn.release()

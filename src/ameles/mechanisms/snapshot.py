@@ -32,7 +32,7 @@ _CHECK = 32
 
 @dataclass(frozen=True)
 class State:
-    """What a run is: who, when, and its integers."""
+    """The state of a run: its identity, its step and its integers."""
 
     run: bytes
     step: int
@@ -45,7 +45,7 @@ class State:
 def pack(state: State, fingerprint: bytes, version: int = VERSION) -> bytes:
     """The bytes of a state under a recipe."""
     size = _HEAD.size + sum(_LENGTH.size + 8 * part.size for part in state.parts) + _CHECK
-    # In one buffer, which is wiped: of a state that may be seized no copy may stay behind.
+    # In one buffer, which is wiped: no copy of a state that may be seized may remain.
     buffer = bytearray(size)
     _HEAD.pack_into(buffer, 0, MAGIC, version, fingerprint, state.run, state.step, len(state.parts))
     place = _HEAD.size
@@ -94,7 +94,7 @@ def unpack(snapshot: bytes, fingerprint: bytes) -> State:
 
 
 def run_id(snapshot: bytes) -> tuple[str, int]:
-    """Whose snapshot this is and at which step, for the ledger, whatever the recipe."""
+    """The run and the step of a snapshot, for the ledger, whatever the recipe."""
     try:
         magic, _, _, run, step, _ = _HEAD.unpack_from(snapshot)
     except (struct.error, TypeError) as problem:  # too short, or no bytes at all
@@ -105,8 +105,8 @@ def run_id(snapshot: bytes) -> tuple[str, int]:
 
 
 def adopted(snapshot: bytes, run: str) -> bytes:
-    """The same state as that of another run, which was paid for and has not begun."""
-    run_id(snapshot)  # refuses what is no snapshot
+    """The same state under the identity of another run, which was paid for and has not begun."""
+    run_id(snapshot)  # refuses anything but a snapshot
     magic, version, fingerprint, _, step, count = _HEAD.unpack_from(snapshot)
     head = _HEAD.pack(magic, version, fingerprint, bytes.fromhex(run), step, count)
     body = head + snapshot[_HEAD.size : -_CHECK]
@@ -117,5 +117,5 @@ def _damaged() -> StoreRefused:
     return StoreRefused(
         "This is not a snapshot that Ameles can read.",
         why="it is damaged, incomplete or something else",
-        tip="the bytes that snapshot() gave, unchanged",
+        tip="the bytes that snapshot() returned, unchanged",
     )

@@ -1,7 +1,7 @@
 """Runs that take one input a step: what is refused, and when.
 
-An input is checked before anything changes, and of many inputs all are: a refused ``feed``
-has not taken its first step.
+An input is checked before anything changes.  ``feed`` checks all its inputs first, so a refused
+``feed`` has not taken a single step.
 
 A *folded* run takes an input into its state on arrival (``add``) and publishes at the tick
 (``release``).  A step is both.
@@ -29,7 +29,7 @@ class SteppedRun(Run[In, Out]):
         self._checked(x)
 
     def step(self, x: In) -> Out:
-        """One step: what is published of it."""
+        """One step; returns what it publishes."""
         self.check_live()
         given = self._checked(x)
         with Turn(self):
@@ -46,7 +46,7 @@ class SteppedRun(Run[In, Out]):
 
     @abstractmethod
     def _checked(self, x: In) -> Any:
-        """The input as it is used, or an error that does not tell its value."""
+        """The input as it is used, or an error that does not reveal its value."""
 
     @abstractmethod
     def _step(self, x: Any) -> Out:
@@ -62,7 +62,7 @@ class FoldedRun(SteppedRun[In, Out]):
 
     @abstractmethod
     def release(self) -> Out:
-        """Closes the step: what is published of it."""
+        """Closes the step; returns what it publishes."""
 
     def _step(self, x: Any) -> Out:
         self.add(x)
@@ -70,7 +70,7 @@ class FoldedRun(SteppedRun[In, Out]):
 
 
 def integer(x: object, name: str) -> int:
-    """The integer that was given; the error tells its type, never its value.
+    """The integer that was given; the error names its type, never its value.
 
     >>> integer(np.int64(3), "query")
     3
@@ -79,7 +79,7 @@ def integer(x: object, name: str) -> int:
         try:
             return operator.index(x)
         except TypeError:
-            pass  # an array, which has the method and not the meaning
+            pass  # an array, which has the method but is no integer
     raise BadInput(
         f"A {name} must be a whole number. Got a {type(x).__name__} instead.",
         why="nothing private may meet a float: its rounding can leak",

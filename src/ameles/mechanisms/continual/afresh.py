@@ -12,7 +12,7 @@ Error        the noise of one answer, and the algorithm's own error
 Memory       the algorithm's state
 
 For few steps this beats the transformation (``Continual``), whose noise does not grow with their
-number.  Nothing halts, and nothing is published twice.
+number.  It never halts, and every answer is new.
 
 >>> from ameles.mechanisms.continual.distinct import ExactDistinct
 >>> from ameles.noise import Zero
@@ -110,7 +110,7 @@ class AfreshRun(OuterRun[EstimatorRun, int]):
 
 @dataclass(frozen=True, slots=True)
 class AfreshError:
-    """The algorithm's error and the noise of an answer, each with half of what may be missed."""
+    """The algorithm's error and the noise of an answer, each with half of beta."""
 
     answers: Error
     scale: Fraction
@@ -123,7 +123,7 @@ class AfreshError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """So are this many at once."""
+        """This many answers at once are this close."""
         return self.answers.bound_all(steps, beta / 2) + self._noise(beta / 2 / steps)
 
     def _noise(self, beta: float) -> int:

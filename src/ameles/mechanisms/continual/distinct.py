@@ -2,7 +2,7 @@
 
 Theorem      pan-private density (catalogue 23): a user's bit is a fair coin, and is drawn anew
              with probability 1/2 + gamma of a 1 at every occurrence; whoever sees the bits
-             once loses epsilon.  Exact: the bits tell who occurred, so the state is secret
+             once learns epsilon.  Exact: the bits show who occurred, so the state is secret
 Neighbours   a user present or absent, or some occurrences of one user become another's
 Noise        in the bits, gamma = (1 - exp(-epsilon)) / 2 or tanh(epsilon / 2) / 2
 Error        answers within sqrt(n ln(2 / beta) / 2) units of gamma * distinct (Hoeffding)
@@ -69,7 +69,7 @@ class ExactDistinct(Estimator):
 
     @property
     def sensitivity(self) -> int:
-        """One: of a user who vanishes and one who appears, each moves the count the other way."""
+        """One: if one user vanishes and another appears, their changes cancel."""
         return 1
 
     @property
@@ -152,7 +152,7 @@ class ExactDistinctRun(EstimatorRun):
             self._seen[:] = state.parts[0].view(np.uint8)[: recipe.users]
 
     def check(self, x: object) -> None:
-        """Refuses who is not of the universe."""
+        """Refuses users outside the universe."""
         self.check_live()
         _check_users(x, self._seen.size)
 
@@ -188,7 +188,7 @@ class NoisyDistinctRun(EstimatorRun):
         self._table.begin(state.parts)
 
     def check(self, x: object) -> None:
-        """Refuses who is not of the universe."""
+        """Refuses users outside the universe."""
         self.check_live()
         _check_users(x, self._recipe.users)
 

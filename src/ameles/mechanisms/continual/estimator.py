@@ -1,6 +1,6 @@
-"""One-shot estimators that can be made continual: what the transformation asks of them.
+"""One-shot estimators that can be made continual: what the transformation needs from them.
 
-An estimator takes inputs into its state and can tell, at any time, a whole number: its answer
+An estimator takes inputs into its state and can give, at any time, a whole number: its answer
 in units of a grid.  ``answer`` draws nothing, keeps nothing and publishes nothing.
 
 Sensitivity, as the transformation needs it (catalogue 14): for neighbouring inputs, and for
@@ -75,8 +75,8 @@ class Estimator(Startable[EstimatorRun]):
 class Algorithm(Parameter[Estimator, Estimator]):
     """An estimator as a parameter: a recipe, so that the whole goes into the ledger.
 
-    That the recipe is an estimator is left to ``check_estimator``: some that are none are
-    refused for a better reason first.
+    ``check_estimator`` checks that the recipe is an estimator: some other recipes are refused
+    for a better reason first.
     """
 
     def check(self, value: Estimator) -> Estimator:
@@ -86,7 +86,7 @@ class Algorithm(Parameter[Estimator, Estimator]):
 
 
 def check_estimator(value: object) -> None:
-    """Refuses a recipe that is no estimator."""
+    """Refuses a recipe that is not an estimator."""
     if not isinstance(value, Estimator):
         raise _no_estimator(value)
 
@@ -116,5 +116,5 @@ def on_grid(value: Fraction, grid: Fraction) -> int:
 
 
 def grid_units(distance: Fraction, grid: Fraction) -> int:
-    """How many units two values can be apart on the grid that are this far apart: rounded up."""
+    """How many grid units apart two values can be whose distance is this, rounded up."""
     return math.ceil(distance / grid)

@@ -9,7 +9,7 @@ Noise        discrete Laplace, of a threshold drawn once for the stream's life a
 Error        that of sparse vector, on the count of a window
 Memory       the last w inputs, exact: the state is secret
 
-A window that stays above is above at every step, and each time is one of the c.  After the
+A window that stays above is above at every step, and each such step uses one of the c.  After the
 last one every step publishes "halted", and the inputs kept are overwritten.
 
 >>> from ameles.noise import Zero
@@ -62,9 +62,9 @@ from ameles.mechanisms.snapshot import State
 from ameles.mechanisms.stepped import SteppedRun, integer
 from ameles.noise.arrays import IntArray
 
-# The inputs of a window lie in memory; a longer one is a counter with an alert on it.
+# The inputs of a window are kept in memory; for longer ones use a counter with an alert on it.
 LONGEST = 1 << 24
-# No count is beyond this, so that its distance from a threshold fits into 64 bits.
+# Counts are clamped to this, so that their distance from a threshold fits into 64 bits.
 LARGEST = 1 << 61
 
 WatchT = TypeVar("WatchT", bound=SteppedRun[Any, Any], covariant=True)
@@ -72,7 +72,7 @@ WatchT = TypeVar("WatchT", bound=SteppedRun[Any, Any], covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Watch(Mechanism[WatchT]):
-    """A recipe that tells when the count of the last ``window`` steps reaches ``threshold``."""
+    """A recipe that says when the count of the last ``window`` steps reaches ``threshold``."""
 
     epsilon: Epsilon = Epsilon()
     window: Whole = Whole(1, LONGEST)
@@ -99,7 +99,7 @@ class Watch(Mechanism[WatchT]):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Some steps changed or, where everything counts zero or more, a unit came or went."""
+        """Some steps change or, if everything counts zero or more, a unit is added or removed."""
         if not self.monotone:
             return Neighbours.STEP
         event = Unit.tagged(self.unit) == EVENT
@@ -140,7 +140,7 @@ class Watch(Mechanism[WatchT]):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowMonitor(Watch["WindowMonitorRun"]):
-    """Tells when the count of the last ``window`` steps reaches ``threshold``.
+    """Says when the count of the last ``window`` steps reaches ``threshold``.
 
     ``answering`` is the share of epsilon that pays for the window's noisy count at each alert.
     ``monotone`` promises that one unit's events count zero or more, and halves the noise.
@@ -199,7 +199,7 @@ class WindowMonitorRun(SteppedRun[object, Reply]):
         self._t += 1
         if self.halted:
             return self._asked.step(0)
-        # Clamped, not wrapped: a wrap would move a comparison by 2**64 where clamping moves two
+        # Clamped, not wrapped: a wrap would move a comparison by 2**64, while clamping moves two
         # neighbours no further apart.
         value = max(-LARGEST, min(LARGEST, value))
         self._count += value - int(self._inputs[place])

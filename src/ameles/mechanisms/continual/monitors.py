@@ -49,7 +49,7 @@ ABOVE, BELOW, HALTED = 1, 0, -1
 
 @dataclass(frozen=True, kw_only=True)
 class WindowMonitors(Watch["WindowMonitorsRun"]):
-    """Tells for ``width`` keys when the count of the last ``window`` steps reaches ``threshold``.
+    """Says for ``width`` keys when the count of the last ``window`` steps reaches ``threshold``.
 
     Each key is above up to ``aboves`` times in the stream's life, then halted.  ``monotone``
     promises that one unit's events count zero or more, and halves the noise.
@@ -131,7 +131,7 @@ class WindowMonitorsRun(SteppedRun[Any, IntArray]):
         if width == 1 and rows.ndim == 1:  # one key's plain numbers
             rows = rows[:, None]
         if rows.dtype.kind in "iu" and rows.ndim == 2 and rows.shape[1] == width:
-            # nothing larger than this is told apart, and numbers without a sign may be
+            # larger numbers, which unsigned integers may be, are clamped to this
             least: IntArray = np.minimum(rows, LARGEST).astype(np.int64)
             return least
         if isinstance(xs, list | tuple | np.ndarray) and len(xs) == 0:
@@ -152,7 +152,7 @@ class WindowMonitorsRun(SteppedRun[Any, IntArray]):
         sums = np.cumsum(inputs, axis=0)
         # differences of wrapped sums are right, because the windows themselves do not wrap
         counts = sums[window:] - sums[: len(rows)]
-        # Also for halted keys: how much is drawn, and how long that takes, is public.
+        # Drawn for halted keys, too, so that the number of draws does not depend on the data.
         nu = self._noise.laplace(self._scale, (len(rows), width))
         above = _at_least(nu, self._rho, self._recipe.threshold - counts)
         before = self._aboves + np.cumsum(above, axis=0) - above
@@ -166,7 +166,7 @@ class WindowMonitorsRun(SteppedRun[Any, IntArray]):
 
 
 def _at_least(nu: IntArray, rho: IntArray, distance: IntArray) -> BoolArray:
-    """Whether nu >= rho + distance, as if integers had no end."""
+    """Whether nu >= rho + distance, without overflow."""
     needed = rho + distance
     beyond = ((rho ^ needed) & (distance ^ needed)) < 0
     return np.where(beyond, rho < 0, nu >= needed)

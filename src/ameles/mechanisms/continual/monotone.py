@@ -24,7 +24,7 @@ from ameles.mechanisms.continual.transformation import Continual, continual
 
 
 def jumps(*, highest: int, rise: int, alpha: float) -> tuple[int, int]:
-    """How often answers within alpha of a rising f in [0, highest] may jump, and by how much.
+    """How often answers within alpha of a rising f in [0, highest] may jump, and how far.
 
     ``rise`` is the d of the theorem; all are in units of the grid.
     """
@@ -99,7 +99,7 @@ def _rule_of_thumb(top: int, rho: int, epsilon: Fraction, horizon: int) -> int:
 
 
 def _smallest(bound: Callable[[int], float], *, start: int) -> int:
-    """Where the bound is smallest, from a good start: it falls and then rises, but for rounding."""
+    """Where the bound is smallest, from a good start: it falls and then rises, up to rounding."""
     best, reach = start, start
     while reach:
         better = min((best, max(1, best - reach), best + reach), key=bound)

@@ -1,7 +1,7 @@
-"""A threshold under noise: how numbers are compared with it, what is said, how far it may be wrong.
+"""A noisy threshold: how numbers are compared with it, the replies, and how wrong they may be.
 
 The noise of the threshold is drawn once and hides every "below"; each number that is compared has
-fresh noise of its own.  After the last allowed "above" the run looks at nothing any more.
+fresh noise of its own.  After the last allowed "above" the run ignores all inputs.
 
 >>> str(Reply(Said.ABOVE, 12)), str(Reply(Said.HALTED))
 ('above: 12', 'halted')
@@ -26,7 +26,7 @@ from ameles.noise.arrays import IntArray
 
 
 class Said(Enum):
-    """What a query hears."""
+    """The reply to a query."""
 
     BELOW = "below"
     ABOVE = "above"
@@ -35,7 +35,7 @@ class Said(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What was said, with a noisy answer where one was paid for and the query was above."""
+    """The reply, with a noisy answer if one was paid for and the query was above."""
 
     said: Said
     answer: int | None = None
@@ -90,14 +90,14 @@ class ThresholdRun(SteppedRun[object, Reply]):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdError:
-    """On which side of the threshold a query is, is told rightly unless it is this close."""
+    """A reply is right unless the query is this close to the threshold."""
 
     threshold_scale: Fraction
     query_scale: Fraction
 
     @checks_step
     def bound(self, t: int, beta: float) -> float:
-        """The distance from the threshold within which query ``t`` may hear wrongly.
+        """The distance from the threshold within which the reply to query ``t`` may be wrong.
 
         Where the scales are far apart, the two noises one by one can be sharper than their sum.
         """

@@ -1,10 +1,10 @@
-"""What mechanisms share that publish the answers of an estimator, step after step.
+"""The shared part of mechanisms that publish the answers of an estimator, step after step.
 
 The loss is that of seizing the estimator's state once, and that of what is published.
 
-A table that counts modulo a number is refused, however deep it hides among an estimator's
-parameters: what it tells comes and goes for ever, and Thm 5.3 forbids to publish that at every step
-at user level (catalogue 18, 27).
+A table that counts modulo a number is refused, however deep it is among an estimator's parameters:
+its answers can change at every step, and Thm 5.3 rules out publishing them at every step at user
+level (catalogue 18, 27).
 
 >>> from ameles.mechanisms.pan_private.modular import ModularIncidence
 >>> table = ModularIncidence(users=9, modulus=2, neighbours="user-presence", epsilon_state=1,
@@ -94,7 +94,7 @@ class PublishedAnswers(Mechanism[RunT]):
 
 
 def parts(value: object) -> Iterator[Recipe]:
-    """The recipe and all recipes among its parameters; of what is no recipe, none."""
+    """The recipe and all recipes among its parameters; nothing for other values."""
     if isinstance(value, tuple):
         for item in value:
             yield from parts(item)

@@ -6,7 +6,7 @@ Theorem      neighbours differ in one user's events within one window.  The runs
 Neighbours   the inner mechanism's, within one window
 Noise        the inner mechanism's, fresh in every window
 Error        the inner mechanism's at the step within the window
-Memory       the inner mechanism's: the state of a window is gone with its last release
+Memory       the inner mechanism's: the state of a window is erased with its last release
 
 The next window's run starts right after the last release, before its first event, so that no
 state says anything about two windows.
@@ -95,8 +95,8 @@ class RenewedRun(OuterRun[FoldedRun[Any, Any], Any]):
         self._recipe = recipe
 
     def release(self) -> Any:
-        """Closes the step: what the inner run publishes; with a window's last step, its state is
-        gone."""
+        """Closes the step: what the inner run publishes.  The last step of a window erases its
+        state."""
         with Turn(self):
             self.check_room(1)
             released = self._inner.release()
@@ -122,6 +122,6 @@ class RenewedError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """That of all windows, each with its part of what may be missed."""
+        """That of all windows, each with its part of beta."""
         windows = math.ceil(steps / self.window)
         return self.inner.bound_all(min(steps, self.window), beta / windows)

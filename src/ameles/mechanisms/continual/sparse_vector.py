@@ -1,4 +1,4 @@
-"""Sparse vector: any number of questions "is it above?", of which only the aboves are paid.
+"""Sparse vector: any number of questions "is it above?"; only the answers "above" cost.
 
 Theorem      Lyu-Su-Li 2017, Alg 7 (catalogue 42): epsilon = threshold + query + answer.  Shifting
              rho by Delta hides all answers "below" at once; each of at most c answers "above"
@@ -12,9 +12,9 @@ Error        with probability 1 - beta all of m queries that are "above" are at 
              quantiles of the noise
 Memory       the threshold's noise and the number of aboves
 
-What makes it private is easily lost: without the halt after c aboves, with fresh noise on the
-threshold instead of the query, or with the compared value itself as the answer it is not.
-After the halt it says so for ever, and looks at nothing.
+Small changes make it lose its privacy: no halt after c aboves, fresh noise on the threshold instead
+of the query, or the compared value itself as the answer.  After the halt it replies "halted" for
+ever and ignores all queries.
 
 >>> from ameles.core.guarantee import Neighbours
 >>> from ameles.noise import Zero
@@ -75,7 +75,7 @@ ONE_WAY = (Neighbours.ADD_REMOVE, Neighbours.USER_PRESENCE)
 class SparseVector(Mechanism["SparseVectorRun"]):
     """Says whether each query is above a threshold, until ``aboves`` of them were.
 
-    A query with a threshold of its own is asked as the difference, at threshold 0.
+    If a query has a threshold of its own, ask for the difference, with threshold 0.
     ``monotone``: between any two neighbours all queries move the same way, as counts do when a
     row is added or removed.
 
@@ -192,7 +192,7 @@ class SparseVectorRun(ThresholdRun):
         scale = self._recipe.answer_scale
         if scale is None:
             return Reply(Said.ABOVE)
-        # fresh noise: the compared value would tell where the threshold's noise ends
+        # fresh noise: the compared value would reveal the noise of the threshold
         return Reply(Said.ABOVE, wrapped(query + self._draw(scale)))
 
 

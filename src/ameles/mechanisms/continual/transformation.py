@@ -15,8 +15,8 @@ Memory       the algorithm's state, the last value, the number of updates, L thr
 
 It publishes its last value until the algorithm's answer has moved away from it, ``changes``
 times at the most; from the next time on it publishes "halted", at every step.  The state may be
-seized once if the algorithm's may: nothing of an answer, and no noise of a step or of an ended
-interval, is left when the step is over.  Values are whole numbers, in units of the
+seized once if the algorithm's may: no trace of an answer, and no noise of a step or of an ended
+interval, is left after the step.  Values are whole numbers, in units of the
 algorithm's grid: answers are rounded to it, and the sensitivity in units is rounded up.
 The number of steps taken is in the state: steps are those of a public clock.
 
@@ -66,7 +66,7 @@ class Halted(Enum):
 
 HALTED: Final = Halted.HALTED
 
-# The same where only 64-bit numbers are kept; no value that means anything is so small.
+# The same as a 64-bit number; no meaningful value is this small.
 CODE: Final = -(1 << 63)
 
 
@@ -146,7 +146,7 @@ class ContinualRun(OuterRun[EstimatorRun, int | Halted]):
 
     @property
     def halted(self) -> bool:
-        """Whether the changes are used up: public, since it was published."""
+        """Whether the changes are used up; this is public, because it was published."""
         return int(self._public[1]) > self._recipe.changes
 
     def add(self, x: Any) -> None:
@@ -221,7 +221,7 @@ def continual(
     ``jump`` and ``sensitivity`` are in the scale of what is estimated, ``grid`` is what one unit
     of an answer is worth there; both are rounded up to whole units.  The bound holds if the
     answers move by more than ``jump`` from one update to the next at most ``changes`` times.
-    What cannot be so limited, counts modulo a number, is refused.
+    Counts modulo a number, which no such limit bounds, are refused.
     """
     unit = exact(grid, "grid")
     if unit <= 0:

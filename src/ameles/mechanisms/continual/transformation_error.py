@@ -4,8 +4,8 @@ Theorem      catalogue 14, with the exact quantiles of discrete noise in place o
              T comparisons, T sums of L threshold noises and k updates all stay within A_c, A_t
              and A_a with probability 1 - beta / 2, each allowed beta / 2 / (2T + k).  Then, with
              a threshold of at least d + A_c + A_t + A_a, a step is an update only if the answer
-             moved by more than d since the last one, and a step that is none has an answer
-             within threshold + A_c + A_t of what is published
+             moved by more than d since the last one, and at any other step the answer is
+             within threshold + A_c + A_t of the published value
 Error        threshold + A_c + A_t from the algorithm's answer, and its own error on top
 """
 
@@ -47,7 +47,7 @@ class Scales:
     def allowances(self, steps: int, beta: float) -> Allowances:
         """All noises of this many steps are within these with probability 1 - beta / 2.
 
-        The other half of beta is the algorithm's own.
+        The other half of beta is for the algorithm's own error.
         """
         if not 0 < beta < 1:
             raise refuse("beta", "a probability above 0 and below 1", beta)
@@ -82,8 +82,8 @@ class ContinualError:
         """One value that was published at step ``t``, and is no halt, is this close.
 
         If the step is an update its value's noise is within A_a; if not, the comparison says that
-        the answer is within threshold + A_c + A_t.  Both hold but for the chance that this step's
-        own noises are larger: no other step's count, so this is less than ``bound``.
+        the answer is within threshold + A_c + A_t.  Both hold unless this step's own noises
+        are larger; those of other steps do not matter, so this is less than ``bound``.
         """
         each = beta / 6
         once = laplace_sum.quantile(1, self.scales.decision, each)

@@ -6,8 +6,8 @@ the pole 1.  Both C and B are then sums of decaying powers with positive weights
 variance, the sum of c_j^2 times the sum of b_j^2 over j < T, is a closed formula without
 cancellation.  Its logarithm is minimised over the logarithms of the gaps by BFGS.
 
-What comes out are floats, and good rates are all that they are: the counter rounds them to
-binary fractions and certifies those, whatever they are.
+The results are floats and only need to be good: the counter rounds them to binary fractions and
+certifies those, whatever they are.
 
 >>> poles, rates = best_rates(2**20, 4)
 >>> round(worst_deviation(poles, rates, 2**20), 2)

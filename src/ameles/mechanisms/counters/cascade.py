@@ -1,4 +1,4 @@
-"""A cascade of buffers in exact binary fractions, and what can be proven of it.
+"""A cascade of buffers in exact binary fractions, and what can be proven about it.
 
 The filter takes the running sum of the noise through n sections.  Section i keeps one number
 q, a moving average of its input u with the rate a, and gives u - g q:
@@ -98,7 +98,7 @@ class Cascade:
 
     @property
     def numbers(self) -> list[int]:
-        """All that tells this cascade from another: three integers a section."""
+        """The numbers that define this cascade: three integers for each section."""
         return [
             number
             for section in self.sections

@@ -20,14 +20,14 @@ from ameles.noise.arrays import IntArray
 
 # Differences and averages of sums within 64 deviations are within four times that.
 ROOM = 4 * DEVIATIONS
-# Up to here plain integers are quicker than arrays; beyond, so many counters stay in the cache.
+# Up to here plain integers are quicker than arrays; beyond, this many counters fit into the cache.
 FEW = 16
 KEYS = 1 << 13
 MASK = (1 << PRECISION) - 1
 
 
 def largest_walk(variance: float, horizon: int) -> float:
-    """What the running sum of so many noises, and all numbers made of it, stay below."""
+    """A bound on the running sum of this many noises, and on all numbers computed from it."""
     return ROOM * math.sqrt(variance * horizon)
 
 

@@ -1,10 +1,10 @@
 """The best counter for given public parameters, by computed error.
 
-Every counter that can give the asked guarantee is built, its error computed, and the one with
-the smallest error returned.  Nothing but public parameters enters, so the choice tells nothing.
-Where the state may be seized, only counters whose guarantee covers that are looked at; one that
-covers more may serve for less.  The counters are those of the catalogue: a new one is considered as
-soon as it is listed there.
+Every counter that can give the asked guarantee is built, its error computed, and the one with the
+smallest error returned.  The choice depends on public parameters only, so it reveals nothing.  If
+the state may be seized, only counters whose guarantee covers that are considered; one that covers
+more intrusions may be used for fewer.  The counters are those of the catalogue: a new one is
+considered as soon as it is listed there.
 
 >>> recipe = counter(epsilon=1, horizon=1024)
 >>> recipe
@@ -119,7 +119,7 @@ def points(steps: int) -> list[int]:
 
 
 def objective_of(recipe: CounterRecipe, at: list[int], optimise: Objective) -> float:
-    """What is to be small: the deviation at one step, on average, or at the worst."""
+    """The quantity to minimise: the deviation at one step, on average, or at the worst step."""
     if isinstance(optimise, int):
         return recipe.error.std(optimise)
     deviations = [*map(recipe.error.std, at)]
@@ -137,9 +137,10 @@ def intrusions_of(asked: Intrusions | str) -> Intrusions:
 
 
 def covers(given: Intrusions, asked: Intrusions) -> bool:
-    """Whether a guarantee against the one is a guarantee against the other.
+    """Whether a guarantee against the first kind is also one against the second.
 
-    Announced ones cover one that nobody announces: it could still be announced, as the last.
+    Announced intrusions include one that is never announced: it could still be announced, as the
+    last.
     """
     order = list(Intrusions)
     return order.index(given) >= order.index(asked)
@@ -150,7 +151,7 @@ def _candidates(
 ) -> Iterator[Callable[[], CounterRecipe]]:
     """Ways to give the guarantee, from the catalogue; each is built when called, and may refuse."""
     given = {**pure, "delta": delta, "intrusions": asked}
-    # If all refuse, the first refusal is told: those that need no horizon come first.
+    # If all refuse, the first refusal is raised: counters that need no horizon come first.
     for kind in sorted(COUNTERS, key=lambda kind: "horizon" in _required(kind)):
         names = {field.name for field in fields(kind)}
         if not kind.choosable or not _required(kind) <= given.keys():
@@ -159,7 +160,7 @@ def _candidates(
             continue
         if "delta" in names and (not exact(delta, "delta") or asked is not Intrusions.NONE):
             continue
-        # what survives intrusions at a price is not looked at where there are none
+        # counters that survive intrusions have more noise: skipped if there are no intrusions
         if "intrusions" in names if asked is Intrusions.NONE else not covers(kind.survives, asked):
             continue
         build = partial(kind, **{name: given[name] for name in given.keys() & names})
@@ -206,13 +207,13 @@ def _best_of(
 
 
 def worst_of(recipe: CounterRecipe, steps: int, at: list[int]) -> float:
-    """The largest deviation of a step, from the worst of ``at`` on by changing digits.
+    """The largest deviation of a step, found from the worst of ``at`` by changing digits.
 
     A tree's error depends on the digits of t, so changing one digit after the other, as long
     as the error grows, leads from a bad step to the worst.
     """
     base = max(getattr(recipe, "arity", None) or getattr(recipe, "block", None) or 2, 2)
-    std = cache(recipe.error.std)  # some steps are met on many ways
+    std = cache(recipe.error.std)  # some steps are visited repeatedly
     worst = max(at, key=std)
     sizes = [base**level for level in range(1 + int(math.log(max(steps, 2), base)))]
     shifts = [d * size for size in sizes for d in range(1 - min(base, 64), min(base, 64))]
@@ -240,6 +241,6 @@ def _objective(row: Row) -> float:
 
 
 def _relative(row: Row, best: float) -> Row:
-    if row.objective == best:  # zero is: noise can be too rare for a float
+    if row.objective == best:  # also if both are zero: noise can be too rare for a float
         return row
     return replace(row, ratio=row.objective / best if best else math.inf)

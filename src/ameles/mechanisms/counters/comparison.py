@@ -1,4 +1,4 @@
-"""Comparisons of counters: a list of rows that shows itself as a table.
+"""Comparisons of counters: a list of rows that prints as a table.
 
 >>> from ameles.mechanisms.counters.choose import compare
 >>> compare(epsilon=1, horizon=1024)[:3]

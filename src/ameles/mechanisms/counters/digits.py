@@ -3,8 +3,8 @@
 Write t with one digit a level, each level a block of the one below: a count of t steps is
 then digit_0 single steps, digit_1 blocks, digit_2 blocks of blocks, and so on.  Each block
 has one noise, drawn when the block is complete.  An item is in one block of each level, so
-the noise scale is the number of levels over epsilon (Chan-Shi-Song 2010, Thm 3.2 with the
-level count computed, not accepted).
+the noise scale is the number of levels over epsilon (Chan-Shi-Song 2010, Thm 3.2, where
+the number of levels is computed and not a parameter).
 
 Two-level, binary, k-ary counters and the tree of Dwork-Roth's figure 12.1 are this, with
 other numbers of blocks; the top level has no limit.

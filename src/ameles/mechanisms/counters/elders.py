@@ -10,7 +10,8 @@ Memory       h (k + 1) / 2 integers per counter and up to 1024 noise values take
 
 Write t in balanced base k, with digits from -(k - 1) / 2 to (k - 1) / 2.  A positive digit adds
 that many blocks.  A negative one counts the block above, whose last blocks are yet to come, and
-subtracts those: their noise is drawn early, which the theorem allows.  So half the digits do.
+subtracts those: their noise is drawn early, which the theorem allows.  So digits of half the size
+suffice.
 
 >>> from ameles.noise import Zero
 >>> run = EldersCounter(epsilon=1, horizon=1024).start(Zero())

@@ -2,7 +2,7 @@
 
 The factorisations with the least error have real coefficients: counts A x are released as
 A x + B z, where B C = A and z is noise for the columns of C.  In floats that leaks: the
-lattice of B z can give x away.  Here it is an encoding instead.  With counts in units of
+lattice of B z can reveal x.  Here it is an encoding instead.  With counts in units of
 2^-s and integer noises Z(t), the encoded value of step t is the integer
 
     P(t) = 2^s (x(1) + ... + x(t)) + Z(t) + h_t(Z(1), ..., Z(t-1)),
@@ -30,8 +30,8 @@ sum plus an integer that depends on the noise alone: the summed shape, with its 
 its wrap and its speed.  No float and no rounding ever meets the data.
 
 The filter is not linear modulo 2^64, so its numbers must stay within 64 bits.  They have room
-for 64 standard deviations; the probability to leave it is below 1e-800 for a whole run, and to
-that extent the word *exactly* is to be read.
+for 64 standard deviations.  The probability of exceeding it is below 1e-800 for a whole run, and
+the word *exactly* means up to that.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ COARSEST = 8
 
 
 class NoiseFilter(Protocol):
-    """What the error needs to know of a filter; its coefficients are b_0, b_1, ..."""
+    """What the error needs to know about a filter; its coefficients are b_0, b_1, ..."""
 
     def gain(self, t: int) -> float:
         """The sum of b_j^2 over j < t: the variance at t, in units of that of one noise."""

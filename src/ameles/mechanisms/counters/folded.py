@@ -84,6 +84,6 @@ class FoldedCounterRun(FoldedRun[Any, Any], CounterRun):
 
 
 def _wipe_copy(rows: IntArray, given: object) -> None:
-    """Overwrites inputs, unless they are in an array of the caller's, who may still need it."""
+    """Overwrites inputs, unless they are in the caller's own array, which may still be needed."""
     if not (isinstance(given, np.ndarray) and np.may_share_memory(rows, given)):
         rows.fill(0)

@@ -23,7 +23,7 @@ from ameles.mechanisms.counters.summed import SummedCounter
 
 
 class OptionalNumber(Parameter[Exact | None, Fraction | None]):
-    """A rational number in a closed range, or None where another parameter stands for it."""
+    """A rational number in a closed range, or None if another parameter is given instead."""
 
     def __init__(self, low: Exact, high: Exact) -> None:
         super().__init__(None)

@@ -168,7 +168,7 @@ def rounded_variance(variance: float) -> float:
 
 @lru_cache(maxsize=256)
 def gaussian_lower_bound(horizon: int) -> float:
-    """What no factorisation undercuts: the root mean square error over all steps, in units of
+    """A lower bound for every factorisation: the root mean square error over all steps, in units of
     the noise for sensitivity 1, is at least the nuclear norm of the prefix sums over T."""
     width = math.pi / (4 * horizon + 2)
     near = min(horizon, MOST_TERMS)

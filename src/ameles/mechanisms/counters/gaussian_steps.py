@@ -8,8 +8,8 @@ Noise        discrete Gaussian, variance contributions * bound^2 / (2 rho) on ea
 Error        standard deviation sqrt(t) times that of one; sqrt(w) for the last w steps
 Memory       one exact sum and one of noise per counter, and up to 1024 noise values taken ahead
 
-For totals every tree is better.  For single steps and short windows of users who may have events
-in many steps nothing is: Laplace noise pays for their number, this for its root.
+For totals every tree is better.  For single steps and short windows, if users may have events in
+many steps, no counter is better: Laplace noise grows with their number, this with its square root.
 
 >>> from ameles.noise import Zero
 >>> run = GaussianStepsCounter(rho=0.5).start(Zero())

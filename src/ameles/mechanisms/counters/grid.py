@@ -2,7 +2,7 @@
 
 Theorem      clamping and rounding act on one increment at a time, so an increment that appears,
              disappears or is replaced by zero changes the counter's input by at most ``reach``
-             grid units; integer noise on real sums would give their fractions away (catalogue 11)
+             grid units; integer noise on real sums would reveal their fractions (catalogue 11)
 Neighbours   those of the counter, with ``bound`` = reach
 Noise        that of the counter
 Error        that of the counter times the granularity, and half a grid unit for each increment
@@ -72,7 +72,7 @@ class Grid:
         if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
             raise BadInput(
                 "A grid takes finite real numbers.",
-                why="what is missing or infinite has no place on it",
+                why="a missing or infinite value is not on the grid",
                 tip="leave such values out, or give them a value of your choice",
             )
         # Clamped before the division, so that it cannot overflow, and after the rounding, so

@@ -42,7 +42,7 @@ from ameles.noise.arrays import IntArray
 
 @dataclass(frozen=True, kw_only=True)
 class HonakerCounter(PureTreeCounter):
-    """Counts from blocks that their own parts have made more accurate."""
+    """Counts from blocks whose estimates also use the noises of their parts."""
 
     arity: Whole = Whole(2, 1 << 16, 2)
 
@@ -71,7 +71,8 @@ class HonakerCounter(PureTreeCounter):
 
     @property
     def memory(self) -> int:
-        """Per level a sum, and a sum of differences for each level below; and as ever."""
+        """Per level a sum, and a sum of differences for each level below; the exact sum; the noise
+        ahead."""
         rows = self.levels * (self.levels + 1) // 2 + self.levels + 2
         return self.columns * (1 + self.ahead + rows) + 1
 
@@ -170,7 +171,7 @@ class HonakerError(LaplaceError):
 
     @property
     def rounding(self) -> float:
-        """A twelfth: weighted noise is no whole number, and is rounded to the nearest."""
+        """A twelfth: weighted noise is not whole, and is rounded to the nearest whole number."""
         return 1 / 12
 
     def law(self, t: int) -> LaplaceMixture:

@@ -186,7 +186,7 @@ class HybridProcess:
         return out
 
     def _enter(self, state: IntArray | None) -> None:
-        """The epoch of the next step, with its counter anew or as it was."""
+        """The epoch of the next step, with a new counter or the one that was running."""
         epoch = self._recipe.epoch_of(self._t + 1)
         self._end = self._recipe.end_of(epoch)
         inner = self._recipe.within(epoch)
@@ -202,7 +202,7 @@ class HybridError(LaplaceError):
 
     @property
     def rounding(self) -> float:
-        """A twelfth where the counter inside rounds; its last steps, which it does not, are few."""
+        """A twelfth if the counter inside rounds; it does not round the few last steps."""
         return 1 / 12 if self.recipe.resolution > 1 else 0.0
 
     def law(self, t: int) -> LaplaceMixture:
@@ -237,7 +237,7 @@ class HybridError(LaplaceError):
 
     @cached_property
     def _errors(self) -> dict[int, LaplaceError | None]:
-        """Of the counters inside, so far as they were asked for."""
+        """The errors of the counters inside that were asked for so far."""
         return {}
 
     @cached_property

@@ -18,7 +18,7 @@ class LaplaceError(ABC):
 
     @property
     def rounding(self) -> float:
-        """The variance that rounding to whole counts adds; zero where noise is whole already."""
+        """The variance that rounding to whole counts adds; zero if the noise is already whole."""
         return 0.0
 
     @abstractmethod

@@ -93,7 +93,7 @@ def varying_bound(
     steps.
 
     Up to rounding min(d, d k / t) / 2 with t = epsilon n / ln 2, as in the catalogue.  There a
-    jump is cut into pieces, for which there must be steps; here fewer users make a smaller one.
+    jump is cut into pieces, which need additional steps; here fewer users make a smaller jump.
     """
     k = whole(changes, "changes", low=1, high=2**60)
     n = whole(users, "users", low=1, high=2**60)
@@ -110,7 +110,7 @@ def _window(n: int, p: float) -> tuple[int, int]:
 
 
 def _binomial(n: int, p: float, first: int, last: int) -> NDArray[np.float64]:
-    """The probabilities of first, ..., last, which are taken to be all that there is."""
+    """The probabilities of first, ..., last, normalised to sum to 1."""
     k = np.arange(first, last, dtype=np.float64)
     logs = np.concatenate(([0.0], np.cumsum(np.log((n - k) / (k + 1) * (p / (1 - p))))))
     weights = np.exp(logs - logs.max())
@@ -119,7 +119,7 @@ def _binomial(n: int, p: float, first: int, last: int) -> NDArray[np.float64]:
 
 def _above(n: int, p: float, room: float) -> int:
     """The largest j with P(Bin(n, p) <= j) below ``room``; 0 if there is none."""
-    if room < 1e-9:  # nothing, or less than what the sums are good to
+    if room < 1e-9:  # nothing, or below the accuracy of the sums
         return 0
     first, last = _window(n, p)
     reached = np.cumsum(_binomial(n, p, first, last))

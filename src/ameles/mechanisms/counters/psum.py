@@ -8,8 +8,8 @@ Noise        discrete Laplace, scale alpha / epsilon for each interval
 Error        as many noises as the smallest cover of [1, t] has intervals
 Memory       T integers per counter and up to 1024 noise values taken ahead
 
-The frame that two-level and binary counters are instances of; they have counters of their own,
-which need less memory.
+Two-level and binary counters are special cases; they have classes of their own, which need less
+memory.
 
 >>> from ameles.noise import Zero
 >>> halves = ((1, 1), (2, 2), (1, 2), (3, 3), (4, 4))
@@ -101,7 +101,7 @@ class PSumCounter(SummedCounter):
 
     @property
     def memory(self) -> int:
-        """The noise of every count so far, since later covers may build on it."""
+        """The noise of every count so far, because later covers may use it."""
         return self.columns * (1 + self.ahead + self.horizon + 1) + 1
 
     def process(self, noise: Noise, state: IntArray | None) -> Process:

@@ -65,8 +65,9 @@ class CounterRecipe(Mechanism[CounterRun]):
     norm of the whole vector; ``unit`` says what one unit is.
     """
 
-    # What ``counter`` knows of it: whether it considers it, at all or for streams without end
-    # alone; the parameters and the arities that it tries; the most intrusions that it survives.
+    # For ``counter``: whether it considers this class, always or only for streams without end; the
+    # parameters and arities that it tries; the strongest kind of intrusions that the class
+    # survives.
     choosable: ClassVar[bool] = True
     only_endless: ClassVar[bool] = False
     settings: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
@@ -103,7 +104,7 @@ class CounterRecipe(Mechanism[CounterRun]):
         """The error of one key's releases."""
 
     def error_after(self, announcements: int) -> CounterError:
-        """The error after so many announced intrusions; most counters are told of none."""
+        """The error after this many announced intrusions; most counters take no announcements."""
         return self.error
 
     @property
@@ -113,7 +114,7 @@ class CounterRecipe(Mechanism[CounterRun]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise: about one unit, by the steps that it may change."""
+        """The guarantee for one unit and the steps that it may change."""
         return Guarantee(
             loss=self.loss,
             unit=Unit.tagged(self.unit),
@@ -148,13 +149,13 @@ class CounterRecipe(Mechanism[CounterRun]):
 
     def number(self, x: object) -> int:
         """One step's input of a plain counter."""
-        if type(x) is int:  # most are, and asking for a protocol takes longer than the step
+        if type(x) is int:  # the usual case; checking a protocol takes longer than the step
             return x
         if isinstance(x, SupportsIndex) and not isinstance(x, bool | np.bool_):
             try:
                 return operator.index(x)
             except TypeError:
-                pass  # an array, which has the method and not the meaning
+                pass  # an array, which has the method but is no integer
         raise _not_integers(x)
 
     def row(self, x: object) -> IntArray:
@@ -168,7 +169,7 @@ class CounterRecipe(Mechanism[CounterRun]):
         given = np.asarray(xs)
         count = len(given) if given.ndim else 0
         shape = (count,) if self.width is None else (count, self.width)
-        if given.size == 0 and given.ndim == 1:  # an empty list is no steps, of any width
+        if given.size == 0 and given.ndim == 1:  # an empty list means no steps, for any width
             return np.empty((0, self.columns), dtype=np.int64)
         return self._array(given, shape).reshape(count, self.columns)
 
@@ -208,5 +209,6 @@ def _not_integers(x: object) -> BadInput:
 
 @lru_cache(maxsize=1024)
 def laplace_scale(change: int, epsilon: Fraction) -> Fraction:
-    """The scale of Laplace noise that hides a change of so many counts; runs ask in every step."""
+    """The scale of Laplace noise that hides a change of this many counts; cached, since every step
+    asks."""
     return change / epsilon

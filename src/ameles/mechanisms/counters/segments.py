@@ -218,7 +218,7 @@ class SegmentedError(GaussianError):
 
     @cached_property
     def _errors(self) -> dict[int, EncodedError]:
-        """Of the counters inside, so far as they were asked for."""
+        """The errors of the counters inside that were asked for so far."""
         return {}
 
     @cached_property

@@ -50,7 +50,7 @@ from ameles.noise.arrays import IntArray
 from ameles.noise.system import WORTH_COMPILING
 
 LARGEST_SCALE = 1 << 34  # its sums, times digits and weights, stay below 2**63
-TOGETHER = 1 << 16  # numbers worked on at a time: they stay in the cache
+TOGETHER = 1 << 16  # numbers processed at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +162,7 @@ class SiblingsProcess:
         return released
 
     def _step(self) -> None:
-        """Enters what has to be entered for the next step."""
+        """Enters the groups that the next step needs."""
         self._t += 1
         entered = self._entered()
         for level in range(entered):

@@ -111,7 +111,7 @@ class SiblingsError(LaplaceError):
 
     @property
     def rounding(self) -> float:
-        """A twelfth: weighted noise is no whole number, and is rounded to the nearest."""
+        """A twelfth: weighted noise is not whole, and is rounded to the nearest whole number."""
         return 1 / 12
 
     def law(self, t: int) -> LaplaceMixture:

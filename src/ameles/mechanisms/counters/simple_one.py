@@ -7,8 +7,8 @@ Noise        discrete Laplace; scale T / epsilon for one contribution of size 1
 Error        standard deviation about 1.41 T / epsilon at every step
 Memory       one exact sum per counter and up to 1024 noise values taken ahead
 
-The baseline that every other counter beats.  Its state has the exact count: not for
-intruders.
+This is the baseline that every other counter beats.  Its state has the exact count, so it must
+stay secret.
 
 >>> from ameles.noise import Zero
 >>> run = SimpleOneCounter(epsilon=1, horizon=8).start(Zero())
@@ -55,7 +55,7 @@ class SimpleOneCounter(SummedCounter):
     def scale(self) -> Fraction:
         """The scale of the Laplace noise: the L1 change of all releases, over epsilon."""
         most = min(self.contributions, self.horizon)
-        # the changes pile up: 1, 2, ..., most, and stay there until the horizon
+        # the changes add up: 1, 2, ..., most, and stay there until the horizon
         changed = most * (most + 1) // 2 + (self.horizon - most) * most
         return self.bound * changed / self.epsilon
 

@@ -7,14 +7,15 @@ Noise        discrete Laplace, scale contributions * bound / epsilon on each inc
 Error        standard deviation about 1.41 sqrt(t) * scale at step t
 Memory       one noisy sum per counter
 
-It needs no horizon, and its state is a noisy sum: all that an intruder finds, however
-often, is what noisy increments would have told.  With that many unannounced intrusions
+It needs no horizon, and its state is a noisy sum: however often an intruder looks, the state
+reveals no more than the noisy increments would.  With that many unannounced intrusions
 the square root cannot be avoided (Dwork-Naor-Pitassi-Rothblum 2010, Thm 4.3).
 
-Each call of ``add`` draws noise of its own.  One noise for the whole step would not do: who looks
-at the state twice within a step, or once and then at the release, would see what was added in
-between without any noise.  A step without any call is folded as a zero.  The stated error is for
-one call a step; a run counts its ``noises``, and after n of them the error is that of step n.
+Each call of ``add`` draws noise of its own.  One noise for the whole step would not be enough:
+somebody who looks at the state twice within a step, or once and then at the release, would see what
+was added in between without any noise.  A step without any call is folded as a zero.  The stated
+error is for one call a step; a run counts its ``noises``, and after n of them the error is that of
+step n.
 
 >>> from ameles.noise import Zero
 >>> run = SimpleTwoCounter(epsilon=1).start(Zero())
@@ -109,7 +110,8 @@ class SimpleTwoRun(FoldedCounterRun):
 
     @property
     def noises(self) -> int:
-        """How many noises are in the sum: public, since how many events came, and when, is.
+        """How many noises are in the sum: public, because the number and the times of events are
+        public.
 
         In a run that was resumed from a snapshot of version 1, those that came after it.
         """

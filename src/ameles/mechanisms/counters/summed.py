@@ -20,7 +20,7 @@ from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
-# How many noise values a run takes ahead: enough to make a vectorised draw worth it.
+# How many noise values a run takes ahead: enough to make a vectorised draw worthwhile.
 AHEAD = 1024
 
 
@@ -32,7 +32,7 @@ class Process(Protocol):
         ...
 
     def state(self) -> IntArray:
-        """All that a new process needs to go on from here, flat."""
+        """All that a new process needs to continue from here, as a flat array."""
         ...
 
 
@@ -105,9 +105,9 @@ class SummedRun(CounterRun):
         return sums
 
     def _draw_ahead(self) -> Any:
-        """The noise of the next step, where the queue had none; draws that of more steps."""
+        """The noise of the next step, if the queue had none; draws that of more steps."""
         with Turn(self):
-            # The queue was kept still, or another thread has filled it.
+            # The queue was being held, or another thread has filled it.
             waiting = next(self._progress.queue, None)
             if waiting is not None:
                 return waiting
@@ -122,7 +122,7 @@ class SummedRun(CounterRun):
             return first
 
     def _take(self, n: int) -> IntArray:
-        """The noise of the next ``n`` steps, first what was taken ahead; the queue is still."""
+        """The noise of the next ``n`` steps, first what was taken ahead; the queue must be held."""
         ready = self._unused()[:n]
         self._progress.use(n)
         if len(ready) == n:
@@ -132,7 +132,7 @@ class SummedRun(CounterRun):
         return np.concatenate([ready, fresh]) if len(ready) else fresh
 
     def _unused(self) -> IntArray:
-        """The noise taken ahead for the next steps; the queue is still."""
+        """The noise taken ahead for the next steps; the queue must be held."""
         return self._ahead[len(self._ahead) - self._progress.unused :]
 
     def _each(self, ahead: IntArray) -> list[Any]:

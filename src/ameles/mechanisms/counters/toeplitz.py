@@ -11,7 +11,7 @@ Memory       T integers per counter: all noises are kept, and a step adds up t o
 
 Horizons end at 2^16: beyond, ``BufferedCounter`` is as accurate with a few integers.
 
-Coefficients are rounded to 2^-30, but for c_0 = 1, and the dot products are exact.  If the
+Coefficients are rounded to 2^-30, except for c_0 = 1, and the dot products are exact.  If the
 rounding changes B by E, then C becomes (1 + B^-1 E)^-1 C: norms grow by at most 1 / (1 - k),
 where k = 2 sum of |E_j|, since the coefficients of B^-1 = (1 - z)^(1/2) add up to at most 2 in
 absolute value.  (1 - z) C is this same B^-1, so the roundings of the releases, one each, add
@@ -196,7 +196,7 @@ class SquareRoot:
 
     @cached_property
     def gains(self) -> NDArray[np.float64]:
-        """The sums of b_j^2, rounded coefficients and all."""
+        """The sums of b_j^2, for the rounded coefficients."""
         return np.cumsum(np.ldexp(self.coefficients.astype(np.float64), -COEFFICIENT) ** 2)
 
     def gain(self, t: int) -> float:

@@ -9,7 +9,7 @@ Memory       as many integers per counter as levels, and up to 1024 noise values
 
 The horizon is the next power of two.  The figure has no root and log2 T levels, its text a
 root and one level more; root and log2 T together, as one may read it, would lose up to twice
-the stated epsilon.  The state has exact sums: not for intruders.
+the stated epsilon.  The state has exact sums, so it must stay secret.
 
 >>> from ameles.noise import Zero
 >>> run = TreeCounter(epsilon=1, horizon=8).start(Zero())

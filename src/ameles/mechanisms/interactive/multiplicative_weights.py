@@ -1,4 +1,4 @@
-"""Private multiplicative weights: very many linear queries, of which only the surprising are paid.
+"""Private multiplicative weights: very many linear queries; only surprising answers cost.
 
 Theorem      Hardt-Rothblum 2010, corrected (catalogue 48): a public hypothesis D over the universe
              answers each query; a sparse vector tells when |q(D) - q(x)| is large.  Then the
@@ -172,7 +172,7 @@ class MultiplicativeWeightsRun(ThresholdRun):
         asked, answer = pair(x, "a query", "its exact answer")
         recipe = self._recipe
         checked = query(asked, universe=recipe.universe, grid=recipe.grid)
-        # An answer that no table of n rows has is moved, not refused: a refusal would tell of it.
+        # An answer that no table of n rows has is clamped: a refusal would reveal it.
         most = recipe.rows * recipe.grid
         return checked, min(max(integer(answer, "answer"), 0), most)
 
@@ -185,7 +185,7 @@ class MultiplicativeWeightsRun(ThresholdRun):
         guess = self._guess(asked)
         if not self._is_above(abs(guess - answer) - recipe.threshold):
             return Reply(Said.BELOW, guess)
-        # fresh noise: the compared value would tell where the threshold's noise ends
+        # fresh noise: the compared value would reveal the noise of the threshold
         released = wrapped(answer + self._draw(recipe.answer_scale))
         self._update(asked, released - guess)
         return Reply(Said.ABOVE, released)
@@ -223,9 +223,9 @@ class WeightsError:
 
     @checks_step
     def most_updates(self, steps: int, beta: float) -> float:
-        """The most updates in so many queries, with probability 1 - beta; infinite if unknown.
+        """The most updates in this many queries, with probability 1 - beta; infinite if unknown.
 
-        Below ``updates`` means: the run does not halt, with that probability.
+        If it is below ``updates``, the run does not halt, with that probability.
         """
         recipe = self.recipe
         whole = recipe.rows * recipe.grid
@@ -237,13 +237,14 @@ class WeightsError:
         return math.log(recipe.universe) / drop if drop > 0 else math.inf
 
     def comparison(self, steps: int, beta: float) -> float:
-        """All comparisons are right but for this much, with probability 1 - 2 beta / 3."""
+        """All comparisons are right up to this much, with probability 1 - 2 beta / 3."""
         recipe = self.recipe
         rho = laplace_sum.quantile(1, recipe.threshold_scale, beta / 3)
         return rho + laplace_sum.quantile(1, recipe.query_scale, beta / (3 * steps))
 
     def release(self, releases: int, beta: float) -> float:
-        """The noise of so many answers from the data, with probability 1 - beta / 3."""
+        """A bound on the noise of this many answers from the data, with probability 1 - beta /
+        3."""
         return laplace_sum.quantile(1, self.recipe.answer_scale, beta / (3 * releases))
 
     def _worst(self, steps: int, releases: int, beta: float) -> float:

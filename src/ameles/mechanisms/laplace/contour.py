@@ -37,9 +37,9 @@ ComplexArray: TypeAlias = NDArray[np.complex128]
 
 # Quantiles are for a beta smaller by this, and by more above 1/2, where decay is slowest.
 GUARD, ROUGH_GUARD = 1e-6, 1e-5
-# The path, in units of its own bend: so far, and in so many steps.
+# The length of the path, in units of its own bend, and its number of steps.
 REACH, POINTS = 7.0, 48
-# Laws are taken so many at a time that their numbers stay in the cache.
+# How many laws are processed at a time, so that their numbers stay in the cache.
 TOGETHER = 1 << 17
 # Halvings: the crossing need not be exact, since any path gives the same integral.
 HALVINGS = 10
@@ -72,7 +72,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Laws of sums, one a row: so many variables of each width.  Rows end in counts of zero.
+    """Laws of sums, one a row: how many variables of each width.  Rows end in counts of zero.
 
     ``lattice``: the variables are discrete, and x is half a count above a whole one.
     """
@@ -114,7 +114,7 @@ class _Laws:
 
     widths: FloatArray
     counts: FloatArray
-    largest: FloatArray  # what the largest was
+    largest: FloatArray  # the largest width before scaling
     lattice: bool
 
     @property
@@ -139,7 +139,8 @@ class _Laws:
         return x
 
     def crossing(self, higher: Callable[[Crossing], NDArray[np.bool_]]) -> Crossing:
-        """The crossing at which ``higher`` turns false; a higher one is for a larger x."""
+        """The crossing at which ``higher`` becomes false; a higher crossing belongs to a larger
+        x."""
         spread = 2 * np.sum(self.counts * self.widths**2, axis=1)
         low, high = np.log(0.1 / np.sqrt(spread)), np.full(len(spread), -1e-12)
         for _ in range(HALVINGS):

@@ -30,7 +30,7 @@ from ameles.noise.arrays import IntArray
 
 # Up to here the finite formula; beyond, an integral in the complex plane.
 MOST_TERMS = 128
-# The integral is good to a relative 1e-11 for so many terms.
+# The integral is accurate to a relative 1e-11 for more terms than that.
 GUARD = 1e-9
 
 
@@ -65,7 +65,7 @@ def quantiles(terms: IntArray, scale: Fraction, beta: float) -> IntArray:
 
 
 def probability(beta: float) -> float:
-    """Refuses what is not above 0 and below 1."""
+    """Refuses a number that is not above 0 and below 1."""
     if not 0 < beta < 1:
         raise refuse("beta", "a probability above 0 and below 1", beta)
     return beta
@@ -85,7 +85,8 @@ def _quantile(terms: int, scale: Fraction, beta: float) -> int:
 
 
 def width(scale: Fraction) -> float:
-    """That of the continuous variable whose part a discrete one plays: its deviation / sqrt 2."""
+    """The width of the continuous variable that a discrete one corresponds to: its deviation / sqrt
+    2."""
     return 0.5 / math.sinh(1 / (2 * float(scale)))
 
 

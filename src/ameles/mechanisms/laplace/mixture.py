@@ -4,7 +4,7 @@ Theorem      Y = sum of n_i independent copies of a_i Z_i, Z_i discrete Laplace 
              Chernoff: P(|Y| >= x) <= 2 exp(-h x) prod M_i(a_i h)^n_i for any h with a_i h < 1/b_i
 Error        with weights of 1 the tail is exact, by ``equal_sums`` for equal parts and by
              ``contour`` for others.  With other weights, from scale 1 on, the law is that
-             of continuous variables but for the lattice, and its tail is found in the same way;
+             of continuous variables except for the lattice, and its tail is found in the same way;
              one is added for the lattice and for the rounding of releases.  Below scale 1 the
              Chernoff bound: an error above x is at least x + 1, and to that the rounding of
              a release has added at most 1/2, that of a difference of two at most 1
@@ -34,7 +34,7 @@ from ameles.mechanisms.laplace.contour import FloatArray, Sums
 from ameles.noise.arrays import IntArray
 
 SMOOTH = 1
-# Thirds taken off on the way to a minimum: it is flat, so its place need not be exact.
+# Iterations of the ternary search for a minimum: it is flat, so its place need not be exact.
 NARROWINGS = 60
 
 # How many variables there are of each scale and weight.
@@ -98,7 +98,7 @@ class LaplaceMixture:
         return {place: count for place, count in counts.items() if count}
 
     def shape(self, terms: Terms) -> TailMethod:
-        """How the tail of these terms, the law's, is found."""
+        """How the tail of a law with these terms is found."""
         if not terms:
             return TailMethod.NOTHING
         if self.bounding:
@@ -124,7 +124,7 @@ class LaplaceMixture:
 
     @property
     def _scale(self) -> Fraction:
-        """Of the parts that count, where they are equal."""
+        """The scale of the parts that count, if they are equal."""
         return next(part.scale for part in self.parts if part.weight and part.count)
 
 
@@ -221,5 +221,5 @@ class _Table:
 
 
 def _spare(shape: TailMethod) -> float:
-    """How far above x a sum is, whose rounding is above x: one less what roundings have added."""
+    """How far above x a sum is if its rounding is above x: one minus what roundings have added."""
     return 0.5 if shape is TailMethod.BOUNDING else 0.0

@@ -1,6 +1,6 @@
 """Budget allocation: how to share one epsilon among several questions (catalogue 46).
 
-Theorem      questions with sensitivities D_i that matter by weights w_i: the weighted sum of
+Theorem      for questions with sensitivities D_i and weights w_i, the weighted sum of
              variances, the sum of 2 w_i D_i^2 / epsilon_i^2, is smallest at epsilon_i in proportion
              to (w_i D_i^2)^(1/3); the largest error is smallest at epsilon_i in proportion to D_i
 Rounding     cube roots are rounded to 12 digits; the shares are fractions that sum to epsilon
@@ -54,7 +54,7 @@ def by_largest_error(*, epsilon: Exact, sensitivities: Sequence[Exact]) -> list[
 
 
 def geometric_shares(*, epsilon: Exact, ratio: Exact = Fraction(1, 2)) -> Iterator[Fraction]:
-    """Epsilons without end, never more than ``epsilon`` together: each is ``ratio`` of the rest.
+    """An endless series of epsilons that sum to at most ``epsilon``: each is ``ratio`` of the rest.
 
     >>> from itertools import islice
     >>> [str(share) for share in islice(geometric_shares(epsilon=1, ratio="1/3"), 3)]

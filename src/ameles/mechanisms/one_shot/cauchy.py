@@ -23,12 +23,12 @@ from functools import lru_cache
 
 from ameles.core.noise import Noise
 
-# The bits that are drawn at a time; nearly always the first are enough.
+# How many bits are drawn at a time; nearly always the first ones suffice.
 BITS = 62
 
 
 def rounded(noise: Noise, *, centre: int, scale: Fraction, low: int, high: int) -> int:
-    """The whole number nearest to ``centre + scale * Cauchy``, moved into [low, high]."""
+    """The whole number nearest to ``centre + scale * Cauchy``, clamped to [low, high]."""
     sign = 1 - 2 * int(noise.uniform(2, 1)[0])
     angle, known = 0, 0
     while True:

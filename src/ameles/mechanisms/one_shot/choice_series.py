@@ -73,7 +73,7 @@ class ChoiceSeries(Mechanism["ChoiceSeriesRun"]):
                 tip="one of each for every step",
             )
         for step in range(len(self.epsilons)):
-            self.choice(step + 1)  # refuses what cannot be chosen
+            self.choice(step + 1)  # refuses a step that cannot be built
 
     def choice(self, step: int) -> ExponentialMechanism:
         """The mechanism of a step, from 1."""

@@ -1,4 +1,4 @@
-"""What one-shot mechanisms are given: whole numbers that fit into 64 bits, and no floats."""
+"""The inputs of one-shot mechanisms: whole numbers that fit into 64 bits, and no floats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST_SCORE = 1 << 60
 
 
 def numbers(x: object, width: int | None) -> IntArray:
-    """One number (``width`` None) or exactly ``width`` of them; the error tells no value.
+    """One number (``width`` None) or exactly ``width`` of them; the error reveals no value.
 
     >>> numbers(7, None), numbers([1, 2], 2)
     (array([7]), array([1, 2]))
@@ -56,10 +56,10 @@ def _unit(x: object, granularity: Fraction) -> int:
 
 
 def scores(x: object, width: int) -> IntArray:
-    """The scores of ``width`` candidates, each brought into -2**60 to 2**60.
+    """The scores of ``width`` candidates, each clamped to -2**60 to 2**60.
 
-    Clamping moves no two neighbours' scores further apart, and moves all of them the same way, so
-    it costs nothing; a refusal would depend on the data, and wrapping would turn best into worst.
+    Clamping never moves the scores of neighbours further apart and keeps their direction, so it
+    costs nothing.  A refusal would depend on the data, and wrapping would turn best into worst.
 
     >>> scores([3, -8, 2**70], 3).tolist() == [3, -8, 2**60]
     True
@@ -78,7 +78,7 @@ def scores(x: object, width: int) -> IntArray:
 
 
 def counts_of_keys(x: object, most: int) -> IntArray:
-    """A list of counts, one for each key that is there, each brought into 0 to ``most``.
+    """A list of counts, one for each key that occurs, each clamped to 0 to ``most``.
 
     >>> counts_of_keys([3, -1, 2**70], 100).tolist()
     [3, 0, 100]

@@ -53,7 +53,7 @@ class CandidateWeights(Parameter[Sequence[Exact] | None, tuple[Fraction, ...] | 
         if not all(weight > 0 for weight in weights):
             raise BadInput(
                 f"Each of the '{self.name}' must be above 0.",
-                why="a candidate that may not be chosen is no candidate",
+                why="a candidate with weight 0 could never be chosen",
             )
         return weights
 

@@ -94,7 +94,7 @@ class GaussianMechanism(Look[int | IntArray]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """As for every look; a squared sensitivity is called so."""
+        """As for every look; a squared sensitivity is stated as such."""
         norm = Norm.L2 if self.squared_sensitivity is None else Norm.SQUARED
         contribution = Contribution(steps=1, bound=self.reach, norm=norm)
         return replace(super().guarantee, contribution=contribution)
@@ -112,7 +112,7 @@ class GaussianMechanism(Look[int | IntArray]):
 
     @property
     def error(self) -> GaussianLookError:
-        """The law of the noise, which is all the error there is."""
+        """The law of the noise, which is the only error."""
         return GaussianLookError(float(self.variance), self.width or 1)
 
     def checked(self, x: object) -> IntArray:
@@ -151,7 +151,7 @@ class GaussianLookError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many releases together."""
+        """The same for this many releases together."""
         return self.bound(1, beta / steps)
 
     def bound_entries(self, beta: float) -> float:

@@ -60,7 +60,7 @@ class GeometricMechanism(OneShot[int | IntArray]):
 
     @property
     def error(self) -> GeometricError:
-        """The law of the noise, which is all the error there is."""
+        """The law of the noise, which is the only error."""
         return GeometricError(self.scale, self.width or 1)
 
     def checked(self, x: object) -> IntArray:
@@ -89,7 +89,7 @@ class GeometricError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many releases together."""
+        """The same for this many releases together."""
         return self.bound(1, beta / steps)
 
     def bound_entries(self, beta: float) -> float:

@@ -70,7 +70,7 @@ class HistogramMechanism(Look[IntArray]):
 
     @property
     def error(self) -> GeometricError:
-        """The law of the noise, which is all the error there is."""
+        """The law of the noise, which is the only error."""
         return GeometricError(self.scale, self.bins)
 
     def checked(self, x: object) -> IntArray:

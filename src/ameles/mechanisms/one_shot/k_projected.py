@@ -46,14 +46,15 @@ from ameles.mechanisms.one_shot.projection import nearest
 from ameles.noise.arrays import IntArray
 
 # The gap of the projection, as a share of the expected square of all noise, and of n^2 k at least:
-# floats tell no smaller gaps.
+# floats cannot resolve smaller gaps.
 NOISE_SHARE = 1e-3
 BODY_SHARE = 1e-13
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectedQueries(LaplaceOrGaussian[FloatArray]):
-    """The answers of k linear queries, as near to noisy ones as answers of a table can be.
+    """The answers of k linear queries: the possible answers of a table that are nearest to noisy
+    ones.
 
     The input is a table of queries, one a row, and the exact histogram.  ``epsilon`` alone is pure;
     ``epsilon`` with ``delta``, or ``rho``, has Gaussian noise.
@@ -143,11 +144,11 @@ class ProjectedError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many releases together."""
+        """The same for this many releases together."""
         return self.bound(1, beta / steps)
 
     def largest_noise(self, beta: float) -> float:
-        """What no noise of an answer exceeds, with probability 1 - beta."""
+        """A bound on the noise of all answers, with probability 1 - beta."""
         recipe = self.recipe
         if recipe.scale is None:
             return GaussianLookError(float(recipe.variance), recipe.queries).bound_entries(beta)

@@ -1,8 +1,8 @@
-"""Key counts: the keys of a group-by that may be named, each with its count, by one noise for both.
+"""Key counts: the keys of a group-by that may be named, with their counts; one noise serves both.
 
 Theorem      Desfontaines-Voss-Gipson-Mandayam 2022, with rows of several keys composed exactly
              (catalogue 36, 50).  Every key's count gets discrete Laplace noise of scale L / epsilon
-             that is truncated to -K..K; a key is named, with its noisy count, if that is above K.
+             that is truncated to -K..K; a key is named, with its noisy count, if it is above K.
              A key that nobody has would never be named, so it needs no noise.  Between neighbours
              the counts change by c_1, c_2, ..., together by at most L.  Values that both can give
              are at most e^(epsilon c_i / L) times likelier on one side, all together e^epsilon.
@@ -163,7 +163,7 @@ def composed_delta(law: TruncatedLaplace, rows: int, per_key: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KeyCountsError:
-    """How far the counts of named keys are off, and which keys are named."""
+    """How far the counts of named keys are from the truth, and which keys are named."""
 
     law: TruncatedLaplace
 
@@ -174,7 +174,7 @@ class KeyCountsError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many keys together."""
+        """The same for this many keys together."""
         return self.bound(1, beta / steps)
 
     def named(self, beta: float) -> int:

@@ -9,12 +9,13 @@ Neighbours   a unit comes or goes and changes the counts of at most ``max_groups
              where one unit replaces another, of twice as many
 Noise        one exact coin for each key, of rational bias: e^-epsilon is rounded up and pi_n down,
              so that the inequalities hold as they stand
-Error        a key that is lost has at most as many users as ``error.bound`` says
+Error        a missing key has at most as many users as ``error.bound`` says
 Memory       nothing is kept
 
-A key that nobody has is never kept, so it is enough to count the keys that are there.  The answer
-has their places in the input: publish the keys, in an order of their own, and never the places,
-which tell how many other keys there are.  The loss has a delta, so no pure cap takes it.
+A key that nobody has is never kept, so it is enough to count the keys that occur.  The answer has
+the places of the kept keys in the input.  Publish the keys, in an order of their own, and never the
+places, which reveal how many other keys there are.  The loss has a delta, so no pure cap accepts
+it.
 
 >>> from ameles.noise import Zero
 >>> recipe = KeySelection(epsilon=1, delta="1e-5", neighbours="user-presence", unit="user")
@@ -96,17 +97,17 @@ class KeySelection(Look[IntArray]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """One unit changes up to so many counts, each by one."""
+        """One unit changes up to ``touched`` counts, each by one."""
         changed = Contribution(steps=self.touched, bound=1, norm=self.norm)
         return replace(super().guarantee, contribution=changed)
 
     @property
     def error(self) -> KeySelectionError:
-        """How many users a lost key may have."""
+        """How many users a missing key may have."""
         return KeySelectionError(self)
 
     def keep_probability(self, users: int) -> Fraction:
-        """The probability with which a key of so many users is kept."""
+        """The probability that a key with this many users is kept."""
         table = keep_probabilities(*self.of_one_key)
         return Fraction(table[max(0, min(users, len(table) - 1))], ONE)
 
@@ -147,7 +148,7 @@ def keep_probabilities(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class KeySelectionError:
-    """How many users the keys that are lost may have."""
+    """How many users a missing key may have."""
 
     recipe: KeySelection
 
@@ -164,5 +165,5 @@ class KeySelectionError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many keys together."""
+        """The same for this many keys together."""
         return self.bound(1, beta / steps)

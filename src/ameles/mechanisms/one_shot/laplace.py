@@ -4,8 +4,8 @@ Theorem      Dwork-McSherry-Nissim-Smith 2006 on a grid (catalogue 0.3, 34, 35):
              scale U / epsilon grid units, U the change of one unit *after* rounding.  One number
              that changes by D moves by at most U = ceil(D / g) grid units: rounding keeps the
              order and moves multiples of g with it.  Of k numbers that change by D together, k
-             can be rounded away from each other, one unit each but for the last: U is
-             ceil(D / g) + k - 1.  So a vector wants a fine grid
+             can be rounded away from each other, one unit each except for the last: U is
+             ceil(D / g) + k - 1.  So a vector needs a fine grid
 Neighbours   stated; between them the vector changes by at most ``sensitivity`` (D) in L1
 Noise        discrete Laplace, independent for each number; noise from floats would not be private
 Error        exact tails of the noise, and half a grid unit from rounding
@@ -56,7 +56,7 @@ MOST_UNITS = 1 << 40
 class LaplaceMechanism(Look[float | FloatArray]):
     """An exact real number with Laplace noise on a grid, or ``width`` of them.
 
-    Integers and fractions are taken; what is published are multiples of the granularity, as floats.
+    It takes integers and fractions, and publishes multiples of the granularity, as floats.
 
     >>> from ameles.noise import Zero
     >>> recipe = LaplaceMechanism(
@@ -76,7 +76,7 @@ class LaplaceMechanism(Look[float | FloatArray]):
         if self.reach > MOST_UNITS:
             raise BadInput(
                 "One unit may change the rounded numbers by at most 2**40 grid units.",
-                why="sums with such noise would leave 64 bits",
+                why="sums with such noise would not fit into 64 bits",
                 tip="a larger granularity",
             )
 
@@ -134,7 +134,7 @@ class GridLaplaceError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many releases together."""
+        """The same for this many releases together."""
         return self.bound(1, beta / steps)
 
     def bound_entries(self, beta: float) -> float:
@@ -151,8 +151,8 @@ def laplace_sequence(
 ) -> LaplaceSeries:
     """A run of whole-number questions with these sensitivities, asked one a step.
 
-    Every answer has noise of the sum of the sensitivities over epsilon, which is a share of
-    epsilon in proportion to its sensitivity.
+    The scale of every noise is the sum of the sensitivities over epsilon, so each question costs a
+    share of epsilon in proportion to its sensitivity.
 
     >>> recipe = laplace_sequence(epsilon=1, sensitivities=[1, 3], neighbours="add-remove")
     >>> recipe.scale(1), recipe.scale(2), str(recipe.guarantee.loss)

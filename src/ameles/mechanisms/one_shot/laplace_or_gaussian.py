@@ -74,7 +74,7 @@ class LaplaceOrGaussian(Look[Released]):
         return _calibrated(self.epsilon, self.delta, self.squared_change)
 
     def measured(self, exact: IntArray, noise: Noise) -> IntArray:
-        """The numbers with their noise: all that the release is made of."""
+        """The numbers with their noise, from which the release is computed."""
         if self.scale is None:
             return exact + noise.gaussian(self.variance, exact.size)
         return exact + noise.laplace(self.scale, exact.size)

@@ -34,7 +34,7 @@ MARGIN = 1e-9
 
 
 class MedianSpread:
-    """The sorted values of a table of odd length, moved into [0, largest]."""
+    """The sorted values of a table of odd length, clamped to [0, largest]."""
 
     def __init__(self, values: Sequence[int] | IntArray, *, largest: int) -> None:
         inside = np.clip(np.sort(np.asarray(values, dtype=np.int64)), 0, largest)
@@ -71,14 +71,15 @@ def smooth_sensitivity(spread: MedianSpread, beta: Fraction) -> Fraction:
     """A dyadic fraction from S to S (1 + 2^-48), but at least 2^-40."""
     bounds = [LEAST]
     for k in _candidates(spread, float(beta)):
-        # so many bits that the enclosure is narrow beside exp(-k beta)
+        # enough bits that the enclosure is narrow compared with exp(-k beta)
         bits = 64 + math.ceil(float(k * beta) * 1.5)
         bounds.append(spread.within(k) * Fraction(exp_minus(k * beta, bits)[1], 1 << bits))
     return _rounded_up(max(bounds))
 
 
 def _candidates(spread: MedianSpread, beta: float) -> list[int]:
-    """The k of the largest exp(-k beta) A_k, with all that floats do not tell from it.
+    """The k of the largest exp(-k beta) A_k, with all others that floats cannot distinguish from
+    it.
 
     A_k grows with k, so exp(-i beta) A_j bounds all k from i to j; ranges that cannot have the
     largest are left out.

@@ -7,7 +7,7 @@ Theorem      Hardt-Ligett-McSherry 2012, with its own constants (catalogue 39, 4
 Neighbours   stated; one unit is one row, and changes each answer by at most ``grid``
 Noise        the pick has weight exp(epsilon_1 |gap| / (2 grid)); the noise of an answer is discrete
              Laplace of scale grid / epsilon_1, with epsilon_1 = epsilon / 2T
-Error        with probability 1 - beta no query of the average hypothesis is further off than
+Error        with probability 1 - beta every query of the average hypothesis is within
              n (s + 2 m + sqrt(ln|U| / 2T + m^2)), m the quantile of the answers' noise and
              s = (2 / epsilon_1 n) ln(2 k T / beta) the loss of the picks (k queries), if the table
              has exactly n rows.  Proof: a round lowers the relative entropy by at least
@@ -117,13 +117,14 @@ class SyntheticTable(Look[FloatArray]):
             guesses = self.rows * (asked @ weights)
             place, answer = self.round(exact, np.rint(guesses).astype(np.int64), noise)
             gap = (answer - float(guesses[place])) / (self.rows * self.grid)
-            # beyond 1 no table is further off; in [-4, 4] no weight overflows
+            # no true gap exceeds 1, and within [-4, 4] no weight overflows
             weights = weights * np.exp(4 * max(-1.0, min(1.0, gap)) * asked[place] / self.grid)
             weights /= weights.sum()
         return np.asarray(total * (self.rows / self.rounds), dtype=np.float64)
 
     def round(self, exact: IntArray, guesses: IntArray, noise: Noise) -> tuple[int, int]:
-        """The pick of one round and its noisy answer: all that it publishes."""
+        """The pick of one round and its noisy answer, which is everything that the round
+        publishes."""
         gaps = np.abs(exact - guesses)
         place = noise.pick(gaps.max() - gaps, self.share / (2 * self.grid))
         return place, int(exact[place]) + int(noise.laplace(self.scale, 1)[0])
@@ -150,5 +151,5 @@ class SyntheticError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many releases together."""
+        """The same for this many releases together."""
         return self.bound(1, beta / steps)

@@ -1,4 +1,4 @@
-"""Net mechanism: a small database that answers many queries nearly as the large one does.
+"""Net mechanism: a small database that answers many queries nearly like the large one.
 
 Theorem      Blum-Ligett-Roth 2008 (catalogue 39, 47): the exponential mechanism over all multisets
              y of m elements, with weight exp(-(epsilon n / 2) max over q of |q(x) / n - q(y) / m|)
@@ -10,7 +10,7 @@ Error        some y of m elements is within alpha of x for all k queries, if
              number of multisets, if the table has exactly n rows
 Memory       nothing is kept
 
-All multisets are listed, so it is for small universes.  A text leaves out the 2 in the exponent:
+All multisets are listed, so it is for small universes.  A source text omits the 2 in the exponent:
 then the loss is up to twice as large, 1.311 epsilon for |N| = 3 and 1.776 epsilon for 10.
 
 >>> from ameles.noise import Zero
@@ -48,7 +48,7 @@ LARGEST_NET = 1 << 24
 
 @dataclass(frozen=True, kw_only=True)
 class SmallDatabase(Look[IntArray]):
-    """A multiset of ``size`` elements that answers declared linear queries as the table does.
+    """A multiset of ``size`` elements that answers declared linear queries like the table.
 
     The input is a table of queries, one a row, and the exact histogram.  The release says how
     often each element is in the small database.
@@ -155,5 +155,5 @@ class NetError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many releases together."""
+        """The same for this many releases together."""
         return self.bound(1, beta / steps)

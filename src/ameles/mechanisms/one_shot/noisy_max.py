@@ -71,7 +71,7 @@ class NoisyMax(Selection[int]):
 
 
 def one_of(tied: IntArray, noise: Noise) -> int:
-    """One of these, each as likely."""
+    """One of these, chosen uniformly."""
     return int(tied[int(noise.uniform(tied.size, 1)[0])])
 
 
@@ -85,7 +85,7 @@ class NoisyMaxError:
     @checks_step
     def bound(self, t: int, beta: float) -> float:
         """The score is this close to the best, with probability at least 1 - beta."""
-        # one of the n - 1 others must be ahead of the best; both signs of Y are as likely
+        # one of the n - 1 others must overtake the best; both signs of Y are equally likely
         others = self.candidates - 1
         if 2 * beta >= others:
             return 0
@@ -93,5 +93,5 @@ class NoisyMaxError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many choices together."""
+        """The same for this many choices together."""
         return self.bound(1, beta / steps)

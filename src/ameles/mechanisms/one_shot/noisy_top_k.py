@@ -6,8 +6,8 @@ Theorem      Dwork-Roth 2014, by its proof (catalogue 41): noise of scale 2 k De
              others rise by at most Delta, so the list stays
 Neighbours   stated; between them every score changes by at most ``sensitivity`` (Delta)
 Noise        discrete Laplace, independent for each score; ties are broken by a fair draw
-Error        with probability 1 - beta, who is listed is not more than 2 m below the k-th best, and
-             who is more than 2 m above it is listed; m is the exact bound on n noises together
+Error        with probability 1 - beta, no listed one is more than 2 m below the k-th best, and
+             all more than 2 m above it are listed; m is the exact bound on n noises together
 Memory       nothing is kept
 
 Only indices are released: the scores themselves would need a scale of n Delta / epsilon.
@@ -97,5 +97,5 @@ class NoisyTopKError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many lists together."""
+        """The same for this many lists together."""
         return self.bound(1, beta / steps)

@@ -1,8 +1,8 @@
 """The base of one-shot mechanisms: one look at a data set, one release.
 
-A recipe says what it may be given (``checked``) and what it publishes of it (``release``).  Its
-input is an exact statistic of the data, such as counts, scores or sums on a grid; whoever computes
-it promises that one unit changes it by at most ``sensitivity``, as the guarantee says it.
+A recipe says which inputs it accepts (``checked``) and what it publishes about them (``release``).
+Its input is an exact statistic of the data, such as counts, scores or sums on a grid; whoever
+computes it promises that one unit changes it by at most ``sensitivity``, as the guarantee states.
 A second look is a second run, and is paid for again.
 
 >>> from ameles.mechanisms.one_shot.geometric import GeometricMechanism
@@ -47,13 +47,14 @@ from ameles.mechanisms.stepped import SteppedRun
 from ameles.noise.arrays import IntArray
 
 Released = TypeVar("Released")
-# One unit leaves and another comes: what one of them may change is changed twice.
+# One unit leaves and another comes: the change of one unit happens twice.
 TWO_MOVE = (Neighbours.REPLACE, Neighbours.USER_SUBSTITUTION)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look(Mechanism["OneShotRun[Released]"], Generic[Released]):
-    """A mechanism whose run takes one step, and whose parameters say how far one unit reaches."""
+    """A mechanism whose run takes one step, and whose parameters say how much one unit may
+    change."""
 
     norm: ClassVar[Norm]  # in which one unit changes the input by at most ``reach``
 
@@ -72,11 +73,11 @@ class Look(Mechanism["OneShotRun[Released]"], Generic[Released]):
 
     @abstractmethod
     def checked(self, x: object) -> Any:
-        """The input as it is used, or an error that does not tell its value."""
+        """The input as it is used, or an error that does not reveal its value."""
 
     @abstractmethod
     def release(self, x: Any, noise: Noise) -> Released:
-        """What is published of a checked input."""
+        """What is published about a checked input."""
 
     @property
     def guarantee(self) -> Guarantee:

@@ -6,8 +6,8 @@ Theorem      composition of k exponential mechanisms of epsilon / k each (catalo
              Cesar-Rogers 2021), so k of them are k epsilon_0^2 / 8: far less for long lists
 Neighbours   stated; between them every score changes by at most ``sensitivity`` (Delta)
 Noise        k exact choices; with rho, epsilon_0 = sqrt(8 rho / k) is rounded down
-Error        with probability 1 - beta, who is listed is not more than s below the k-th best, and
-             who is more than s above it is listed; s is the error of one choice at beta / k.  The
+Error        with probability 1 - beta, no listed one is more than s below the k-th best, and
+             all more than s above it are listed; s is the error of one choice at beta / k.  The
              bound that is usually stated is (2 k Delta / epsilon) (ln n + ln(k / beta))
 Memory       nothing is kept
 
@@ -100,10 +100,10 @@ class PeeledTopK(Selection[IntArray]):
 
 @dataclass(frozen=True, slots=True)
 class PeeledTopKError:
-    """How far from the k-th best score who is listed, or is not, may be.
+    """How far a listed candidate, or a missing one, may be from the k-th best score.
 
-    Who is left out, and so was there in every choice, is at most the error of one choice above the
-    worst that is listed; one of those is not above the k-th best.
+    A missing candidate was available in every choice, so it is above the worst listed one by at
+    most the error of one choice; and the worst listed one is not above the k-th best.
     """
 
     one: ExponentialError
@@ -116,5 +116,5 @@ class PeeledTopKError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many lists together."""
+        """The same for this many lists together."""
         return self.bound(1, beta / steps)

@@ -101,5 +101,5 @@ class PermuteAndFlipError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many choices together."""
+        """The same for this many choices together."""
         return self.bound(1, beta / steps)

@@ -6,7 +6,7 @@ Theorem      Frank-Wolfe with away steps: a step goes to the best corner or away
              from y to the projection
 Error        the gap is computed at the returned point, so it holds whatever the steps did
 
-Everything here is computed from what is public already, so floats are fine.
+Everything here is computed from public numbers, so floats are fine.
 
 >>> nearest(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.array([1.0, 1.0]), gap=1e-12).round(6)
 array([0.5, 0.5])
@@ -45,11 +45,11 @@ def nearest(corners: FloatArray, target: FloatArray, *, gap: float) -> FloatArra
             length = _step(slope, direction, longest)
             shares *= 1 + length
             shares[worst] = max(0.0, shares[worst] - length)
-        # from the shares, so that rounding does not add up
+        # computed from the shares, so that rounding errors do not add up
         active = np.flatnonzero(shares)
         point = corners[:, active] @ shares[active]
 
 
 def _step(slope: FloatArray, direction: FloatArray, longest: float) -> float:
-    """How far to go for the least distance."""
+    """The length of the step that makes the distance smallest."""
     return min(longest, float(-(slope @ direction) / (direction @ direction)))

@@ -1,4 +1,4 @@
-"""Propose, test, release: small noise if a private test finds the table far from every bad one.
+"""Propose, test, release: little noise, if a private test finds the table far from all bad tables.
 
 Theorem      Dwork-Lei 2009 (catalogue 66): propose a bound b on how far one unit can move f.  Let d
              be the number of units that must change before that bound could fail.  Publish f with
@@ -44,7 +44,7 @@ from ameles.noise.sampler import wrapped
 
 @dataclass(frozen=True, kw_only=True)
 class ProposeTestRelease(Look[int | None]):
-    """A whole number with noise for a proposed sensitivity, or None if the table is too near it.
+    """A whole number with noise for a proposed sensitivity, or None if the private test fails.
 
     The input is the exact number and its distance: how many units must change until one more could
     move the number by more than ``proposed``.
@@ -85,9 +85,9 @@ class ProposeTestRelease(Look[int | None]):
 
     @property
     def threshold(self) -> int:
-        """What the noisy distance has to exceed."""
+        """The number that the noisy distance must exceed."""
         rate = float(self.epsilon) / 2
-        # rounded up: a share of 1e-9 is more than all rounding of the floats
+        # rounded up: 1e-9 of it is more than all rounding errors of the floats
         least = -(math.log(float(self.delta)) + math.log1p(math.exp(-rate))) / rate
         return max(0, math.ceil(least * (1 + 1e-9)) - 1)
 

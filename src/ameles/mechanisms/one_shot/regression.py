@@ -6,13 +6,13 @@ Theorem      with A the true moments, A' their release projected on the positive
              penalty and low the least eigenvalue of A', because
              (A + l)(theta' - theta) = (b' - b) - (A' - A) theta';
              each eigenvalue of A' is within eta of A's (Weyl); the first k directions of A' catch
-             all of what A's own catch but 2 k eta
+             as much as A's own, up to 2 k eta
 Error        eta <= d q and |b' - b| <= q sqrt(d), q the bound on all noises together; these hold
              with probability 1 - beta
 Memory       nothing is kept
 
-All this is post-processing: it costs nothing, and floats are fine.  The projection only brings the
-release nearer to the truth, which is positive semidefinite.
+All this is post-processing: it costs nothing, and floats are fine.  The projection only moves the
+release closer to the truth, which is positive semidefinite.
 
 >>> from ameles.mechanisms.one_shot.second_moments import SecondMoments
 >>> from ameles.noise import Zero
@@ -70,7 +70,7 @@ class Directions:
 
 
 class Moments:
-    """What follows from a release of ``SecondMoments``.
+    """Statistics that are computed from a release of ``SecondMoments``.
 
     >>> from ameles.noise import System
     >>> recipe = SecondMoments(epsilon=1, bounds=(1, 1), neighbours="add-remove")
@@ -110,7 +110,7 @@ class Moments:
             raise BadInput("A regression needs a column besides its target.")
         _, values, vectors = _semidefinite(self._matrix[np.ix_(others, others)])
         products = self._matrix[others, target]
-        # along directions that have nothing, and no penalty, the coefficient is 0
+        # along directions without any moment or penalty, the coefficient is 0
         kept = values + penalty > 1e-12 * max(1.0, float(values.max()))
         inverse = np.divide(1.0, values + penalty, out=np.zeros_like(values), where=kept)
         coefficients = vectors @ (inverse * (vectors.T @ products))

@@ -11,7 +11,7 @@ Error        that of the noise on each sum; what follows for coefficients, eigen
              directions is in ``regression``
 Memory       nothing is kept
 
-Values beyond their bounds are moved inside.  The number of rows is not public: a column of ones
+Values beyond their bounds are clamped.  The number of rows is not public: a column of ones
 with bound 1 gives it, with noise.
 
 >>> from ameles.noise import Zero
@@ -39,7 +39,7 @@ from ameles.mechanisms.one_shot.laplace_or_gaussian import LaplaceOrGaussian
 from ameles.mechanisms.one_shot.series import Wholes
 from ameles.noise.arrays import IntArray
 
-LARGEST_BOUND = 1 << 11  # so that 2^40 rows cannot leave 64 bits
+LARGEST_BOUND = 1 << 11  # so that the sums of 2^40 rows fit into 64 bits
 MOST_COLUMNS = 1 << 10
 ONE_ROW = (Neighbours.ADD_REMOVE, Neighbours.USER_PRESENCE)
 
@@ -64,7 +64,7 @@ class SecondMoments(LaplaceOrGaussian[IntArray]):
         if max(self.bounds) > LARGEST_BOUND or len(self.bounds) > MOST_COLUMNS:
             raise BadInput(
                 f"There may be {MOST_COLUMNS} columns, with bounds up to {LARGEST_BOUND}.",
-                why="sums of products of more could leave 64 bits",
+                why="larger sums of products might not fit into 64 bits",
                 tip="a coarser grid for the values",
             )
         if self.neighbours is Neighbours.STEP:
@@ -124,7 +124,7 @@ class SecondMoments(LaplaceOrGaussian[IntArray]):
         return np.asarray((inside.T @ inside)[np.triu_indices(self.columns)], dtype=np.int64)
 
     def _rows(self, x: object) -> NDArray[np.generic] | None:
-        """What was given as an array, None if it is none; a table may have no rows."""
+        """The input as an array; None if it is not one.  A table may have no rows."""
         if isinstance(x, np.ndarray):
             return x
         if not isinstance(x, list | tuple):

@@ -1,6 +1,6 @@
-"""What mechanisms that choose among candidates by their scores share.
+"""The shared part of mechanisms that choose among candidates by their scores.
 
-Each of a public number of candidates has a score, a whole number; more is better.  One unit may
+Each of a public number of candidates has a score, a whole number; higher is better.  One unit may
 change every score, each by at most ``sensitivity``.  Scores are *monotone* if one unit moves all of
 them in the same direction, as counts do when a row is added; they need half the noise.
 """
@@ -22,7 +22,7 @@ from ameles.noise.arrays import IntArray
 
 Chosen = TypeVar("Chosen")
 ONE_WAY = (Neighbours.ADD_REMOVE, Neighbours.USER_PRESENCE)
-# Noise of this scale leaves 2**60 with a probability of exp(-2**10): scores and noise do not wrap.
+# Noise of this scale exceeds 2**60 with probability exp(-2**10), so scores with noise do not wrap.
 LARGEST_SCALE = 1 << 50
 # Bounds are computed in floats; this much is added to what they are compared with.
 GUARD = 1e-9
@@ -86,7 +86,7 @@ class ExponentialError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many choices together."""
+        """The same for this many choices together."""
         return self.bound(1, beta / steps)
 
     @property

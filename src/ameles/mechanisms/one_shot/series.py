@@ -8,8 +8,8 @@ Noise        discrete Laplace, independent for each number
 Error        that of each step is exact, as of the geometric mechanism
 Memory       nothing is kept
 
-What is asked next may depend on what was released: an algorithm with several rounds, such as
-k-means, is one run of this.
+The next question may depend on earlier releases: an algorithm with several rounds, such as
+k-means, is one run of a series.
 
 >>> from ameles.noise import Zero
 >>> recipe = LaplaceSeries(
@@ -82,7 +82,7 @@ def _listed(value: Sequence[Item], name: str) -> Sequence[Item]:
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceSeries(Mechanism["LaplaceSeriesRun"]):
-    """Vectors with discrete Laplace noise, one a step, each as exact as its share of the loss.
+    """Vectors with discrete Laplace noise, one a step, each with its own share of the loss.
 
     >>> from ameles.noise import Zero
     >>> recipe = LaplaceSeries(epsilons=(1, 2), sensitivities=(1, 1), widths=(1, 1),
@@ -130,7 +130,7 @@ class LaplaceSeries(Mechanism["LaplaceSeriesRun"]):
 
 
 class SeriesRun(SteppedRun[object, Out]):
-    """A run with an input of its own kind at each step; it keeps nothing but the step."""
+    """A run whose steps have inputs of different kinds; it keeps only the number of the step."""
 
     def _parts(self) -> tuple[IntArray, ...]:
         return ()
@@ -151,7 +151,7 @@ class SeriesRun(SteppedRun[object, Out]):
 
     @abstractmethod
     def _input(self, x: object, step: int) -> IntArray:
-        """The input of a step, from 0, or an error that does not tell its value."""
+        """The input of a step, from 0, or an error that does not reveal its value."""
 
 
 class LaplaceSeriesRun(SeriesRun[IntArray]):

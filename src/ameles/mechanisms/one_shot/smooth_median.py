@@ -1,4 +1,4 @@
-"""Smooth median: as much noise as this table needs, not as much as the worst table would need.
+"""Smooth median: as much noise as the given table needs, not as much as the worst table needs.
 
 Theorem      Nissim-Raskhodnikova-Smith 2007 with the constants of catalogue 43.  Pure:
              f + (S / epsilon_1) Cauchy loses epsilon_1 + beta' if S is beta'-smooth; here
@@ -16,7 +16,7 @@ Error        for a table with smooth sensitivity S: P(|error| > lambda scale + 1
              Before the table is known, the error is at most ``largest``
 Memory       nothing is kept
 
-What is published is moved into [0, largest].  A text adds Lap(S / epsilon) with beta = epsilon and
+The release is clamped to [0, largest].  A source text adds Lap(S / epsilon) with beta = epsilon and
 claims 2 epsilon: its delta there is .130 for epsilon = 1.
 
 >>> from ameles.noise import Zero
@@ -52,7 +52,7 @@ from ameles.noise.arrays import IntArray
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothMedian(Look[int]):
-    """The median of whole numbers from 0 to ``largest``, with noise that fits the table.
+    """The median of whole numbers from 0 to ``largest``, with noise that depends on the table.
 
     ``delta`` = 0 gives a pure guarantee and Cauchy noise, which has no mean; above 0 the noise is
     Laplace.
@@ -73,7 +73,7 @@ class SmoothMedian(Look[int]):
         if self.rows % 2 == 0:
             raise BadInput(
                 f"The 'rows' parameter must be odd. Got {self.rows} instead.",
-                why="the median of an even number of rows is no row",
+                why="the median of an even number of rows need not be a row",
                 tip="add a row of a public value",
             )
         if self.neighbours is not Neighbours.REPLACE:
@@ -106,7 +106,8 @@ class SmoothMedian(Look[int]):
         return self._scale(MedianSpread(values, largest=self.largest))
 
     def error_for(self, values: object) -> SmoothMedianError:
-        """The error on this table.  It is secret for real tables; made-up ones are for planning."""
+        """The error on this table.  It is secret for real tables; use made-up tables for
+        planning."""
         return SmoothMedianError(self, self.scale_for(numbers(values, self.rows)))
 
     @property
@@ -150,5 +151,5 @@ class SmoothMedianError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many releases together."""
+        """The same for this many releases together."""
         return self.bound(1, beta / steps)

@@ -1,8 +1,9 @@
-"""Subsample and aggregate: any statistic, computed on blocks of units, and a private median of it.
+"""Subsample and aggregate: any statistic, computed on blocks of units, and a private median of
+them.
 
 Theorem      Nissim-Raskhodnikova-Smith 2007 with the exponential mechanism (catalogue 39, 66):
              units are split into k blocks, each unit in one.  One unit changes the answer of one
-             block, by whatever it may be, so the rank of any value changes by at most 1.
+             block, by any amount, so the rank of any value changes by at most 1.
              A value v is published with weight exp(-epsilon r(v) / 2), r(v) the larger of how many
              answers are below and above v
 Neighbours   stated; one unit changes one answer
@@ -11,7 +12,7 @@ Error        with probability 1 - beta, r of the release exceeds the least by at
              (2 / epsilon) ln((largest + 1) / beta) blocks
 Memory       nothing is kept
 
-It needs no sensitivity of the statistic.  It is good where blocks of n / k units agree with each
+It needs no sensitivity of the statistic.  It is accurate if blocks of n / k units agree with each
 other.  For their mean, give the sum of the answers to a ``GeometricMechanism`` whose sensitivity is
 ``largest``.
 
@@ -42,7 +43,7 @@ from ameles.noise.arrays import IntArray
 
 @dataclass(frozen=True, kw_only=True)
 class SubsampleAggregate(Look[int]):
-    """A value in the middle of what disjoint blocks of units say, from 0 to ``largest``.
+    """A value in the middle of the answers of disjoint blocks of units, from 0 to ``largest``.
 
     >>> recipe = SubsampleAggregate(epsilon=1, blocks=100, largest=1000, neighbours="add-remove")
     >>> round(recipe.error.bound(1, 0.05))  # blocks
@@ -110,5 +111,5 @@ class RankError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """The same for so many releases together."""
+        """The same for this many releases together."""
         return self.bound(1, beta / steps)

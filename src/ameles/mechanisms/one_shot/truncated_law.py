@@ -1,4 +1,4 @@
-"""The law of truncated discrete Laplace noise: tails, and what a shift of it loses.
+"""The law of truncated discrete Laplace noise: its tails, and the loss of a shift.
 
 >>> law = TruncatedLaplace(Fraction(1), 3)
 >>> [round(float(law.tail(k)), 4) for k in (-3, 0, 1, 3, 4)]
