@@ -13,6 +13,7 @@ from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
+from ameles.mechanisms.continual.noisy_counts import NoisyCropped, NoisyHeavy, NoisyIncidence
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
@@ -74,6 +75,17 @@ def distinct(algorithm: Any) -> tuple[Sample, ...]:
         Sample(recipe=replace(fresh, horizon=9), inputs=inputs, canary=867, bad=bad),
         Sample(recipe=replace(fresh, horizon=9, delta="1e-6"), inputs=inputs, canary=867, bad=bad),
         Sample(recipe=Renewed(inner=fresh, horizon=9), inputs=inputs, canary=867, bad=bad),
+    )
+
+
+def often(algorithm: Any) -> tuple[Sample, ...]:
+    """An estimator of how often users occurred, and what is sold: it, asked afresh."""
+    inputs = (3, 3, None, 5, 910)
+    bad = (USERS, -1, 10**30)
+    fresh = Afresh(algorithm=algorithm, horizon=9, epsilon=3, sensitivity=algorithm.sensitivity)
+    return (
+        Sample(recipe=algorithm, inputs=inputs, canary=867, bad=bad, sold=fresh),
+        Sample(recipe=fresh, inputs=inputs, canary=867, bad=bad),
     )
 
 
@@ -227,6 +239,9 @@ OTHERS: tuple[Sample, ...] = (
     ),
     *distinct(ExactDistinct(users=USERS)),
     *distinct(NoisyDistinct(users=USERS, epsilon="1/2", neighbours="user-presence")),
+    *often(NoisyCropped(users=USERS, epsilon="1/2", neighbours="user-presence", crop=3)),
+    *often(NoisyHeavy(users=USERS, epsilon="1/2", neighbours="user-substitution", at_least=2)),
+    *often(NoisyIncidence(users=USERS, epsilon="1/2", neighbours="user-presence", exactly=300)),
 )
 
 

@@ -36,6 +36,7 @@ from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.monotone import continual_monotone
+from ameles.mechanisms.continual.noisy_counts import NoisyCropped, NoisyHeavy, NoisyIncidence
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
 from ameles.mechanisms.continual.transformation import HALTED, Continual, continual
@@ -106,7 +107,10 @@ __all__ = [
     "ModularIncidence",
     "Neighbours",
     "NoCopy",
+    "NoisyCropped",
     "NoisyDistinct",
+    "NoisyHeavy",
+    "NoisyIncidence",
     "Norm",
     "PSumCounter",
     "PanPrivateCounter",

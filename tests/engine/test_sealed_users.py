@@ -22,7 +22,7 @@ from ameles.engine.gathering.user_cells import Folding
 from ameles.engine.running.registry_record import registered
 from ameles.engine.sealed.sealed_state import SealedState
 from ameles.engine.sealed.stream_vault import StreamVault
-from ameles.measures.seized_distinct import inner_of, table_of
+from ameles.measures.table_choice import inner_of, table_of
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.noise import Zero
@@ -33,6 +33,16 @@ from tests.mechanisms.continual.seizing import worst
 from tests.stand_in import bare_store
 
 DISTINCT = '[[release]]\nname = "people"\nmeasure = "distinct"\ntable = 5000\n'
+# A release of each other statistic that a table can tell, in tables of different sizes.
+TABLES = {
+    "seen": 'measure = "density"\ntable = 3000\nusers = 300',
+    "often": 'measure = "cropped_mean"\ncrop = 3\ntable = 3100\nusers = 300',
+    "twice": 'measure = "heavy"\nat_least = 2\ntable = 3200\nusers = 300',
+    "once": 'measure = "incidence"\nexactly = 1\ntable = 3300\nusers = 300',
+}
+EVERY = f"{DISTINCT}share = 0.2\n" + "".join(
+    f'[[release]]\nname = "{name}"\n{said}\nshare = 0.2\n' for name, said in TABLES.items()
+)
 FEVER = (
     '[[release]]\nname = "ill"\nmeasure = "distinct"\ntable = 3000\nwhere = "fever"\nshare = 0.5\n'
 )
@@ -162,7 +172,7 @@ def _recipe(world: World) -> Afresh:
 
 
 def test_nothing_tells_who_was_there(tmp_path: Path) -> None:
-    world = People(tmp_path)
+    world = People(tmp_path, EVERY)
     world.feed([who("canary-canary")] * 2, [who("canary-canary")])
     with bare_store(world.folder / "s.db") as bare:
         for table in ("pending", "seen", "position"):
@@ -183,11 +193,11 @@ def test_the_state_has_one_size_and_its_bits_are_noise(tmp_path: Path) -> None:
     sizes = set()
     for users in (0, 1, 400):
         folder = tmp_path / str(users)
-        world = People(folder)
+        world = People(folder, EVERY)
         world.feed([who(*(f"u{i}" for i in range(users)))])
         vault, snapshots = StreamVault(world.plan, _stream(world).identity).open()
         vault.close()
-        sizes.add(len(snapshots["people"]))
+        sizes.add(tuple(map(len, snapshots.values())))
         # 5,000 fair bits, of which at most 400 were drawn again; false alarm 1e-6
         ones = np.frombuffer(snapshots["people"], np.uint8)
         assert abs(np.count_nonzero(ones == 1) - 2500) < 5 * 35.4 + 200
@@ -315,7 +325,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
         "privacy.max_per_step",
         "privacy.max_steps",
         "stream.horizon",
-        "only distinct can be released",
+        "Users whose state may be seized have no count.",
         "release 'd'.table",
         "release 'd'.over",
         "release 'd'.by",

@@ -14,17 +14,11 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Intrusions, user_window
 from ameles.core.loss import Approx, Pure
 from ameles.measures import seized_distinct
+from ameles.measures.collisions import users_hitting
 from ameles.measures.distinct import Distinct
 from ameles.measures.measure import Terms
-from ameles.measures.seized_distinct import (
-    HashedBits,
-    counted,
-    reach,
-    seized_recipe,
-    table_of,
-    users_fit,
-    users_hitting,
-)
+from ameles.measures.seized_distinct import counted, seized_recipe, users_fit
+from ameles.measures.table_choice import HashedBits, reach, table_of
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed
@@ -221,7 +215,7 @@ def test_shares_and_forecast() -> None:
 
 
 def test_others_have_no_table() -> None:
-    with pytest.raises(BadInput, match="NoisyDistinct"):
+    with pytest.raises(BadInput, match="NoisyTable"):
         table_of(Afresh(algorithm=_exact(), epsilon=1, horizon=1, sensitivity=1))
     with pytest.raises(BadInput, match="Continual"):
         table_of(_exact())

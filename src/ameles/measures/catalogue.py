@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from ameles.measures.alert import Alert
 from ameles.measures.count import Count
+from ameles.measures.cropped_mean import CroppedMean
+from ameles.measures.density import Density
 from ameles.measures.distinct import Distinct
+from ameles.measures.heavy import Heavy
 from ameles.measures.histogram import Histogram
+from ameles.measures.incidence import Incidence
 from ameles.measures.mean import Mean
 from ameles.measures.measure import Measure
 from ameles.measures.quantile import Quantile
@@ -21,4 +25,8 @@ MEASURES: dict[str, type[Measure]] = {
     "quantile": Quantile,
     "top": Top,
     "alert": Alert,
+    "density": Density,
+    "cropped_mean": CroppedMean,
+    "heavy": Heavy,
+    "incidence": Incidence,
 }

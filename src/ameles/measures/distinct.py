@@ -25,16 +25,12 @@ from ameles.measures.refusal import Refusal
 from ameles.measures.seized_distinct import (
     SEIZED_INTERVAL,
     counted,
-    reach,
     seized_noise,
     seized_recipe,
-    seized_why,
 )
+from ameles.measures.table_choice import MOST_CELLS, reach, table_why
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray
-
-# A cell is a byte, and the table is sealed again whenever events arrive.
-MOST_CELLS = 1 << 24
 
 
 class Distinct(LinearMeasure):
@@ -94,7 +90,7 @@ class Distinct(LinearMeasure):
         """By computed error, too."""
         if terms.intrusions is Intrusions.NONE:
             return super().why(recipe, terms)
-        return seized_why(recipe)
+        return table_why(recipe)
 
     def noise_in_words(self, recipe: Recipe, terms: Terms, step: int | None) -> str:
         """The noise of a counter, or the noise of the bits and of their sum."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from ameles.core.exceptions import BadInput
+from ameles.mechanisms.continual.noisy_table import NoisyTable
 from ameles.mechanisms.counters.recipe import CounterRecipe
 
 T = TypeVar("T")
@@ -26,6 +27,13 @@ def counter_of(recipe: object) -> CounterRecipe:
     if not isinstance(recipe, CounterRecipe):
         raise _other(recipe, CounterRecipe)
     return recipe
+
+
+def noisy_table(value: object) -> NoisyTable:
+    """The estimator, known to be a table of noisy bits; any other is refused."""
+    if not isinstance(value, NoisyTable):
+        raise _other(value, NoisyTable)
+    return value
 
 
 def _other(value: object, kind: type[object]) -> BadInput:

@@ -204,9 +204,10 @@ class Measure(Section, ABC):
             if not self.seizable_users:
                 yield Refusal(
                     "measure",
-                    "Of users whose state may be seized only distinct can be released.",
+                    f"Users whose state may be seized have no {self.measure}.",
                     why="to bound what a user adds, the state would have to tell users apart",
-                    tip='measure = "distinct", or unit = "event"',
+                    tip='a measure with a table of users: "distinct", "density", "cropped_mean", '
+                    '"heavy" or "incidence"; or unit = "event"',
                 )
         elif not self.seizable:
             yield Refusal(

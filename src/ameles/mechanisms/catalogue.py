@@ -12,6 +12,7 @@ from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
+from ameles.mechanisms.continual.noisy_counts import NoisyCropped, NoisyHeavy, NoisyIncidence
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual
@@ -114,6 +115,9 @@ OTHERS: tuple[type[Recipe], ...] = (
     Renewed,
     ExactDistinct,
     NoisyDistinct,
+    NoisyCropped,
+    NoisyHeavy,
+    NoisyIncidence,
     GeometricMechanism,
     LaplaceMechanism,
     HistogramMechanism,

@@ -23,7 +23,7 @@ def seized_users(stream: StreamSection, privacy: PrivacySection) -> Iterator[Pro
             yield Problem(
                 f"privacy.{name}",
                 "A state that may be seized does not tell how often a user came.",
-                why="it needs no bound: a user has one noisy bit, however often it is redrawn",
+                why="it needs no bound: a user has one noisy entry, however often it is redrawn",
                 tip="leave it out",
             )
     if stream.horizon is None and privacy.unit == "user":

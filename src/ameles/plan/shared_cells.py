@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ameles.measures.measure import Measure
 from ameles.measures.seized_distinct import users_fit
+from ameles.measures.table_measure import TableMeasure
 from ameles.plan.plan import Plan
 
 
@@ -12,21 +14,47 @@ def shared_cells(plan: Plan) -> list[str]:
     """Sentences about cells that users share, for each size of a table, and about wide
     intervals."""
     tables = {one.name: one.hashed_cells for one in plan.releases if one.hashed_cells}
-    told = [
-        f"Users are counted in {size:,} cells, chosen by a keyed hash. Two users may share a cell: "
-        "the counts correct for that on average, and the intervals allow for it. The table can "
-        f"count up to about {users_fit(size):,} users."
-        for size in sorted(set(tables.values()))
-    ]
+    told = list(dict.fromkeys(_shared(one) for one in plan.releases if one.name in tables))
     last = np.array([plan.unit.window or plan.stream.horizon or 1])
-    wide = []
+    wide, whole = [], []
     for one in plan.releases:
         if one.name in tables:
             (half,) = one.half_widths(plan.recipes[one.name], plan.terms(one), last)
-            wide += [f"'{one.name}'"] if 4 * half > tables[one.name] else []
+            if isinstance(one, TableMeasure):
+                whole += [f"'{one.name}'"] if 4 * half > one.worth else []
+            else:
+                wide += [f"'{one.name}'"] if 4 * half > tables[one.name] else []
     if wide:
+        told.append(f"The intervals of {', '.join(wide)} are wider than half of the table: {_LESS}")
+    if whole:
         told.append(
-            f"The intervals of {', '.join(wide)} are wider than half of the table: fewer steps, or "
-            "shorter windows that begin anew, make them narrower, as does a larger epsilon."
+            f"The intervals of {', '.join(whole)} are wider than half of what is possible: {_LESS}"
         )
     return told
+
+
+def _shared(release: Measure) -> str:
+    """What it means for a release that users share cells."""
+    size = release.hashed_cells or 0
+    cells = (
+        f"Users are counted in {size:,} cells, chosen by a keyed hash. Two users may share a cell"
+    )
+    if isinstance(release, TableMeasure) and release.adds_up:
+        return (
+            f"{cells}, and their events then count as those of one: the intervals of "
+            f"'{release.name}' allow for that if at most {release.users:,} users come."
+        )
+    if isinstance(release, TableMeasure):
+        return (
+            f"{cells}: the intervals of '{release.name}' allow for it. It is a part of "
+            f"{release.users:,} users, whether more come or fewer."
+        )
+    return (
+        f"{cells}: the counts correct for that on average, and the intervals allow for it. The "
+        f"table can count up to about {users_fit(size):,} users."
+    )
+
+
+_LESS = (
+    "fewer steps, or shorter windows that begin anew, make them narrower, as does a larger epsilon."
+)

@@ -59,3 +59,11 @@ def test_the_intruder_is_always_right_about_one_of_them(tmp_path: Path, new: boo
     assert table.column("TreeCounter") == table.column("truth")
     # 44 noises of deviation 20 and more: all zero with a probability below 1e-60
     assert table.column("PanPrivateCounter") != table.column("truth")
+
+
+def test_the_picture_of_users_is_that_of_the_code(tmp_path: Path) -> None:
+    """All its numbers are computed, so both files are made again as they are."""
+    command = [sys.executable, "-W", "error", str(DOCS / "seized_users.py"), "--into"]
+    subprocess.run([*command, str(tmp_path)], check=True, timeout=900)
+    for name in ("seized_users.csv", "seized_users.svg"):
+        assert (tmp_path / name).read_bytes() == (DOCS / name).read_bytes()

@@ -20,37 +20,23 @@ moves one bit; a substitution moves two.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from ameles.core.error import Error, checks_step
-from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
-from ameles.core.loss import Pure
+from ameles.core.error import Error
+from ameles.core.guarantee import Guarantee, Intrusions, Neighbours
 from ameles.core.noise import Noise
-from ameles.core.parameters import Epsilon, Whole, refuse
+from ameles.core.parameters import Whole
 from ameles.mechanisms.continual.estimator import Estimator, EstimatorRun, Exactly
+from ameles.mechanisms.continual.noisy_table import NoisyTable, check_users, table_promise
 from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.entries import indices
 from ameles.mechanisms.pan_private.user_table import UserRelation
 from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
-
-
-def _promise(epsilon: Fraction, neighbours: Neighbours, intrusions: Intrusions) -> Guarantee:
-    # A user may occur at any step; what counts is how many users' bits differ.
-    moved = 1 if neighbours is Neighbours.USER_PRESENCE else 2
-    return Guarantee(
-        loss=Pure(epsilon),
-        unit=USER,
-        neighbours=neighbours,
-        contribution=Contribution(steps=2**40, bound=moved, norm=Norm.L1),
-        horizon=None,
-        intrusions=intrusions,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +61,7 @@ class ExactDistinct(Estimator):
     @property
     def state_guarantee(self) -> Guarantee:
         """Nothing is revealed, because nothing is seized."""
-        return _promise(Fraction(0), self.neighbours, Intrusions.NONE)
+        return table_promise(Fraction(0), self.neighbours, Intrusions.NONE)
 
     @property
     def answer_error(self) -> Error:
@@ -87,37 +73,13 @@ class ExactDistinct(Estimator):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyDistinct(Estimator):
+class NoisyDistinct(NoisyTable):
     """How many of ``users`` have occurred, from bits that may be seized once."""
 
-    users: Whole = Whole(1, 2**32)
-    epsilon: Epsilon = Epsilon()
-    neighbours: UserRelation = UserRelation()
-
     @property
-    def sensitivity(self) -> int:
-        """One bit for a user's presence, two for a substitution."""
-        return 1 if self.neighbours is Neighbours.USER_PRESENCE else 2
-
-    @property
-    def gamma(self) -> float:
-        """How much a user who occurred adds to an answer, on average."""
-        return self.table.gamma
-
-    @property
-    def highest(self) -> int:
-        """What the answers tend to when everyone has occurred, rounded up."""
-        return math.ceil(self.gamma * self.users)
-
-    @property
-    def state_guarantee(self) -> Guarantee:
-        """Epsilon to whoever sees the bits once."""
-        return _promise(self.epsilon, self.neighbours, Intrusions.ONE)
-
-    @property
-    def answer_error(self) -> Error:
-        """The deviation of independent bits, and half a bit for an odd number of users."""
-        return BitsError(self.users)
+    def weights(self) -> tuple[int, ...]:
+        """A user has one bit."""
+        return (1,)
 
     def users_of(self, value: float) -> float:
         """How many users a published value, or an error of one, stands for."""
@@ -133,14 +95,6 @@ class NoisyDistinct(Estimator):
             epsilon_output=self.epsilon,
         )
 
-    @property
-    def state_fingerprint(self) -> bytes:
-        """That of the table: a snapshot is the table's own."""
-        return self.table.fingerprint
-
-    def _run(self, state: State, noise: Noise) -> NoisyDistinctRun:
-        return NoisyDistinctRun(self, state, noise)
-
 
 class ExactDistinctRun(EstimatorRun):
     """A bit for each user, set when the user occurs."""
@@ -154,7 +108,7 @@ class ExactDistinctRun(EstimatorRun):
     def check(self, x: object) -> None:
         """Refuses users outside the universe."""
         self.check_live()
-        _check_users(x, self._seen.size)
+        check_users(x, self._seen.size)
 
     def add(self, x: object) -> None:
         """Occurrences of a user, counted from 0, or of an array of users; None: of nobody."""
@@ -176,54 +130,3 @@ class ExactDistinctRun(EstimatorRun):
         words = np.zeros(-(-self._seen.size // 8), dtype=np.int64)
         words.view(np.uint8)[: self._seen.size] = self._seen
         return (words,)
-
-
-class NoisyDistinctRun(EstimatorRun):
-    """The table of a density, asked for its sum instead of for a release."""
-
-    def __init__(self, recipe: NoisyDistinct, state: State, noise: Noise) -> None:
-        super().__init__(recipe, state)
-        self._recipe = recipe
-        self._table = recipe.table._empty_run(state, noise)
-        self._table.begin(state.parts)
-
-    def check(self, x: object) -> None:
-        """Refuses users outside the universe."""
-        self.check_live()
-        _check_users(x, self._recipe.users)
-
-    def add(self, x: object) -> None:
-        """Occurrences of a user, counted from 0, or of an array of users; None: of nobody."""
-        self.check_live()
-        if x is not None:
-            self._table.add(x)
-
-    def answer(self) -> int:
-        """How many bits are set above half."""
-        self.check_live()
-        return self._table.ones() - self._recipe.users // 2
-
-    def _parts(self) -> tuple[IntArray, ...]:
-        return self._table._parts()
-
-
-@dataclass(frozen=True, slots=True)
-class BitsError:
-    """Hoeffding's bound on the sum of independent bits."""
-
-    users: int
-
-    @checks_step
-    def bound(self, t: int, beta: float) -> float:
-        if not 0 < beta < 1:
-            raise refuse("beta", "a probability above 0 and below 1", beta)
-        return math.sqrt(self.users * math.log(2 / beta) / 2) + self.users % 2 / 2
-
-    @checks_step
-    def bound_all(self, steps: int, beta: float) -> float:
-        return self.bound(steps, beta / steps)
-
-
-def _check_users(x: object, users: int) -> None:
-    if x is not None:
-        indices(x, users).fill(0)

@@ -2,7 +2,10 @@
 
 Theorem      Dwork-Naor-Pitassi-Rothblum 2010, Claim 5.1, corrected (catalogue 15): if f rises
              within [0, R] and the answers are always within alpha of it, they move by more than
-             d + 2 alpha at most floor(R / d) times; one more for a first value that is not 0
+             d + 2 alpha at most floor(R / d) times; one more for a first value that is not 0.
+             The same with c R for R, if f is a sum of parts each of which changes at most c times
+             by what it may be worth: between two such moves f itself moves by more than d, and
+             all its moves together are at most c R.  Users with exactly t occurrences: c = 2
 Error        d + 2 alpha and what the transformation adds, which grows with the changes, R / d:
              the best d is found by computing the bound
 
@@ -40,10 +43,13 @@ def continual_monotone(
     sensitivity: Exact,
     grid: Exact = 1,
     beta: float = 0.05,
+    crossings: int = 1,
 ) -> Continual:
     """Makes the estimator of a quantity that only rises, up to ``highest``, publish at every step.
 
     Changes and jump are those with the smallest error bound at ``beta`` for the whole horizon.
+    ``crossings`` is how often each part of the quantity may change: more than once if it also
+    falls.
 
     >>> from ameles.mechanisms.continual.distinct import ExactDistinct
     >>> recipe = continual_monotone(ExactDistinct(users=10**6), highest=10**6, horizon=365,
@@ -55,6 +61,7 @@ def continual_monotone(
     if unit <= 0:
         raise refuse("grid", "above 0", grid)
     top = whole(grid_units(exact(highest, "highest"), unit), "highest", low=1, high=2**60)
+    top *= whole(crossings, "crossings", low=1, high=1 << 20)
     rho = grid_units(exact(sensitivity, "sensitivity"), unit)
     # refuses, before anything is searched, what would be refused at the end
     first = continual(

@@ -104,8 +104,8 @@ class CroppedRecipe(UserRecipe[Estimate]):
         clocks = sum(np.dtype(kind_for(crop.at)).itemsize for crop in self.crops)
         return self.entries * (clocks + len(self.crops))
 
-    def _empty_run(self, state: State, noise: Noise) -> UserRun[Estimate]:
-        return _CroppedRun(self, state, noise)
+    def _empty_run(self, state: State, noise: Noise) -> CroppedRun:
+        return CroppedRun(self, state, noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,9 @@ class CroppedMean(CroppedRecipe):
         return float(self.crop)
 
 
-class _CroppedRun(UserRun[Estimate]):
+class CroppedRun(UserRun[Estimate]):
+    """A run: a clock and a bit for each user and table."""
+
     _recipe: CroppedRecipe
 
     def __init__(self, recipe: CroppedRecipe, state: State, noise: Noise) -> None:
@@ -148,6 +150,15 @@ class _CroppedRun(UserRun[Estimate]):
                 part = slice(start, min(start + CHUNK, bit.size))
                 moved(clock[part], self._noise.uniform(crop.at, part.stop - start))
                 moved(bit[part], fair_bits(self._noise, part.stop - start))
+
+    def ones(self) -> int:
+        """The weighted sum of the bits: before its noise, so not to be published; one user moves it
+        by the sum of the absolute weights."""
+        self.check_live()
+        return sum(
+            crop.weight * int(np.count_nonzero(bit))
+            for crop, bit in zip(self._recipe.crops, self._bits, strict=True)
+        )
 
     def _fold(self, users: IntArray, sign: int) -> None:
         recipe = self._recipe
@@ -168,11 +179,8 @@ class _CroppedRun(UserRun[Estimate]):
     def _close(self, beta: float) -> Estimate:
         recipe = self._recipe
         error = recipe.error
-        noisy = only(self._noise.laplace(error.scale, 1))
-        middle = 0.0
-        for crop, bit in zip(recipe.crops, self._bits, strict=True):
-            noisy += crop.weight * int(np.count_nonzero(bit))
-            middle += crop.weight * recipe.entries / 2
+        noisy = only(self._noise.laplace(error.scale, 1)) + self.ones()
+        middle = recipe.entries / 2 * sum(crop.weight for crop in recipe.crops)
         return error.estimate((noisy - middle) * error.unit, beta, top=recipe.top)
 
     def _table_parts(self) -> tuple[IntArray, ...]:

@@ -1,0 +1,176 @@
+"""How a table of users that may be seized is published: the mechanism, its error, its words.
+
+A keyed hash gives each user one cell of the table; the bits of a cell say, noisily, what its users
+did.  Each step queries the table afresh, or through the transformation if that has the smaller
+error.  The mean of an answer is gamma times the number of cells of which the statistic is true:
+the hits.
+
+Error        the hits differ from their mean as a sum of independent parts or less.  For statistics
+             that only grow with a user's events the cells are negatively associated, and a user who
+             is hashed elsewhere moves the hits by at most 1; for others by at most 2, so that a
+             user's range is 2 (McDiarmid).  The bits given the hits are independent.  So the error
+             of an answer is below cells W + gamma^2 (squared ranges of the hash), W the squared
+             weights of a cell's bits (Hoeffding's lemma), and the answer's own noise (discrete
+             Gaussian noise of variance v has a moment generating function of at most
+             exp(v h^2 / 2)): that of the privacy and of the hash together
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from ameles.core.error import checks_step
+from ameles.core.recipe import Recipe
+from ameles.measures.expected import expected, noisy_table
+from ameles.measures.measure import BETA
+from ameles.mechanisms.continual.afresh import Afresh
+from ameles.mechanisms.continual.monotone import continual_monotone
+from ameles.mechanisms.continual.noisy_table import NoisyTable
+from ameles.mechanisms.continual.renewed import Renewed
+from ameles.mechanisms.continual.transformation import PRICE, Continual
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.mechanisms.pan_private.estimate import EstimateError
+
+# A cell is a byte or a few, and the table is sealed again whenever events arrive.
+MOST_CELLS = 1 << 24
+# The share of the privacy loss for the state is searched in this many parts.
+PARTS = 20
+# The largest probability, on any stream, that the transformation ever halts.
+HALTS = 0.01
+
+FULL, HALTED, RESTARTED = "full", "halted", "restarted"
+
+
+@dataclass(frozen=True, slots=True)
+class HashedBits:
+    """The error of an answer: its distance from the mean for the users that there were."""
+
+    cells: int
+    gamma: float
+    squares: int = 1  # the squared weights of a cell's bits
+    hashes: float = 1.0  # the squared ranges of the hash, for each cell
+    odd: int = 0
+
+    @property
+    def spread(self) -> float:
+        """The squared ranges of all that is random, together."""
+        return self.cells * (self.squares + self.gamma**2 * self.hashes)
+
+    @checks_step
+    def bound(self, t: int, beta: float) -> float:
+        """Hoeffding's bound, for the bits and the hits."""
+        return math.sqrt(self.spread * math.log(2 / beta) / 2) + self.odd / 2
+
+    @checks_step
+    def bound_all(self, steps: int, beta: float) -> float:
+        """A union bound over the steps."""
+        return self.bound(steps, beta / steps)
+
+
+@lru_cache(maxsize=256)
+def table_recipe(
+    table: NoisyTable,
+    *,
+    epsilon: Fraction,
+    delta: Fraction = Fraction(0),
+    steps: int,
+    horizon: int | None,
+    windows: bool,
+    hashes: float = 1.0,
+    most: int | None = None,
+) -> AnyMechanism:
+    """The mechanism with the smallest half-width over the steps, for users or their windows.
+
+    Of ``table`` everything counts but its epsilon.  ``most`` is the number of cells that can be
+    hit, if that is not all of them.
+    """
+    found: list[Afresh | Continual] = []
+    for part in range(1, PARTS):
+        share = epsilon * part / PARTS
+        mine = replace(table, epsilon=share)
+        rest = epsilon - share
+        fresh = Afresh(algorithm=mine, epsilon=rest, horizon=steps, sensitivity=mine.sensitivity)
+        found.append(fresh)
+        if delta:
+            found.append(replace(fresh, delta=delta))
+        if steps > 1:
+            found.append(
+                continual_monotone(
+                    mine,
+                    highest=mine.highest if most is None else math.ceil(mine.gamma * most),
+                    horizon=steps,
+                    epsilon=rest / PRICE,
+                    sensitivity=mine.sensitivity,
+                    beta=HALTS,
+                    crossings=mine.crossings,
+                )
+            )
+    best = min(found, key=lambda recipe: reach(recipe, steps, hashes=hashes))
+    if not windows:
+        return best
+    return Renewed(inner=best, horizon=horizon)
+
+
+def reach(recipe: Recipe, t: int, beta: float = BETA, *, hashes: float = 1.0) -> float:
+    """The distance between the estimated hits and their mean at a step that is exceeded with
+    probability at most beta."""
+    table = table_of(recipe)
+    inner = inner_of(recipe)
+    bits = HashedBits(table.users, table.gamma, table.squares, hashes, table.ones % 2)
+    odd = bits.odd / (2 * table.gamma)
+    if isinstance(inner, Afresh) and inner.variance is not None:
+        proxy = bits.spread / 4 + float(inner.variance)
+        return math.sqrt(2 * proxy * math.log(2 / beta)) / table.gamma + odd
+    if isinstance(inner, Afresh):
+        error = EstimateError(
+            unit=1 / table.gamma,
+            variance=bits.spread / 4,
+            spread=bits.spread,
+            weights=(1.0,),
+            scale=inner.scale,
+        )
+        return max(error.margins(beta)) + odd
+    hashed = replace(inner.error, answers=bits)
+    return hashed.published((t - 1) % inner.horizon + 1, beta) / table.gamma
+
+
+def table_why(recipe: Recipe) -> str:
+    """Why the table is published in this way."""
+    inner = inner_of(recipe)
+    if isinstance(inner, Afresh):
+        steps = "1 step" if inner.horizon == 1 else f"{inner.horizon} steps"
+        how = f"querying its table afresh at each of {steps} has the smallest error"
+    else:
+        how = (
+            f"over {inner.horizon} steps a number that changes at most {inner.changes} times has "
+            "the smallest error"
+        )
+    return f"{how}; it begins anew with every window" if inner is not recipe else how
+
+
+def answer_noise(recipe: Recipe) -> str:
+    """The noise of an answer."""
+    inner = inner_of(recipe)
+    if isinstance(inner, Afresh) and inner.variance is not None:
+        return f"discrete Gaussian of deviation {math.sqrt(inner.variance):.6g}"
+    answers = inner.decision_scale if isinstance(inner, Continual) else inner.scale
+    return f"discrete Laplace of scale {float(answers):.6g}"
+
+
+def table_of(recipe: Recipe) -> NoisyTable:
+    """The table that a recipe queries."""
+    return noisy_table(inner_of(recipe).algorithm)
+
+
+def inner_of(recipe: Recipe) -> Afresh | Continual:
+    """The inner recipe that queries the table; for windows, the one of a single window."""
+    inner: object = recipe.inner if isinstance(recipe, Renewed) else recipe
+    return inner if isinstance(inner, Afresh) else expected(inner, Continual)
+
+
+def first_counted(recipe: Recipe, step: int) -> int:
+    """The first step of the span that a step counts."""
+    return step - (step - 1) % inner_of(recipe).horizon
