@@ -26,6 +26,7 @@ from ameles.plot.table import Table
 FOLDER = Path(__file__).parent
 HEADS = ("users", "statistic", "half-width")
 ON = Terms(unit=USER, per_step=1, max_steps=1, horizon=6, window=None, intrusions=Intrusions.ONE)
+CROWDS = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 # The statistic, its keys in a plan, the cells for each user, and how it is drawn.
 LINES: dict[str, tuple[str, dict[str, int], tuple[int, ...], tuple[str, str]]] = {
     "who came": ("density", {}, (1, 2), (BLUE, "o")),
@@ -35,10 +36,10 @@ LINES: dict[str, tuple[str, dict[str, int], tuple[int, ...], tuple[str, str]]] =
 }
 
 
-def compute() -> Table:
+def compute(crowds: tuple[int, ...] = CROWDS) -> Table:
     """The half-width of each statistic at epsilon 1 over six steps, with the best table."""
     rows = []
-    for users in (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000):
+    for users in crowds:
         for name, (kind, keys, sizes, _) in LINES.items():
             tables = {min(size * users, MOST_CELLS) for size in sizes}
             best = min(_half_width(kind, keys, users, table) for table in tables)

@@ -86,6 +86,7 @@ def test_sums_of_many_scans_are_gone_when_they_are_added_up(tmp_path: Path) -> N
 def test_cells_of_users_are_gone_when_they_are_folded(tmp_path: Path) -> None:
     """Of every statistic that a table can tell."""
     world = People(tmp_path, EVERY)
+    assert len(world.plan.recipes) == 5  # chosen before anything is watched, and remembered
     folded: set[int] = set()
     with watched(world, Zero()) as (opened, source, left):
         runs: list[Any] = [one.run for one in runs_of(opened)]
