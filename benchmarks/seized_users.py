@@ -16,7 +16,8 @@ from fractions import Fraction
 import numpy as np
 
 from ameles.engine.running.launch import bought
-from ameles.measures.seized_distinct import counted, reach, seized_recipe
+from ameles.measures.seized_distinct import counted, seized_recipe
+from ameles.measures.table_choice import reach
 from ameles.mechanisms.continual.transformation import CODE, Halted
 from ameles.noise import System
 
