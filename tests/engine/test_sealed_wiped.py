@@ -3,9 +3,8 @@ its vault: everything is overwritten when the call that used it is over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,7 +18,7 @@ from ameles.engine.engine import Engine
 from ameles.engine.releasing.release_run import ReleaseRun
 from ameles.engine.running.session import Session
 from ameles.engine.sealed.sealed_state import SealedState
-from ameles.engine.sealed.vault import FileSlot, Vault, cipher
+from ameles.engine.sealed.vault import FileSlot, Vault, VaultPlace, cipher
 from ameles.engine.sealed.vault.slot import KeySlot
 from ameles.noise import Zero
 from ameles.store import open_store
@@ -139,11 +138,12 @@ class Secrets:
         return left.bytes([*self.keys, *self.states])
 
 
-def vault_in(folder: Path, how: Any = Vault.create) -> Vault:
+def vault_in(
+    folder: Path, how: Callable[[VaultPlace], Vault] = Vault.create, epoch: int = 1
+) -> Vault:
     folder.mkdir(exist_ok=True)
-    place = {"folder": folder / "v", "slot": FileSlot(folder / "keys" / "key")}
-    made: Vault = how(**place, identity=IDENTITY, size=200)
-    return made
+    slot = FileSlot(folder / "keys" / "key")
+    return how(VaultPlace(folder / "v", slot, identity=IDENTITY, size=200, epoch=epoch))
 
 
 IDENTITY = uuid4()
@@ -189,7 +189,7 @@ def test_a_new_epoch_leaves_nothing_of_the_key_before(
     for file in (tmp_path / "v").glob("state.*"):  # the state is lost, and the key is still there
         file.write_bytes(bytes(file.stat().st_size))
     with Leftovers() as left:
-        vault_in(tmp_path, partial(Vault.create, epoch=2)).close()
+        vault_in(tmp_path, epoch=2).close()
     assert len(secrets.keys) == 1
     assert secrets.left(left) == set()
 

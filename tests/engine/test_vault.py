@@ -11,7 +11,15 @@ from uuid import UUID
 import pytest
 
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.engine.sealed.vault import EpochEnded, FileSlot, Sealed, Vault, cipher, record
+from ameles.engine.sealed.vault import (
+    EpochEnded,
+    FileSlot,
+    Sealed,
+    Vault,
+    VaultPlace,
+    cipher,
+    record,
+)
 from ameles.engine.sealed.vault.record import Holds, Record
 
 from .vault_faults import IDENTITY, SIZE, Disk, Rig, loaded, on, save, state
@@ -79,13 +87,15 @@ def test_what_does_not_fit_changes_nothing_and_its_length_is_not_told(rig: Rig) 
 @pytest.mark.parametrize("size", [0, -1, 1 << 31, 1.5])
 def test_a_size_that_cannot_be_is_refused(rig: Rig, size: int) -> None:
     with pytest.raises(BadInput, match="'size'"):
-        Vault.create(rig.folder, rig.slot, identity=IDENTITY, size=size)
+        Vault.create(VaultPlace(rig.folder, rig.slot, identity=IDENTITY, size=size))
 
 
 def test_a_large_state(tmp_path: Path) -> None:
     large = os.urandom(1 << 20)
     slot = FileSlot(tmp_path / "keys" / "a.key")
-    with Vault.create(tmp_path / "vault", slot, identity=IDENTITY, size=1 << 20) as vault:
+    with Vault.create(
+        VaultPlace(tmp_path / "vault", slot, identity=IDENTITY, size=1 << 20)
+    ) as vault:
         vault.save(large, step=1)
         assert vault.load() == Sealed(1, large, b"")
 

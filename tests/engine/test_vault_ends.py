@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.sealed.vault import EpochEnded, Vault, record
+from ameles.engine.sealed.vault import EpochEnded, Vault, VaultPlace, record
 
 from .vault_faults import SIZE, Rig, loaded, save
 
@@ -31,10 +31,10 @@ def test_the_wrong_stream_epoch_or_size_is_refused(rig: Rig) -> None:
     ]
     for change, words in changes:
         with pytest.raises(StoreRefused, match=words) as caught:
-            Vault.open(rig.folder, rig.slot, **{**where, **change})
+            Vault.open(VaultPlace(rig.folder, rig.slot, **{**where, **change}))
         assert not isinstance(caught.value, EpochEnded)
     with pytest.raises(StoreRefused, match="no vault"):
-        Vault.open(rig.base / "elsewhere", rig.slot, **where)
+        Vault.open(VaultPlace(rig.base / "elsewhere", rig.slot, **where))
 
 
 def test_a_newer_slot_is_refused(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.sealed.vault import Vault, cipher
+from ameles.engine.sealed.vault import Vault, VaultPlace, cipher
 
 from .vault_faults import IDENTITY, SIZE, Rig, loaded, save
 
@@ -58,7 +58,7 @@ def test_one_at_a_time(rig: Rig, tmp_path: Path) -> None:
         for file in rig.folder.iterdir():
             (copied / file.name).write_bytes(file.read_bytes())
         with pytest.raises(StoreRefused, match="in use"):
-            Vault.open(copied, rig.slot, identity=IDENTITY, size=SIZE)
+            Vault.open(VaultPlace(copied, rig.slot, identity=IDENTITY, size=SIZE))
     with rig.open() as vault:
         assert loaded(vault) == 1
 

@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.engine.sealed.vault import EpochEnded, FileSlot, MemorySlot, Vault, disk
+from ameles.engine.sealed.vault import EpochEnded, FileSlot, MemorySlot, Vault, VaultPlace, disk
 from ameles.engine.sealed.vault.opening import OpenedVault
 
 from .vault_faults import IDENTITY, SIZE, Disk, Rig, loaded, on, save
@@ -73,7 +73,7 @@ def test_tar_passes_over_the_slot(rig: Rig, tmp_path: Path) -> None:
 def test_several_slots_share_a_folder(tmp_path: Path) -> None:
     for name in ("one", "two"):
         slot = FileSlot(tmp_path / "keys" / f"{name}.key")
-        with Vault.create(tmp_path / name, slot, identity=IDENTITY, size=SIZE) as vault:
+        with Vault.create(VaultPlace(tmp_path / name, slot, identity=IDENTITY, size=SIZE)) as vault:
             save(vault, 1)
     assert len(list((tmp_path / "keys").glob("*.key"))) == 2
 
@@ -83,7 +83,7 @@ def test_one_slot_is_for_one_vault(tmp_path: Path, rig: Rig) -> None:
         save(vault, 1)
     other = UUID(int=7)
     with pytest.raises(StoreRefused, match="another vault"):
-        Vault.create(tmp_path / "second", rig.slot, identity=other, size=SIZE)
+        Vault.create(VaultPlace(tmp_path / "second", rig.slot, identity=other, size=SIZE))
     with rig.open() as vault:
         assert loaded(vault) == 1
 
@@ -95,16 +95,20 @@ def test_a_slot_inside_the_store_is_refused(rig: Rig, place: str) -> None:
         if attempt == Vault.open:
             rig.create().close()
         with pytest.raises(BadInput, match="must be outside the folder of the store"):
-            attempt(rig.folder, FileSlot(rig.base / place), **rig.where)
+            attempt(VaultPlace(rig.folder, FileSlot(rig.base / place), **rig.where))
 
 
 def test_a_slot_inside_the_store_by_another_way_is_refused(rig: Rig) -> None:
     rig.folder.parent.mkdir()
     (rig.base / "link").symlink_to(rig.folder.parent)
     with pytest.raises(BadInput, match="must be outside"):
-        Vault.create(rig.folder, FileSlot(rig.base / "link" / "k" / "a.key"), **rig.where)
+        Vault.create(
+            VaultPlace(rig.folder, FileSlot(rig.base / "link" / "k" / "a.key"), **rig.where)
+        )
     with pytest.raises(BadInput, match="must be outside"):
-        Vault.create(rig.folder, FileSlot(rig.base / "a.key"), **rig.where)  # the store is in it
+        Vault.create(
+            VaultPlace(rig.folder, FileSlot(rig.base / "a.key"), **rig.where)
+        )  # the store is in it
 
 
 def test_a_folder_with_other_files_is_refused_and_left_alone(rig: Rig) -> None:
@@ -185,7 +189,7 @@ def test_a_folder_through_a_link_is_the_folder(rig: Rig) -> None:
     with rig.create() as vault:
         save(vault, 1)
     (rig.base / "link").symlink_to(rig.folder)
-    with Vault.open(rig.base / "link", rig.slot, **rig.where) as vault:
+    with Vault.open(VaultPlace(rig.base / "link", rig.slot, **rig.where)) as vault:
         assert loaded(vault) == 1
 
 
@@ -193,18 +197,18 @@ def test_a_folder_through_a_link_is_the_folder(rig: Rig) -> None:
 def test_a_slot_in_memory_is_lost_with_it(rig: Rig, memory: Path) -> None:
     slot = MemorySlot(memory)
     rig.folder.parent.mkdir()
-    with Vault.create(rig.folder, slot, **rig.where) as vault:
+    with Vault.create(VaultPlace(rig.folder, slot, **rig.where)) as vault:
         save(vault, 1)
         assert vault.tier.startswith("memory: the slot is in RAM (tmpfs); a reboot ends the epoch")
-    with Vault.open(rig.folder, slot, **rig.where) as vault:
+    with Vault.open(VaultPlace(rig.folder, slot, **rig.where)) as vault:
         assert loaded(vault) == 1
     shutil.rmtree(slot.path(IDENTITY).parent)  # a reboot
     with pytest.raises(EpochEnded) as caught:
-        Vault.open(rig.folder, slot, **rig.where)
+        Vault.open(VaultPlace(rig.folder, slot, **rig.where))
     assert "reboot" in caught.value.why
     with pytest.raises(StoreRefused, match="made before"):
-        Vault.create(rig.folder, slot, **rig.where)
-    with Vault.create(rig.folder, slot, epoch=2, **rig.where) as vault:
+        Vault.create(VaultPlace(rig.folder, slot, **rig.where))
+    with Vault.create(VaultPlace(rig.folder, slot, epoch=2, **rig.where)) as vault:
         save(vault, 1)
         assert loaded(vault) == 1
 
@@ -227,7 +231,7 @@ def test_a_folder_that_someone_else_put_there_first_is_refused(rig: Rig, memory:
     slot.path(IDENTITY).parent.symlink_to(rig.base)
     rig.folder.parent.mkdir()
     with pytest.raises(StoreRefused, match="cannot be created"):
-        Vault.create(rig.folder, slot, **rig.where)
+        Vault.create(VaultPlace(rig.folder, slot, **rig.where))
     slot.path(IDENTITY).parent.unlink()
     slot.path(IDENTITY).parent.mkdir(mode=0o700)
     squatted = slot.path(IDENTITY).parent

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from ameles.engine.sealed.vault import FileSlot, Vault
+from ameles.engine.sealed.vault import FileSlot, Vault, VaultPlace
 
 IDENTITY = UUID("6f1c7a52-3f0e-4d47-9a0b-6f2f5c1d8e11")
 SIZE = 48
@@ -55,10 +55,10 @@ class Rig:
 
     def create(self, *, epoch: int = 1) -> Vault:
         self.folder.parent.mkdir(parents=True, exist_ok=True)
-        return Vault.create(self.folder, self.slot, epoch=epoch, **self.where)
+        return Vault.create(VaultPlace(self.folder, self.slot, epoch=epoch, **self.where))
 
     def open(self, *, epoch: int = 1) -> Vault:
-        return Vault.open(self.folder, self.slot, epoch=epoch, **self.where)
+        return Vault.open(VaultPlace(self.folder, self.slot, epoch=epoch, **self.where))
 
     def sector(self) -> bytes:
         return self.slot.place.read_bytes()[:512]

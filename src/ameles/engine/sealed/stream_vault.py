@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from ameles.connectors import durable
@@ -17,6 +16,7 @@ from ameles.engine.sealed.vault import (
     Slot,
     Vault,
     VaultMissing,
+    VaultPlace,
 )
 from ameles.engine.sealed.vault.problems import told
 from ameles.plan.plan import Plan
@@ -76,13 +76,10 @@ class StreamVault:
 
     def __init__(self, plan: Plan, identity: UUID, epoch: int = 1) -> None:
         self._plan = plan
-        self._place: dict[str, Any] = {
-            "folder": folder_of(plan, identity),
-            "slot": slot_of(plan, identity),
-            "identity": identity,
-            "store": plan.base,
-            "epoch": epoch,
-        }
+        self._folder = folder_of(plan, identity)
+        self._slot = slot_of(plan, identity)
+        self._identity = identity
+        self._epoch = epoch
 
     def create(self, snapshots: Mapping[str, bytes], step: int = 0) -> None:
         """Makes a new vault with the first state of an epoch, which begins after this step.
@@ -90,14 +87,13 @@ class StreamVault:
         After a crash inside this call it may be called again: nothing was folded into the state
         yet.
         """
-        _make_durably(self._place["folder"])
-        slot = self._place["slot"]
-        if isinstance(slot, FileSlot):  # it makes its own folder, but not the parents
-            _make_durably(slot.place.parent.parent)
+        _make_durably(self._folder)
+        if isinstance(self._slot, FileSlot):  # it makes its own folder, but not the parents
+            _make_durably(self._slot.place.parent.parent)
         state = packed(snapshots[release.name] for release in self._plan.releases)
-        made = Vault.begun(self._place["folder"], epoch=self._place["epoch"])
-        opened = Vault.open if made else Vault.create
-        with opened(size=self._size(len(state)), **self._place) as vault:
+        begun = Vault.begun(self._folder, epoch=self._epoch)
+        place = self._place(self._size(len(state)))
+        with Vault.open(place) if begun else Vault.create(place) as vault:
             vault.save(state, step=step)
         wipe_bytes(state)
         with told(self._sizes(), "written"):
@@ -105,7 +101,7 @@ class StreamVault:
 
     def open(self) -> tuple[Vault, dict[str, bytes]]:
         """The vault and the snapshots in it."""
-        vault = Vault.open(size=self._known_size(), **self._place)
+        vault = Vault.open(self._place(self._known_size()))
         sealed = vault.load()
         snapshots = [] if sealed is None else unpacked(sealed.state)
         if len(snapshots) != len(self._plan.releases):
@@ -116,12 +112,22 @@ class StreamVault:
         names = [release.name for release in self._plan.releases]
         return vault, dict(zip(names, snapshots, strict=True))
 
+    def _place(self, size: int) -> VaultPlace:
+        return VaultPlace(
+            self._folder,
+            self._slot,
+            identity=self._identity,
+            size=size,
+            epoch=self._epoch,
+            store=self._plan.base,
+        )
+
     def _known_size(self) -> int:
         try:
             return self._size(int(self._sizes().read_text(encoding="ascii")))
         except (OSError, ValueError):
             pass  # the vault knows its own size, if it exists
-        size = Vault.size_of(self._place["folder"])
+        size = Vault.size_of(self._folder)
         if size is None:
             raise VaultMissing(
                 "The vault of this stream is missing.",
@@ -131,8 +137,7 @@ class StreamVault:
         return size
 
     def _sizes(self) -> Path:
-        folder: Path = self._place["folder"]
-        return folder.with_name(f"{folder.name}.size")
+        return self._folder.with_name(f"{self._folder.name}.size")
 
     def _size(self, state: int) -> int:
         return state + sum(8 * release.question.width for release in self._plan.releases)

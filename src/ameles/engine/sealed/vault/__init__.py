@@ -9,6 +9,15 @@ any instant finds at most one key, and so at most one state.
 
 from ameles.engine.sealed.vault.problems import EpochEnded, VaultMissing
 from ameles.engine.sealed.vault.slot import FileSlot, MemorySlot, Slot
-from ameles.engine.sealed.vault.vault import Sealed, Vault
+from ameles.engine.sealed.vault.vault import Sealed, Vault, VaultPlace
 
-__all__ = ["EpochEnded", "FileSlot", "MemorySlot", "Sealed", "Slot", "Vault", "VaultMissing"]
+__all__ = [
+    "EpochEnded",
+    "FileSlot",
+    "MemorySlot",
+    "Sealed",
+    "Slot",
+    "Vault",
+    "VaultMissing",
+    "VaultPlace",
+]

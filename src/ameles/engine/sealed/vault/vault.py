@@ -23,7 +23,7 @@ import hashlib
 import os
 import struct
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, Self
 from uuid import UUID
@@ -51,12 +51,46 @@ class Sealed:
     releases: bytes = field(repr=False)
 
 
-class Vault:
-    """The one state of a pan-private stream.
+@dataclass(frozen=True, slots=True)
+class VaultPlace:
+    """Where a vault is, whose it is, and what it is for.
 
     ``identity`` is that of the stream's launch.  ``size`` is the public number of bytes of a state
     together with its releases.  ``epoch`` counts the beginnings with fresh noise.  ``store`` is the
     folder that backups may copy, if that is more than ``folder``; the slot must be outside of it.
+    """
+
+    folder: Path
+    slot: Slot
+    _: KW_ONLY
+    identity: UUID
+    size: int
+    epoch: int = 1
+    store: Path | None = None
+
+    @property
+    def header(self) -> Header:
+        """What the vault says of itself."""
+        return Header(
+            identity=self.identity,
+            epoch=whole(self.epoch, "epoch", low=1, high=_LATEST),
+            size=whole(self.size, "size", low=1, high=LARGEST),
+        )
+
+    @property
+    def length(self) -> int:
+        """How many bytes a ciphertext has."""
+        return _length(self.size)
+
+    @property
+    def kept(self) -> Path:
+        """The folder that backups may copy."""
+        return self.store or self.folder
+
+
+class Vault:
+    """The one state of a pan-private stream.
+
     One process at a time holds a vault, and threads must not share it.
     """
 
@@ -67,34 +101,16 @@ class Vault:
         self._closed = ""
 
     @classmethod
-    def create(
-        cls,
-        folder: Path,
-        slot: Slot,
-        *,
-        identity: UUID,
-        size: int,
-        epoch: int = 1,
-        store: Path | None = None,
-    ) -> Self:
+    def create(cls, place: VaultPlace) -> Self:
         """Makes an empty vault.  After a crash inside this call it may be called again."""
-        asked = _header(identity, size, epoch)
-        return cls(opening.create(_real(folder), slot, asked, _length(size), store or folder))
+        folder = _real(place.folder)
+        return cls(opening.create(folder, place.slot, place.header, place.length, place.kept))
 
     @classmethod
-    def open(
-        cls,
-        folder: Path,
-        slot: Slot,
-        *,
-        identity: UUID,
-        size: int,
-        epoch: int = 1,
-        store: Path | None = None,
-    ) -> Self:
+    def open(cls, place: VaultPlace) -> Self:
         """Opens the vault as its last save left it; raises ``EpochEnded`` if that state is lost."""
-        asked = _header(identity, size, epoch)
-        return cls(opening.find(_real(folder), slot, asked, _length(size), store or folder))
+        folder = _real(place.folder)
+        return cls(opening.find(folder, place.slot, place.header, place.length, place.kept))
 
     @staticmethod
     def begun(folder: Path, *, epoch: int = 1) -> bool:
@@ -236,21 +252,13 @@ class Vault:
                 f"The vault '{self._opened.folder}' was opened by the process that this one was "
                 "forked from.",
                 why="two writers at once would leave two states that can be read",
-                tip="Vault.open(...) after the fork, in one of them",
+                tip="Vault.open(place) after the fork, in one of them",
             )
         if self._closed:
             raise StoreRefused(
                 f"The vault '{self._opened.folder}' cannot be used: {self._closed}.",
-                tip="Vault.open(...), which finds the state that the disk has",
+                tip="Vault.open(place), which finds the state that the disk has",
             )
-
-
-def _header(identity: UUID, size: int, epoch: int) -> Header:
-    return Header(
-        identity=identity,
-        epoch=whole(epoch, "epoch", low=1, high=_LATEST),
-        size=whole(size, "size", low=1, high=LARGEST),
-    )
 
 
 def _real(folder: Path) -> Path:
