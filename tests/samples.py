@@ -41,6 +41,7 @@ from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFract
 from tests import checks
 from tests.recipe_checks import Sample
 from tests.table_samples import TABLES
+from tests.truthful_samples import TRUTHFUL
 
 USERS = 911
 TABLE: dict[str, Any] = {
@@ -206,6 +207,7 @@ OTHERS: tuple[Sample, ...] = (
     SERIES,
     CHOICES,
     *TABLES,
+    *TRUTHFUL,
     table(Density(**TABLE)),
     table(Density(intrusions=3, **MOVED)),
     table(SampledDensity(sample=99, **TABLE)),

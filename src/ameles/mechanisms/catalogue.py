@@ -67,6 +67,15 @@ from ameles.mechanisms.pan_private.incidence import Incidence
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
+from ameles.mechanisms.truthful.congestion import CongestionGame
+from ameles.mechanisms.truthful.digital_goods import DigitalGoodsAuction
+from ameles.mechanisms.truthful.facility import MedianLocation
+from ameles.mechanisms.truthful.large_game import LargeGame
+from ameles.mechanisms.truthful.prices import PriceDiscovery
+from ameles.mechanisms.truthful.punishing import PunishingMechanism
+from ameles.mechanisms.truthful.surveyor import SurveyorAuction
+from ameles.mechanisms.truthful.vcg import PrivateVcg
+from ameles.mechanisms.truthful.vote import TwoOutcomeVote
 
 COUNTERS: tuple[type[CounterRecipe], ...] = (
     SimpleOneCounter,
@@ -134,6 +143,15 @@ OTHERS: tuple[type[Recipe], ...] = (
     RandomizedResponse,
     UnaryEncoding,
     HadamardResponse,
+    PunishingMechanism,
+    MedianLocation,
+    PrivateVcg,
+    TwoOutcomeVote,
+    SurveyorAuction,
+    DigitalGoodsAuction,
+    LargeGame,
+    CongestionGame,
+    PriceDiscovery,
 )
 
 MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)
