@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from ameles.connectors import parquet_columns
 from ameles.connectors.named_files import NamedFile
-from ameles.connectors.parquet_columns import types_of
+from ameles.connectors.parquet_columns import longest_of, types_of
+from ameles.connectors.parquet_source import ParquetSource
 
 HOUR = 3600
 
@@ -22,7 +25,7 @@ def _looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     looks: list[str] = []
     real = parquet_columns._looked_up
 
-    def counted(path: str, name: str) -> dict[str, str]:
+    def counted(path: str, name: str) -> Any:
         looks.append(name)
         return real(path, name)
 
@@ -83,3 +86,37 @@ def test_only_so_many_files_are_remembered(
     for name in "abc":
         types_of(_written(tmp_path / f"{name}.parquet", "1 AS x"))
     assert len(parquet_columns._known) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"use_dictionary": False},
+        {"use_dictionary": False, "column_encoding": {"a.b": "DELTA_BYTE_ARRAY"}},
+        {"use_dictionary": False, "column_encoding": {"a.b": "DELTA_LENGTH_BYTE_ARRAY"}},
+        {"compression": "zstd"},
+    ],
+)
+def test_no_text_is_longer_than_the_footer_allows(tmp_path: Path, options: dict[str, Any]) -> None:
+    pyarrow: Any = import_module("pyarrow")
+    parquet: Any = import_module("pyarrow.parquet")
+    # each begins with the one before, and all are alike: as short in the file as texts can be
+    texts = ["x" * length for length in range(0, 5000, 100)]
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pyarrow.table({"a.b": texts}), path, row_group_size=7, **options)
+    assert longest_of(NamedFile(path.name, path))["a.b"] >= len(texts[-1])
+
+
+def test_texts_that_cannot_be_long_are_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ameles.connectors.parquet_source.LONGEST", 500)
+    for name, texts in {"short": "'a'", "long": "unnest(['a', repeat('x', 501), NULL])"}.items():
+        path = _written(tmp_path / f"{name}.parquet", f"{texts} AS x").path
+        with duckdb.connect() as duck:
+            reading = ParquetSource(path.name, tmp_path, {"x": "text"}).reading(None)
+            scan = next(reading.scans(duck))
+            assert ("strlen" in scan) == (name == "long")
+            found = duck.execute(f"SELECT x FROM {scan}").fetchall()
+        assert found == ([("a",), (None,), (None,)] if name == "long" else [("a",)])

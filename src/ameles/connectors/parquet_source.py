@@ -19,7 +19,7 @@ from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.named_files import NamedFile
-from ameles.connectors.parquet_columns import path_of, types_of
+from ameles.connectors.parquet_columns import longest_of, path_of, types_of
 from ameles.connectors.parquet_scan import (
     hides_places,
     may_be_broken,
@@ -85,6 +85,7 @@ class ParquetSource(FileSource):
         taken, problems = [], list(matched.problems)
         # files with the same columns in the same order are read as one relation
         alike: dict[tuple[tuple[str, str], ...], list[tuple[NamedFile, Mark]]] = {}
+        long_texts: set[str] = set()
         for file, known in matched.files:
             if known is not None:
                 taken.append(known)
@@ -96,6 +97,7 @@ class ParquetSource(FileSource):
                         continue
                     mark = Mark.of_parquet(handle, file.file.name, matched.declared(file, known))
                 types = self._checked_types(file.file)
+                long_texts |= self._long_texts(file.file)
             except (PlanError, SourceUnreadable) as problem:
                 problems.append(problem)
                 continue
@@ -103,7 +105,7 @@ class ParquetSource(FileSource):
             taken[-1 if known is not None else len(taken) :] = [mark]
         taken += matched.gone
         pieces = (
-            self._piece([file for file, _ in some], dict(types), tuple(some))
+            self._piece([file for file, _ in some], dict(types), tuple(some), long_texts)
             for types, some in alike.items()
         )
         return Reading(tuple(pieces), self._same.position(taken), tuple(problems))
@@ -113,8 +115,13 @@ class ParquetSource(FileSource):
         plan."""
         types = types_of(file)
         self._check(types, file.name)
-        self._relation([file], types)  # raises what it refuses about this file
+        self._relation([file], types, set())  # raises what it refuses about this file
         return types
+
+    def _long_texts(self, file: NamedFile) -> set[str]:
+        """The columns whose texts may be longer than the longest that counts."""
+        longest = longest_of(file)
+        return {name for name in self._columns if longest.get(name, LONGEST + 1) > LONGEST}
 
     def _check(self, types: Mapping[str, str], file: str) -> None:
         """Refuse a file that lacks a column of the plan, or has it in a type that does not fit."""
@@ -133,13 +140,15 @@ class ParquetSource(FileSource):
         files: list[NamedFile],
         types: Mapping[str, str],
         some: tuple[tuple[NamedFile, Mark], ...],
+        long_texts: set[str],
     ) -> ParquetPiece:
-        relation = self._relation(files, types)
+        relation = self._relation(files, types, long_texts)
         ids = self._text_ids(types)
         if ids is None or hides_places(types):
             return ParquetPiece(relation, some)
         column = identifier(ids)
-        sound = self._relation(files, types, sound_scan([*map(path_of, files)], column))
+        scanned = sound_scan([*map(path_of, files)], column)
+        sound = self._relation(files, types, long_texts, scanned)
         return ParquetPiece(relation, some, (column, sound))
 
     def _text_ids(self, types: Mapping[str, str]) -> str | None:
@@ -148,12 +157,16 @@ class ParquetSource(FileSource):
         return next((name for name in ids if types[name] == "VARCHAR"), None)
 
     def _relation(
-        self, files: list[NamedFile], types: Mapping[str, str], scanned: str | None = None
+        self,
+        files: list[NamedFile],
+        types: Mapping[str, str],
+        long_texts: set[str],
+        scanned: str | None = None,
     ) -> str:
         columns = []
         for name, kind in self._columns.items():
             given, held, written = identifier(name), types[name], identifier(name)
-            if held == "VARCHAR" and self._form.rules >= LONG_TEXTS:
+            if held == "VARCHAR" and self._form.rules >= LONG_TEXTS and name in long_texts:
                 # the same limit as for a line of text; longer values could use up all memory
                 given = f"CASE WHEN strlen({given}) <= {LONGEST} THEN {given} END"
             if name == self._text_ids(types) and hides_places(types):

@@ -21,6 +21,7 @@ from ameles.measures.fields import Column, ExactNumber, identifier, problem
 from ameles.measures.linear import LinearMeasure
 from ameles.measures.measure import NUMERIC, Question, Terms, Values, wrong_kind
 from ameles.measures.refusal import Refusal
+from ameles.measures.table_question import Amount, TableColumns, TableQuestion
 from ameles.mechanisms.counters.grid import Grid
 from ameles.mechanisms.counters.recipe import EVENTS
 
@@ -91,21 +92,30 @@ class BoundedMeasure(LinearMeasure):
     @property
     def question(self) -> Question:
         """The cell of an event that has a value, and its amounts."""
-        return self._question(self.cell, self.units)
+        amounts = tuple(one.of_each_row for one in self._amounts(self.units))
+        return Question(cell=self.cell, amounts=amounts, cells=self.cells)
 
-    def question_of(self, kinds: Mapping[str, str]) -> Question:
-        """Integers on a grid of integers need no floating-point numbers, and no rounding."""
+    def table_question(self, columns: TableColumns) -> TableQuestion:
+        """The rows that have a value, and their amounts."""
+        units, where = self.table_units(columns)
+        return TableQuestion(keys=self.declared, amounts=self._amounts(units), where=where)
+
+    def table_units(self, columns: TableColumns) -> tuple[str, str]:
+        """SQL: a row's value in grid units, and whether it has one.
+
+        Integers on a grid of integers need no floating-point numbers, and no rounding.
+        """
         low, high = self.ends
         exact = self.grid.granularity == 1 and max(-low, high) < EXACT
-        if kinds.get(self.column) != "integer" or not exact:
-            return self.question
-        value = identifier(self.column)
-        cell = f"CASE WHEN {value} IS NULL THEN NULL ELSE {self.declared.cell} END"
-        return self._question(cell, f"least(greatest({value}, {low}), {high})")
+        if columns.kinds.get(self.column) == "integer" and exact:
+            value = identifier(self.column)
+            return columns.clamped(value, low, high), f"{value} IS NOT NULL"
+        value = real(self.column)
+        return self.units, f"{value} IS NOT NULL AND NOT isnan({value})"
 
     @abstractmethod
-    def _question(self, cell: str, units: str) -> Question:
-        """The question, from the cell of an event and its value in grid units."""
+    def _amounts(self, units: str) -> tuple[Amount, ...]:
+        """The amounts of a row, from its value in grid units."""
 
     @property
     def cell(self) -> str:

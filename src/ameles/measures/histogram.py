@@ -13,6 +13,7 @@ from ameles.measures.keys import Keys
 from ameles.measures.linear import LinearMeasure
 from ameles.measures.measure import KEYED, NUMERIC, Question, Values, wrong_kind
 from ameles.measures.refusal import Refusal
+from ameles.measures.table_question import TableColumns, TableQuestion
 
 _TIP = 'edges = [0, 18, 65, 120], or categories = ["a", "b"]'
 
@@ -80,10 +81,9 @@ class Histogram(LinearMeasure):
         """Its cell."""
         return Question(cell=self.declared.cell, cells=self.cells)
 
-    def question_of(self, kinds: Mapping[str, str]) -> Question:
+    def table_question(self, columns: TableColumns) -> TableQuestion:
         """The same; bins of integers may need one division only."""
-        declared = self._declared(whole=kinds.get(self.column) == "integer")
-        return Question(cell=declared.cell, cells=self.cells)
+        return TableQuestion(keys=self._declared(whole=columns.kinds.get(self.column) == "integer"))
 
     def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
         """Refuses bins of a column without numbers, and categories of values without one text."""

@@ -11,8 +11,9 @@ when data arrives would reveal who is in the data, so all keys are declared.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from ameles.measures.bins import Bins
@@ -55,23 +56,34 @@ class Keys:
     @property
     def cell(self) -> str:
         """SQL: the number of an event's cell, from 0; NULL if it is in no cell."""
-        place = "0"
-        for code, values in zip(self._codes, self.values, strict=True):
-            place = code if place == "0" else f"({place}) * {len(values)} + {code}"
-        return place
+        # A cast to an ENUM is one hash look-up, however many keys there are.
+        places = [
+            f"CAST(enum_code(TRY_CAST(CAST({identifier(column)} AS VARCHAR) AS "
+            f"ENUM ({listed(declared)}))) AS BIGINT)"
+            for column, declared in self.columns.items()
+        ]
+        return self.cell_of(places, None if self.bins is None else self.bins.code)
 
-    @property
-    def _codes(self) -> list[str]:
-        """SQL: the number of an event's value in each column, from 0, or NULL."""
-        codes = []
-        for column, declared in self.columns.items():
-            # A cast to an ENUM is one hash look-up, however many keys there are.
-            listed = ", ".join(literal(value) for value in declared)
-            text = f"CAST({identifier(column)} AS VARCHAR)"
-            code = f"CAST(enum_code(TRY_CAST({text} AS ENUM ({listed}))) AS BIGINT)"
-            codes.append(f"coalesce({code}, {len(declared)})" if self.other else code)
+    def cell_of(self, places: Sequence[str], bin_code: str | None) -> str:
+        """SQL: the cell, from the SQL of each value's place among the declared ones, or NULL.
+
+        ``bin_code`` is the SQL of the number of the bin, or NULL outside of all bins.
+        """
+        codes = [
+            f"coalesce({place}, {len(declared)})" if self.other else place
+            for place, declared in zip(places, self.columns.values(), strict=True)
+        ]
         if self.bins is not None:
-            code = f"({self.bins.code})"
-            whole = self.other and not self.bins.clamped
-            codes.append(f"coalesce({code}, {self.bins.size})" if whole else code)
-        return codes
+            beyond = self.other and not self.bins.clamped
+            code = f"({bin_code})"
+            codes.append(f"coalesce({code}, {self.bins.size})" if beyond else code)
+        cell = "0"
+        for code, values in zip(codes, self.values, strict=True):
+            cell = code if cell == "0" else f"({cell}) * {len(values)} + {code}"
+        return cell
+
+
+@lru_cache(maxsize=16)
+def listed(values: tuple[str, ...]) -> str:
+    """SQL: texts, separated by commas; kept, because there may be a million of them."""
+    return ", ".join(literal(value) for value in values)

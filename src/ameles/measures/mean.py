@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ameles.core.recipe import Recipe
 from ameles.measures.bounded import BoundedMeasure
-from ameles.measures.measure import BETA, Published, Question, Terms
+from ameles.measures.measure import BETA, Published, Terms
+from ameles.measures.table_question import Amount, constant
 from ameles.noise.arrays import IntArray
 
 
@@ -51,12 +52,11 @@ class Mean(BoundedMeasure):
         """The most that one event can add to the value and to the count."""
         return 2 * self.largest
 
-    def _question(self, cell: str, units: str) -> Question:
+    def _amounts(self, units: str) -> tuple[Amount, ...]:
         # the centred value, and a count as heavy
         low, high = self.ends
         middle = (low + high) * self.parts // 2
-        centred = f"{units} * {self.parts} - ({middle})"
-        return Question(cell=cell, amounts=(centred, str(self.largest)), cells=self.cells)
+        return Amount(units, self.parts, middle), constant(self.largest)
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
         # for many events: the noise of the sum, and that of the count where the mean is at an end

@@ -23,6 +23,7 @@ from ameles.core.recipe import Recipe
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
 from ameles.measures.keys import MOST, OTHER, Keys
 from ameles.measures.refusal import Refusal
+from ameles.measures.table_question import TableColumns, TableQuestion
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray
 
@@ -227,9 +228,9 @@ class Measure(Section, ABC):
     def question(self) -> Question:
         """What it computes from each event."""
 
-    def question_of(self, kinds: Mapping[str, str]) -> Question:
-        """The same, if the kinds of the columns are known; then it may be quicker to compute."""
-        return self.question
+    def table_question(self, columns: TableColumns) -> TableQuestion:
+        """The same for all rows of a table at once, which has these columns."""
+        return TableQuestion(keys=self.declared)
 
     @abstractmethod
     def recipe(self, terms: Terms, loss: EpsilonLoss) -> AnyMechanism:

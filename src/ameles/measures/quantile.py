@@ -32,6 +32,7 @@ from ameles.measures.linear import LinearMeasure
 from ameles.measures.measure import BETA, NUMERIC, Published, Question, Terms, Values, wrong_kind
 from ameles.measures.ranks import excess_bounds
 from ameles.measures.refusal import Refusal
+from ameles.measures.table_question import TableColumns, TableQuestion
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.noise.arrays import IntArray
 
@@ -98,10 +99,10 @@ class Quantile(LinearMeasure):
         """Its bin in its cell."""
         return Question(cell=self.counted.cell, cells=self.cells)
 
-    def question_of(self, kinds: Mapping[str, str]) -> Question:
+    def table_question(self, columns: TableColumns) -> TableQuestion:
         """The same; bins of integers may need one division only."""
-        bins = replace(self.bins, whole=kinds.get(self.column) == "integer")
-        return Question(cell=Keys(self.by, self.other, bins).cell, cells=self.cells)
+        bins = replace(self.bins, whole=columns.kinds.get(self.column) == "integer")
+        return TableQuestion(keys=Keys(self.by, self.other, bins))
 
     def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
         """Values must be numbers."""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ameles.core.recipe import Recipe
 from ameles.measures.bounded import BoundedMeasure
 from ameles.measures.linear import whole
-from ameles.measures.measure import Numbers, Published, Question, Terms
+from ameles.measures.measure import Numbers, Published, Terms
+from ameles.measures.table_question import Amount
 from ameles.noise.arrays import IntArray
 
 
@@ -24,8 +25,8 @@ class Sum(BoundedMeasure):
         """The larger absolute value of the two bounds, in grid units."""
         return self.grid.reach
 
-    def _question(self, cell: str, units: str) -> Question:
-        return Question(cell=cell, amounts=(units,), cells=self.cells)
+    def _amounts(self, units: str) -> tuple[Amount, ...]:
+        return (Amount(units),)
 
     def values(self, units: Numbers) -> Numbers:
         """Grid units as values; whole numbers stay whole on a grid of ones."""

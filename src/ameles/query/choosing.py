@@ -69,8 +69,7 @@ class MostCommonEnding(Ending):
         )
 
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
-        question = self.counted.question
-        chosen = run.step(look.totals(question.cell, question.amounts, question.cells))
+        chosen = run.step(look.totals_of(self.counted.table_question(look.columns)))
         behind = self.half_width(look.relation, recipe)
         return (AnswerRow(value=self.counted.keys[chosen], low=0, high=behind),)
 
@@ -135,8 +134,8 @@ class MedianEnding(Ending):
 
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         low, _ = self.values.ends
-        cell = f"CASE WHEN {self.values.cell} IS NOT NULL THEN {self.values.units} - ({low}) END"
-        counts = look.totals(cell, ("1",), self.candidates)
+        units, where = self.values.table_units(look.columns)
+        counts = look.totals(f"{units} - ({low})", ("1",), self.candidates, where=where)
         upto = np.cumsum(counts)
         below, above = upto - counts, upto[-1] - upto
         chosen = run.step(-np.maximum(np.abs(below - above) - counts, 0))

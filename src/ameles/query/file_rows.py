@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ameles.connectors.format import DEFAULT, Format
+from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource
 from ameles.connectors.sources import open_source
@@ -26,6 +26,7 @@ class FileRows(RowSource):
         super().__init__(columns, user)
         self._path, self._form = str(path), form
         self.label = Path(path).stem
+        self.coded = kind_of(self._path) == "parquet"
         self._base = Path.cwd()
         # looked at now, so that a missing file or column is refused before anything is paid
         source = self._source()

@@ -9,15 +9,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
+import duckdb
 import numpy as np
 
 from ameles.connectors.duck import connect, quiet
 from ameles.engine.gathering.event_sql import wrapped
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.measures.fields import identifier
+from ameles.measures.table_question import TableColumns, TableQuestion
 from ameles.noise.arrays import IntArray
 from ameles.query.row_set import Attached, RowSet
 from ameles.query.row_source import MEMORY, ZONE
+from ameles.query.totals_sql import by_values, one_cell, one_count
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,10 +29,21 @@ class TableLook:
 
     relation: RowSet
     rows: str  # SQL: a SELECT
-    tables: TemporaryTables
+    attached: Attached
 
     def __repr__(self) -> str:
         return "<TableLook>"
+
+    @property
+    def columns(self) -> TableColumns:
+        """Its columns, as measures ask about them."""
+        coded = all(one.source.coded for one in self.relation.sources)
+        return TableColumns(self.relation.columns, coded)
+
+    @property
+    def tables(self) -> TemporaryTables:
+        """Its connection."""
+        return self.attached.tables
 
     def totals(
         self, cell: str, amounts: Sequence[str], cells: int, *, where: str = "true"
@@ -41,12 +55,39 @@ class TableLook:
         # One cell needs no groups: a plain count of a file is then in its footer.  With several
         # cells the group of NULL is dropped here: a filter would compute every cell twice.
         one = cells == 1
-        cells_and_amounts = self.tables.fetched(
+        return self._vector(
             f"SELECT {'0 AS cell' if one else 'cell'}, {', '.join(sums)} FROM (SELECT "
             f"{', '.join(chosen)} FROM ({self.rows}) WHERE {where}) "
-            + ("WHERE cell IS NOT NULL" if one else "GROUP BY cell")
+            + ("WHERE cell IS NOT NULL" if one else "GROUP BY cell"),
+            len(amounts),
+            cells,
         )
-        vector = np.zeros((len(amounts), cells), dtype=np.int64)
+
+    def totals_of(self, question: TableQuestion) -> IntArray:
+        """The same for a measure's question."""
+        keys, amounts = question.keys, question.amounts
+        if not keys.values:
+            return self._vector(self._one_cell(question), len(amounts), 1)
+        grouped = by_values(self.rows, question, self.columns)
+        if grouped is None:
+            each = [amount.of_each_row for amount in amounts]
+            return self.totals(keys.cell, each, keys.size, where=question.where)
+        try:
+            return self._vector(grouped[0], len(amounts), keys.size, grouped[1])
+        except duckdb.OutOfMemoryException:  # too many different values
+            each_row = by_values(self.rows, question, self.columns, grouped=False) or grouped
+            return self._vector(each_row[0], len(amounts), keys.size, each_row[1])
+
+    def _one_cell(self, question: TableQuestion) -> str:
+        flagged = self.relation.flagged(self.attached) if question.where == "true" else None
+        counted = flagged and one_count(*flagged, question.amounts)
+        return counted or one_cell(self.rows, question)
+
+    def _vector(
+        self, sql: str, amounts: int, cells: int, parameters: Sequence[object] = ()
+    ) -> IntArray:
+        cells_and_amounts = self.tables.fetched(sql, parameters)
+        vector = np.zeros((amounts, cells), dtype=np.int64)
         known = ~np.ma.getmaskarray(cells_and_amounts["cell"])
         at = np.ma.getdata(cells_and_amounts["cell"])[known].astype(np.int64)
         for i, row in enumerate(vector):
@@ -123,7 +164,7 @@ def looking(relation: RowSet) -> Iterator[TableLook]:
             for one, now in zip(sources, rows, strict=True)
         }
         attached = Attached(tables, relations)
-        yield TableLook(relation, relation.sql(attached), tables)
+        yield TableLook(relation, relation.sql(attached), attached)
 
 
 def _sum(text: str, place: int) -> str:

@@ -83,11 +83,11 @@ class MeasureEnding(Ending):
         return self.measure.recipe(self.terms(relation, unit), loss)
 
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
-        question = self.measure.question_of(look.relation.columns)
+        question = self.measure.question
         if question.once is not None:
             exact = look.users(question.cell, question.cells)
         else:
-            exact = look.totals(question.cell, question.amounts, question.cells)
+            exact = look.totals_of(self.measure.table_question(look.columns))
         outputs = np.asarray(run.feed(exact.reshape(1, -1)))
         terms = self.terms(look.relation, recipe.guarantee.unit)
         return self._rows(self.measure.publish(recipe, terms, outputs, 1, _NO_HISTORY))

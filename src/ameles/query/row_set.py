@@ -77,6 +77,10 @@ class RowSet(ABC):
     def sql(self, attached: Attached) -> str:
         """SQL: a SELECT of the rows."""
 
+    def flagged(self, attached: Attached) -> tuple[str, str] | None:
+        """SQL: more rows than these, and a boolean that is true for these; None without one."""
+        return None
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """What was asked, as plain public data."""

@@ -49,6 +49,7 @@ class RowSource(ABC):
     """
 
     label: str | None = None
+    coded = False  # whether values are coded, as in Parquet
 
     def __init__(self, columns: Mapping[str, str], user: str | None) -> None:
         if not columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ _TOKENS = re.compile(
     r'(?:"[^"]*"|CAST\((?:-?[0-9]+|"[^"]*"|\'-?[0-9.]+\') AS (?:BIGINT|DOUBLE)\)'
     r"|AND|OR|NOT|IS|NULL|IN|BETWEEN|true|false|<=|>=|<>|!=|[=<>(), ])+"
 )
+_COMBINED = re.compile(r'(?:"[^"]*"|AND|OR|NOT|[() ])+')
 _SAFE = ("integer", "number", "boolean")
 
 
@@ -60,6 +61,11 @@ class Where(Step):
         plain = cannot_fail(self.condition, self.columns)
         condition = self.condition if plain else f"TRY({self.condition}) IS TRUE"
         return f"SELECT {self.listed} FROM ({rows}) WHERE {condition}"
+
+    def flagged(self, attached: Attached) -> tuple[str, str] | None:
+        if not only_booleans(self.condition, self.columns):
+            return None
+        return self.below.sql(attached), self.condition
 
     def to_dict(self) -> dict[str, Any]:
         return {"where": self.text, "of": self.below.to_dict()}
@@ -216,6 +222,21 @@ def cannot_fail(condition: str, columns: Mapping[str, str]) -> bool:
     >>> cannot_fail('("name" < CAST(18 AS BIGINT))', {"name": "text"})
     False
     """
-    safe = {identifier(name) for name, kind in columns.items() if kind in _SAFE}
-    named = set(_NAMES.findall(condition))
-    return _TOKENS.fullmatch(condition) is not None and named <= safe
+    return _TOKENS.fullmatch(condition) is not None and _names_only(condition, columns, _SAFE)
+
+
+def only_booleans(condition: str, columns: Mapping[str, str]) -> bool:
+    """Whether SQL that was checked only combines booleans, so that no part of a table is skipped.
+
+    >>> only_booleans('("fever" AND (NOT "cough"))', {"fever": "boolean", "cough": "boolean"})
+    True
+    >>> only_booleans('("age" >= CAST(18 AS BIGINT))', {"age": "integer"})
+    False
+    """
+    plain = _COMBINED.fullmatch(condition) is not None
+    return plain and _names_only(condition, columns, ("boolean",))
+
+
+def _names_only(condition: str, columns: Mapping[str, str], kinds: Sequence[str]) -> bool:
+    named = {identifier(name) for name, kind in columns.items() if kind in kinds}
+    return set(_NAMES.findall(condition)) <= named

@@ -97,8 +97,7 @@ class SyntheticEnding(Ending):
         return np.array(rows)
 
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
-        question = self.counted.question
-        exact = look.totals(question.cell, question.amounts, question.cells)
+        exact = look.totals_of(self.counted.table_question(look.columns))
         marginals = self.marginals()
         made = run.step((marginals, exact))
         keys = (key_of(key, len(self.counted.by)) for key in self.counted.keys)

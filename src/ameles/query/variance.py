@@ -21,6 +21,7 @@ from ameles.core.loss import EpsilonLoss, Pure
 from ameles.core.parameters import Exact
 from ameles.measures.mean import Mean
 from ameles.measures.measure import BETA
+from ameles.measures.table_question import Amount, TableQuestion, constant
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.series import LaplaceSeries
 from ameles.query.ending import AnswerRow, AnyRun, Ending, key_of
@@ -97,9 +98,12 @@ class VarianceEnding(Ending):
 
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
         low, high = self.values.ends
-        centred = f"({self.values.units} * {self.parts} - ({(low + high) * self.parts // 2}))"
-        amounts = ("1", centred, f"{centred} * {centred} - {self.half**2 // 2}")
-        exact = look.totals(self.values.cell, amounts, self.values.cells)
+        units, where = self.values.table_units(look.columns)
+        centred = Amount(units, self.parts, (low + high) * self.parts // 2)
+        each = f"({centred.of_each_row})"
+        amounts = (constant(1), centred, Amount(f"{each} * {each}", 1, self.half**2 // 2))
+        keys = self.values.declared
+        exact = look.totals_of(TableQuestion(keys=keys, amounts=amounts, where=where))
         count, total, squares = (run.step(vector) for vector in exact.reshape(len(amounts), -1))
         bounds = [recipe.error.bound(step, BETA / 3) for step in (_COUNT, _SUM, _SQUARES)]
         rows = zip(self.values.keys, count.tolist(), total.tolist(), squares.tolist(), strict=True)

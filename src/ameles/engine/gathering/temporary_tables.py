@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any, Self
@@ -65,9 +65,9 @@ class TemporaryTables:
         """Runs a statement that changes a table; all of them come through here."""
         self._duck.execute(query)
 
-    def fetched(self, query: str) -> dict[str, Any]:
+    def fetched(self, query: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
         """The rows of a query, as arrays."""
-        return self._duck.execute(query).fetchnumpy()
+        return self._duck.execute(query, list(parameters)).fetchnumpy()
 
     def any(self, query: str) -> bool:
         """Whether a query has rows."""
