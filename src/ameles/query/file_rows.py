@@ -14,6 +14,7 @@ from ameles.connectors.source import SeekableSource
 from ameles.connectors.sources import open_source
 from ameles.core.exceptions import BadInput, SourceUnreadable
 from ameles.engine.gathering.temporary_tables import TemporaryTables
+from ameles.query.kept_rows import KeptRows, Stamp, stamp_of
 from ameles.query.row_source import Duck, RowsNow, RowSource
 
 
@@ -28,6 +29,7 @@ class FileRows(RowSource):
         self.label = Path(path).stem
         self.coded = kind_of(self._path) == "parquet"
         self._base = Path.cwd()
+        self._kept = KeptRows()
         # looked at now, so that a missing file or column is refused before anything is paid
         source = self._source()
         missing = [name for name in self.columns if name not in source.names()]
@@ -38,13 +40,23 @@ class FileRows(RowSource):
             )
 
     def rows_now(self) -> RowsNow:
-        return _Files(self, self._reading())
+        if self.coded:
+            return _Files(self, self.reading())
+        # before the files are read: if they change later, the stamp is an old one
+        return _Texts(self, self._kept, stamp_of(self._path, self._base))
 
-    def _reading(self) -> Reading:
+    def reading(self) -> Reading:
         reading = self._source().reading(None)
         if reading.problems:
             raise reading.problems[0]
         return reading
+
+    def load(self, reading: Reading, tables: TemporaryTables, duck: Duck) -> str:
+        """A table with all rows of a reading."""
+        table = self.empty_table(tables)
+        for scan in reading.scans(duck):  # fails if a file changed while it was read
+            tables.insert(table, f"SELECT {self.names} FROM {scan}")
+        return table
 
     def _source(self) -> SeekableSource[Any]:
         source = open_source(
@@ -69,13 +81,26 @@ class _Files(RowsNow):
 
     @contextmanager
     def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
+        if not self.reading.single:
+            yield self.source.load(self.reading, tables, duck)
+            return
         scans = self.reading.scans(duck)
-        if self.reading.single:
-            yield next(scans)
-        else:
-            table = self.source.empty_table(tables)
-            for scan in scans:
-                tables.insert(table, f"SELECT {self.source.names} FROM {scan}")
-            yield table
+        yield next(scans)
         for _ in scans:  # fails if the file changed while it was read
             pass
+
+
+@dataclass(frozen=True)
+class _Texts(RowsNow):
+    source: FileRows
+    kept: KeptRows
+    stamp: Stamp | None
+
+    @contextmanager
+    def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
+        yield self.kept.table(
+            duck,
+            tables,
+            self.stamp,
+            lambda: self.source.load(self.source.reading(), tables, duck),
+        )

@@ -57,6 +57,11 @@ class TemporaryTables:
         """Adds the rows of a query to a table."""
         self.run(f"INSERT INTO {name} {query}")
 
+    def rename(self, name: str, kept: str) -> None:
+        """Gives a table another name, under which it is not dropped at the end."""
+        self.run(f"ALTER TABLE {name} RENAME TO {kept}")
+        self._names.remove(name)
+
     def drop(self, name: str) -> None:
         """Drops one table early, to free its memory."""
         self.run(f"DROP TABLE IF EXISTS {name}")
