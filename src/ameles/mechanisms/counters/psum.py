@@ -33,11 +33,11 @@ from typing import TypeAlias
 import numpy as np
 
 from ameles.core.exceptions import BadInput
-from ameles.core.loss import Pure
 from ameles.core.noise import Noise
-from ameles.core.parameters import Epsilon, Horizon, Parameter, refuse
+from ameles.core.parameters import Parameter, refuse
 from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.mechanisms.counters.summed import Process, SummedCounter
+from ameles.mechanisms.counters.pure import PureCounter
+from ameles.mechanisms.counters.summed import Process
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
@@ -61,11 +61,9 @@ class Intervals(Parameter[Sequence[Sequence[int]], tuple[Interval, ...]]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PSumCounter(SummedCounter):
+class PSumCounter(PureCounter):
     """Counts from the noisy sums of declared intervals."""
 
-    epsilon: Epsilon = Epsilon()
-    horizon: Horizon = Horizon()
     intervals: Intervals = Intervals()
 
     def __post_init__(self) -> None:
@@ -75,16 +73,6 @@ class PSumCounter(SummedCounter):
         super().__post_init__()
 
     @property
-    def loss(self) -> Pure:
-        """Pure: epsilon for all releases together."""
-        return Pure(self.epsilon)
-
-    @property
-    def steps(self) -> int:
-        """The horizon."""
-        return self.horizon
-
-    @property
     def alpha(self) -> int:
         """The most intervals that share an item."""
         return most_shared(self.intervals)
@@ -92,7 +80,7 @@ class PSumCounter(SummedCounter):
     @property
     def scale(self) -> Fraction:
         """The scale of each interval's noise."""
-        return self.contributions * self.bound * self.alpha / Fraction(self.loss.epsilon)
+        return self.scale_for(self.contributions * self.bound * self.alpha)
 
     @property
     def error(self) -> PSumError:

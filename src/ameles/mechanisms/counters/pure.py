@@ -1,4 +1,4 @@
-"""Trees with Laplace noise: an epsilon, a horizon, and noise by the number of levels."""
+"""Counters with Laplace noise for an epsilon and a horizon; trees have noise by their levels."""
 
 from __future__ import annotations
 
@@ -12,16 +12,11 @@ from ameles.mechanisms.counters.summed import SummedCounter
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureTreeCounter(SummedCounter):
-    """A summed counter in which every item is in one block of each level."""
+class PureCounter(SummedCounter):
+    """A summed counter with a pure loss and an end."""
 
     epsilon: Epsilon = Epsilon()
     horizon: Horizon = Horizon()
-
-    @property
-    @abstractmethod
-    def levels(self) -> int:
-        """How many blocks an item is in."""
 
     @property
     def loss(self) -> Pure:
@@ -33,7 +28,21 @@ class PureTreeCounter(SummedCounter):
         """The horizon."""
         return self.horizon
 
+    def scale_for(self, change: int) -> Fraction:
+        """The scale of the noise on numbers that one unit changes by so much, in L1."""
+        return change / self.epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureTreeCounter(PureCounter):
+    """A counter in which every item is in one block of each level."""
+
+    @property
+    @abstractmethod
+    def levels(self) -> int:
+        """How many blocks an item is in."""
+
     @property
     def scale(self) -> Fraction:
         """The scale of each block's noise: what one unit changes in all blocks, over epsilon."""
-        return self.contributions * self.bound * self.levels / self.epsilon
+        return self.scale_for(self.contributions * self.bound * self.levels)

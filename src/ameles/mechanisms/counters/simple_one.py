@@ -25,31 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.error import checks_step
-from ameles.core.loss import Pure
 from ameles.core.noise import Noise
-from ameles.core.parameters import Epsilon, Horizon
-from ameles.mechanisms.counters.summed import Process, SummedCounter
+from ameles.mechanisms.counters.pure import PureCounter
+from ameles.mechanisms.counters.summed import Process
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimpleOneCounter(SummedCounter):
+class SimpleOneCounter(PureCounter):
     """Exact counts, each with independent noise calibrated for all of them."""
-
-    epsilon: Epsilon = Epsilon()
-    horizon: Horizon = Horizon()
-
-    @property
-    def loss(self) -> Pure:
-        """Pure: epsilon for all releases together."""
-        return Pure(self.epsilon)
-
-    @property
-    def steps(self) -> int:
-        """The horizon."""
-        return self.horizon
 
     @property
     def scale(self) -> Fraction:
@@ -57,7 +43,7 @@ class SimpleOneCounter(SummedCounter):
         most = min(self.contributions, self.horizon)
         # the changes add up: 1, 2, ..., most, and stay there until the horizon
         changed = most * (most + 1) // 2 + (self.horizon - most) * most
-        return self.bound * changed / self.epsilon
+        return self.scale_for(self.bound * changed)
 
     @property
     def error(self) -> IndependentError:
