@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.kept_databases import kept_databases, new_databases
 from tests.postgres import MISSING, Server, programs, serving
 from tests.quick import pytest_addoption, pytest_collection_modifyitems, pytest_configure
 from tests.stand_in import PLACE, SERVER, StandIn, disconnect
@@ -32,7 +33,14 @@ sys.dont_write_bytecode = False
 
 prefer_memory()
 
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "tmp_path"]
+__all__ = [
+    "kept_databases",
+    "new_databases",
+    "pytest_addoption",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "tmp_path",
+]
 
 TESTS = Path(__file__).parent
 ASKED = os.environ.get("AMELES_TEST_STORE", "")

@@ -15,6 +15,8 @@ from ameles.connectors import duck as duck_module
 from ameles.connectors.duck import OutOfMemory, check_zone, connect, quiet
 from ameles.core.exceptions import AmelesError, PlanError
 
+pytestmark = pytest.mark.usefixtures("new_databases")
+
 CANARY = "canary-4711"
 MEMORY = 128 << 20
 
@@ -71,6 +73,14 @@ def test_texts_without_an_offset_are_times_in_the_zone() -> None:
     with closing(connect(zone="Europe/Berlin", memory=MEMORY)) as berlin:
         (at_berlin,) = berlin.execute(query).fetchall()[0]
     assert at_utc - at_berlin == 7200
+
+
+def test_all_connections_of_the_database_have_its_limits() -> None:
+    with closing(connect(zone="Europe/Berlin", memory=MEMORY)) as first, first.cursor() as second:
+        names = [*duck_module._limits(()), "lock_configuration", "memory_limit", "TimeZone"]
+        assert duck_module._settings(second, names) == duck_module._settings(first, names)
+        with pytest.raises(duckdb.PermissionException):
+            second.execute("SELECT * FROM read_text('/etc/hostname')")
 
 
 def test_an_unknown_zone_is_refused() -> None:

@@ -33,9 +33,24 @@ def connect(*, zone: str, memory: int, readable: Sequence[str] = ()) -> duckdb.D
 
     ``memory`` is the limit in bytes; ``readable`` are the paths that DuckDB itself may open.
     """
+    duck = locked_database(zone, memory, tuple(readable))
+    _assert_held(duck, {**_limits(readable), "lock_configuration": True}, zone, memory)
+    return duck
+
+
+def locked_database(zone: str, memory: int, readable: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
+    """A database in memory with all limits, which hold for each of its connections."""
     duck = duckdb.connect(":memory:")
     _set_zone(duck, zone)
-    wanted: dict[str, Any] = {
+    limits = [f"SET memory_limit = '{memory}B'"]
+    limits += [f"{_set(name)} = {_written(value)}" for name, value in _limits(readable).items()]
+    with quiet("setting DuckDB's limits"):
+        duck.execute("; ".join([*limits, "SET lock_configuration = true"])).fetchall()
+    return duck
+
+
+def _limits(readable: Sequence[str]) -> dict[str, Any]:
+    return {
         "temp_directory": "",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
@@ -48,12 +63,6 @@ def connect(*, zone: str, memory: int, readable: Sequence[str] = ()) -> duckdb.D
         "allowed_paths": list(readable),
         "enable_external_access": False,
     }
-    limits = [f"SET memory_limit = '{memory}B'"]
-    limits += [f"SET {name} = {_written(value)}" for name, value in wanted.items()]
-    with quiet("setting DuckDB's limits"):
-        duck.execute("; ".join([*limits, "SET lock_configuration = true"])).fetchall()
-    _assert_held(duck, {**wanted, "lock_configuration": True}, zone, memory)
-    return duck
 
 
 @cache
@@ -65,7 +74,7 @@ def check_zone(zone: str) -> None:
 
 def _set_zone(duck: duckdb.DuckDBPyConnection, zone: str) -> None:
     try:
-        duck.execute(f"SET TimeZone = {literal(zone)}").fetchall()
+        duck.execute(f"SET GLOBAL TimeZone = {literal(zone)}").fetchall()
     except duckdb.Error:
         known = False
     else:
@@ -75,6 +84,11 @@ def _set_zone(duck: duckdb.DuckDBPyConnection, zone: str) -> None:
             f"DuckDB knows no time zone {zone!r}.",
             tip='zone = "UTC", or a name such as "Europe/Berlin"',
         )
+
+
+def _set(name: str) -> str:
+    """Sets it for all connections of the database, if DuckDB can."""
+    return f"SET {name}" if name == "enable_progress_bar" else f"SET GLOBAL {name}"
 
 
 def _written(value: bool | str | list[str]) -> str:
