@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 
 from ameles.plot import Table
+from tests.warm_processes import run
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -54,8 +55,8 @@ def test_the_commands_of_the_story_run(tmp_path: Path) -> None:
     commands = re.findall(r"^\$ (ameles .*)$|`(ameles compare [^`]*)`", STORY, re.MULTILINE)
     assert len(commands) == 2
     for first, second in commands:
-        command = [sys.executable, "-m", *(first or second).split()]
-        subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+        ended = run("-m", *(first or second).split(), cwd=tmp_path)
+        assert ended.returncode == 0, ended.stderr
 
 
 def test_every_picture_is_shown_and_has_its_table(script: ModuleType) -> None:

@@ -9,7 +9,6 @@ import fcntl
 import json
 import signal
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from ameles.cli.status import look
 from ameles.plan.plan import read_plan
 from tests.cli.conftest import Program, hearing_interrupts
 from tests.stand_in import bare_store, lock_store
+from tests.warm_processes import start
 
 LIMIT = 600.0  # seconds until a test gives up
 CANARY = "cafebabe-canary"
@@ -89,13 +89,12 @@ class Site:
             opened.writelines(rows)
 
     def follow(self, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "ameles", "run", "--follow", *options],
+        self.process = start(
+            *("-m", "ameles", "run", "--follow", *options),
             cwd=self.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
             preexec_fn=hearing_interrupts,
         )
 

@@ -7,8 +7,6 @@ import csv
 import json
 import re
 import shutil
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Program
 from tests.cli.test_run import change
+from tests.warm_processes import run
 
 GUESTS = Path(__file__).parents[2] / "examples" / "guests.toml"
 CANARY = "cafebabe-canary"
@@ -56,14 +55,8 @@ def test_it_is_followed_from_standard_input(guests: Path, ameles: Program) -> No
     change('every = "6h"', 'every = "1s"\nhorizon = 3', "guests.toml")
     change('window = "1d"  ', 'window = "2s"', "guests.toml")
     lines = "".join(f'{{"ticket": "{CANARY}-{i % 50}"}}\n' for i in range(200))
-    ended = subprocess.run(
-        [sys.executable, "-m", "ameles", "run", "guests.toml", "--follow"],
-        cwd=guests,
-        input=lines,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
+    ended = run(
+        *("-m", "ameles", "run", "guests.toml", "--follow"), cwd=guests, given=lines, timeout=600
     )
     assert ended.returncode == 0, ended.stderr
     assert "That is its last step." in ended.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.cli.conftest import Program
 from tests.postgres import SIGN_IN, Server
 from tests.store.places import PostgresPlace
+from tests.warm_processes import start
 
 PLAN = """
 [stream]
@@ -136,8 +136,7 @@ def test_two_followers_of_one_stream(place: PostgresPlace, ameles: Program) -> N
     plan = Path("ameles.toml")
     later = plan.read_text(encoding="utf-8").replace("2026-01-01", "2099-01-01")
     plan.write_text(later, encoding="utf-8")
-    program = [sys.executable, "-m", "ameles", "run", "--follow"]
-    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as first:
+    with start("-m", "ameles", "run", "--follow", stderr=subprocess.PIPE) as first:
         assert first.stderr is not None
         assert first.stderr.readline().startswith("This plan was never checked")
         assert first.stderr.readline().startswith("Launched stream 'flu'")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 
 import pytest
 
 from ameles.cli.stop_signals import INTERRUPTED
 from tests.cli.conftest import hearing_interrupts
+from tests.warm_processes import start
 
 # The main thread is inside a library that lets nothing of Python's run, as one that waits for a
 # lock of the store: a lock of threads that is never free.
@@ -34,12 +34,7 @@ with stopping() as stop:
 def test_the_second_signal_ends_it_with_its_own_number(
     first: signal.Signals, second: signal.Signals
 ) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=hearing_interrupts,
-    )
+    process = start("-c", PROGRAM, stdout=subprocess.PIPE, preexec_fn=hearing_interrupts)
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

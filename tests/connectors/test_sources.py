@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import gzip
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from ameles.connectors.standard_input import StandardInput
 from ameles.connectors.text_source import TextSource
 from tests.connectors.opening import open_files
 from tests.connectors.reading import rows_of
+from tests.warm_processes import run
 
 COLUMNS = {"name": "text", "n": "integer"}
 LINES = b"name,n\nx,1\ny,2\n"
@@ -70,11 +69,8 @@ def readings(folder: Path) -> dict[str, Reading]:
     (folder / "a.csv").write_bytes(LINES)
     (folder / "b.csv.gz").write_bytes(gzip.compress(LINES))
     query = "COPY (SELECT * FROM (VALUES ('x', 1), ('y', 2)) AS t(name, n))"
-    subprocess.run(
-        [sys.executable, "-c", f"import duckdb; duckdb.execute({query + ' TO $$c.parquet$$'!r})"],
-        cwd=folder,
-        check=True,
-    )
+    program = f"import duckdb; duckdb.execute({query + ' TO $$c.parquet$$'!r})"
+    assert run("-c", program, cwd=folder).returncode == 0
     names = ("a.csv", "b.csv.gz", "c.parquet")
     given = {name: open_files(name, COLUMNS, folder).reading(None) for name in names}
     return {**given, "-": StandardInput("csv", COLUMNS).reading([LINES])}
@@ -82,8 +78,8 @@ def readings(folder: Path) -> dict[str, Reading]:
 
 def elsewhere(reading: Reading) -> list[tuple[str, int]]:
     """The rows of a reading, as another process reads them."""
-    program = [sys.executable, "-c", PROGRAM]
-    ran = subprocess.run(program, input=pickle.dumps(reading), capture_output=True, check=True)
+    ran = run("-c", PROGRAM, given=pickle.dumps(reading))
+    assert ran.returncode == 0, ran.stderr
     rows: list[tuple[str, int]] = ast.literal_eval(ran.stdout.decode())
     return rows
 

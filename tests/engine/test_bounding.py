@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import pickle
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +26,7 @@ from ameles.engine.gathering.pending import GathererState, Totals
 from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source
 from tests.engine.worlds import COUNT, EVENT, USER, World, row
+from tests.warm_processes import run
 
 MEMORY = 256 << 20
 SALT = b"a salt"
@@ -136,8 +135,8 @@ def mapped(plan: Plan, reading: Reading, moment: Moment) -> list[tuple[object, .
     rows: list[tuple[object, ...]] = []
     for piece in reading.pieces:
         given = pickle.dumps((plan, piece, moment, SALT))
-        program = [sys.executable, "-c", MAPPER]
-        ran = subprocess.run(program, input=given, capture_output=True, check=True)
+        ran = run("-c", MAPPER, given=given)
+        assert ran.returncode == 0, ran.stderr
         rows += ast.literal_eval(ran.stdout.decode())
     return rows
 

@@ -14,6 +14,7 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.sealed.vault import Vault, VaultPlace, cipher
+from tests.warm_processes import start
 
 from .vault_faults import IDENTITY, SIZE, Rig, loaded, save
 
@@ -96,9 +97,7 @@ def test_killed_in_the_middle_it_has_what_was_published(rig: Rig) -> None:
     root = Path(__file__).parents[2]
     published = 0
     for kill in range(5):
-        child = subprocess.Popen(
-            [sys.executable, "-c", LOOP, str(rig.base)], cwd=root, stdout=subprocess.PIPE, text=True
-        )
+        child = start("-c", LOOP, str(rig.base), cwd=root, stdout=subprocess.PIPE)
         with child:
             assert child.stdout
             for _ in range(5 + 3 * kill):

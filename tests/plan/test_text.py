@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from ameles.core.exceptions import PlanError
 from ameles.plan.plan import read_plan
 from ameles.plan.text import LARGEST_FILE, MOST_PARTS, most_parts, read_toml
+from tests.warm_processes import run
 
 PARTS = ".".join("a" * 50_000)
 DEEP = {
@@ -121,13 +122,7 @@ class TestOnlyFiles:
         assert "Is a directory" in self.refused(tmp_path)
 
     def test_standard_input(self) -> None:
-        ended = subprocess.run(
-            [sys.executable, "-m", "ameles", "plan", "/dev/stdin"],
-            input="",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        ended = run("-m", "ameles", "plan", "/dev/stdin")
         assert ended.returncode == 2
         assert "not a file with a plan" in ended.stderr
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,6 +22,8 @@ from ameles.query.account import PaidQuestion
 from ameles.store import open_store, question_lock
 from tests.query.tables import table
 from tests.store.places import Place, SqlitePlace
+from tests.warm_processes import run as run_warm
+from tests.warm_processes import start
 
 ROOT = Path(__file__).parents[2]
 
@@ -218,13 +219,7 @@ def test_killed_between_debit_and_answer(place: Place) -> None:
         pass
 
     def run(how: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", KILLED, place.url, how],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            check=False,
-        )
+        return run_warm("-c", KILLED, place.url, how, cwd=ROOT)
 
     assert run("kill").returncode == -signal.SIGKILL
     assert run("answer").stdout.strip() == "1 epsilon 0.75"
@@ -255,11 +250,10 @@ def test_eight_processes_on_the_last_bit_of_a_budget(place: Place) -> None:
     with opened(place):
         pass
     racing = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACE, place.url],
+        start(
+            *("-c", RACE, place.url),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
             cwd=ROOT,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.store import Store, Transaction
 from tests.store.places import Place
 from tests.store.stores import MARCH, fever, launch, new_store, open_visitors, visitors
+from tests.warm_processes import run as run_warm
 
 ROOT = Path(__file__).parents[2]
 COUNT = SimpleOneCounter(epsilon="1/4", horizon=1)
@@ -224,13 +223,7 @@ def test_killed_between_debit_and_answer_the_same_question_is_answered_at_no_cos
 ) -> None:
     with new_store(place) as store, store.writing() as transaction:
         open_visitors(transaction)
-    ended = subprocess.run(
-        [sys.executable, "-c", DIE, place.url, when],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
+    ended = run_warm("-c", DIE, place.url, when, cwd=ROOT)
     assert ended.returncode == -signal.SIGKILL
     with new_store(place) as store:
         with store.reading() as transaction:

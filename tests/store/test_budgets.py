@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +20,7 @@ from ameles.store import Store, StreamRecord
 from tests.ledger.populations import costing
 from tests.store.places import Place
 from tests.store.stores import MARCH, RECIPE, fever, launch, new_store, open_visitors, visitors
+from tests.warm_processes import start
 
 
 def test_a_ledger_is_the_same_after_it_was_kept(place: Place) -> None:
@@ -131,12 +131,9 @@ def test_eight_processes_racing_for_the_last_bit_never_overspend(place: Place) -
     # 64 tries for 20 places
     with new_store(place) as store, store.writing() as transaction:
         open_visitors(transaction)
-    command = [sys.executable, "-c", RACE, place.url]
     root = Path(__file__).parents[2]
     racing = [
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
-        )
+        start("-c", RACE, place.url, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root)
         for _ in range(8)
     ]
     for process in racing:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from ameles.store import Store
 from tests.ledger.populations import costing
 from tests.store.places import Place
 from tests.store.stores import MARCH, new_store, open_visitors, visitors
+from tests.warm_processes import start
 
 ROOT = Path(__file__).parents[2]
 
@@ -143,11 +143,10 @@ print(won, *sorted(blocked), sep="|")
 def race(place: Place, other: str) -> tuple[list[int], set[str]]:
     """Eight processes, each with eight tries in turns at 'other' and at 'study'."""
     racing = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACE, place.url, other],
+        start(
+            *("-c", RACE, place.url, other),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
             cwd=ROOT,
         )
         for _ in range(8)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from ameles.store import Store
 from ameles.store.sqlite.lock_files import held
 from tests.store.places import Place
 from tests.store.stores import launch, new_store
+from tests.warm_processes import start
 
 HOLD = """
 import sys, time
@@ -43,9 +43,7 @@ def hold_when_free(store: Store, stream: str) -> None:
 def test_a_second_process_is_refused_until_the_first_is_killed(place: Place) -> None:
     with (
         new_store(place) as store,
-        subprocess.Popen(
-            [sys.executable, "-c", HOLD, place.url], stdout=subprocess.PIPE, text=True
-        ) as process,
+        start("-c", HOLD, place.url, stdout=subprocess.PIPE) as process,
     ):
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"

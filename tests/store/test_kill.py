@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from tests.store.places import Place
 from tests.store.stores import launch, new_store
+from tests.warm_processes import start
 
 ROOT = Path(__file__).parents[2]
 WRITE = """
@@ -34,9 +34,8 @@ with store.holding("flu"):
 def test_steps_are_whole_and_none_that_was_told_is_lost(place: Place) -> None:
     with new_store(place) as store, store.writing() as transaction:
         launch(transaction, keys=[str(key) for key in range(200)])
-    command = [sys.executable, "-c", WRITE, place.url]
     for turn in range(4):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        with start("-c", WRITE, place.url, stdout=subprocess.PIPE, cwd=ROOT) as process:
             assert process.stdout is not None
             process.stdout.readline()
             time.sleep(0.013 * turn)  # somewhere inside a later step

@@ -17,6 +17,7 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.store import Store, open_store
 from ameles.store.migration import migrate, scripts, statements, version_of
 from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, visitors
+from tests.warm_processes import run
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -169,7 +170,7 @@ def test_a_crash_inside_the_first_migration_leaves_an_empty_file(tmp_path: Path)
         "open_store(sys.argv[1])\n"
     )
     path = tmp_path / "flu.db"
-    ended = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    ended = run("-c", program, str(path))
     assert ended.returncode == 9
     with new_store(tmp_path) as store, store.writing() as transaction:
         launch(transaction)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,6 +20,7 @@ from ameles.store import columns as columns_module
 from ameles.store.sqlite import session as sqlite_session
 from tests.store.places import Place
 from tests.store.stores import launch, minutes, new_store, open_visitors
+from tests.warm_processes import start
 
 
 def test_what_was_written_is_there_after_the_store_is_opened_again(place: Place) -> None:
@@ -164,9 +164,8 @@ CREATE = "import sys; from ameles.store import open_store; open_store(sys.argv[1
 
 
 def test_processes_that_create_one_store_at_once_all_succeed(place: Place) -> None:
-    command = [sys.executable, "-c", CREATE, place.url]
-    running = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(6)]
-    said = [process.communicate()[1].decode() for process in running]
+    running = [start("-c", CREATE, place.url, stderr=subprocess.PIPE) for _ in range(6)]
+    said = [process.communicate()[1] for process in running]
     assert [process.returncode for process in running] == [0] * 6, said
     with new_store(place) as store:
         store.check()

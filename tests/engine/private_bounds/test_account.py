@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from ameles.core.exceptions import BudgetExceeded, PlanError
 from ameles.core.loss import Pure
 from ameles.engine.private_bounds import choose
+from tests.warm_processes import run as run_warm
 
 from .choices import USERS, WINDOWS
 from .paying import CAPPED, Died, ask, left, store_of, world_with
@@ -120,14 +119,7 @@ print(ask(world_with(Path(sys.argv[1]))).entry)
 
 def test_killed_between_debit_and_answer(tmp_path: Path) -> None:
     def run(how: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", KILLED, str(tmp_path), how],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            check=False,
-        )
+        return run_warm("-c", KILLED, str(tmp_path), how, cwd=ROOT)
 
     assert run("kill").returncode == -signal.SIGKILL
     ended = run("answer")

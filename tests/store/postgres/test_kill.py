@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import launch, new_store
 from tests.store.test_kill import ROOT, WRITE
+from tests.warm_processes import start
 
 # The broken version: commits as the careless server has them by default, and nobody asks.
 CARELESS = """
@@ -24,12 +24,8 @@ def steps_lost(server: Server, program: str, wait_for: int) -> int:
     place = PostgresPlace(server)
     with new_store(place) as store, store.writing() as transaction:
         launch(transaction, keys=[str(key) for key in range(200)])
-    with subprocess.Popen(
-        [sys.executable, "-c", program, place.url],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
+    with start(
+        *("-c", program, place.url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

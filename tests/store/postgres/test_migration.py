@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from ameles.core.exceptions import StoreRefused
@@ -17,6 +14,7 @@ from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import launch, new_store
 from tests.store.test_migration import FIXTURES, holds_what_was_asked, holds_what_was_written
+from tests.warm_processes import run
 
 NEWER = "ALTER TABLE stream ADD COLUMN note TEXT NOT NULL DEFAULT 'none'; CREATE TABLE more (x INT)"
 CHECKED = "0e2333dd1339e8dbe9d2a035504fe0591b31d18cd2c590ab2c35066f9e1dbbf3"  # the plan of "clinic"
@@ -127,7 +125,7 @@ def test_a_crash_inside_the_first_migration_leaves_nothing(schema: PostgresPlace
         "Wire.execute = dying\n"
         "open_store(sys.argv[1])\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program, schema.url], check=False)
+    ended = run("-c", program, schema.url)
     assert ended.returncode == 9
     assert schema_of(schema) == []
     with new_store(schema) as store, store.writing() as transaction:

@@ -1,0 +1,183 @@
+"""A server that has loaded Ameles, and forks for each program that tests start.
+
+Loading takes half a second of each process, a fork a few milliseconds.  What it starts is a process
+of its own, with its own number, handles, environment and working folder, and can be killed.  See
+``warm_processes``, which asks it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import traceback
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+from typing import Any, NoReturn, TextIO, cast
+
+LOADED = (
+    *("ameles.cli.commands", "ameles.cli.run", "ameles.query", "ameles.store"),
+    *("ameles.connectors.csv_lines", "ameles.connectors.json_lines", "ameles.engine.sealed"),
+    *("ameles.store.sqlite.store", "ameles.store.postgres.store", "psycopg"),
+    *("typer.main", "typer.rich_utils", "rich.progress", "rich.live", "rich.console"),
+    *("cryptography.hazmat.primitives.ciphers.aead", "duckdb", "numpy.ma", "zoneinfo", "_strptime"),
+)
+PLAN = """
+[stream]
+name = "warm"
+source = "events.csv"
+time = "at"
+columns = { at = "timestamp", region = "text" }
+start = "2026-01-01"
+every = "1d"
+[privacy]
+population = "people"
+epsilon = 1
+[[release]]
+name = "visits"
+measure = "count"
+by = { region = ["north", "south"] }
+[store]
+url = "warm.db"
+[[sink]]
+csv = "releases.csv"
+"""
+
+
+def serve(channel: socket.socket) -> None:
+    """Until nobody can ask any more."""
+    for name in LOADED:
+        importlib.import_module(name)
+    _rehearse()
+    gc.collect()
+    gc.freeze()
+    while True:
+        words, handles, _, _ = socket.recv_fds(channel, 1 << 20, 3)
+        if not words:
+            return
+        channel.send(str(_start(json.loads(words), handles, channel)).encode())
+        for handle in handles:
+            os.close(handle)
+
+
+def _rehearse() -> None:
+    """Runs the program once, so that what it builds at its first run is there."""
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory(prefix="ameles-warm-") as name, open(os.devnull, "w") as none:
+        os.chdir(name)
+        Path("ameles.toml").write_text(PLAN, encoding="utf-8")
+        Path("events.csv").write_text("at,region\n2026-01-01,north\n", encoding="utf-8")
+        sys.argv = ["ameles", "run", "--yes", "--until", "2026-01-03"]
+        with suppress(SystemExit), redirect_stdout(none), redirect_stderr(none):
+            importlib.import_module("ameles.cli").main()
+        os.chdir(here)
+
+
+def _start(asked: dict[str, Any], handles: list[int], channel: socket.socket) -> int:
+    """The number of a new process.  Its parent has ended, so it is adopted by whoever asks here."""
+    reading, writing = os.pipe()
+    between = os.fork()
+    if not between:
+        process = os.fork()
+        if not process:
+            os.close(reading)
+            os.close(writing)
+            channel.close()
+            _live(asked, handles)
+        os.write(writing, str(process).encode())
+        os._exit(0)
+    os.waitpid(between, 0)
+    os.close(writing)
+    number = int(os.read(reading, 20))
+    os.close(reading)
+    return number
+
+
+def _live(asked: dict[str, Any], handles: list[int]) -> NoReturn:
+    """The program, as Python would start it."""
+    code = 70
+    try:
+        for handle, given in enumerate(handles):
+            os.dup2(given, handle)
+            os.close(given)
+        os.environ.clear()
+        os.environ.update(asked["environment"])
+        os.chdir(asked["folder"])
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _reopen()
+        code = _outcome(asked["arguments"])
+    finally:
+        os._exit(code)
+
+
+def _reopen() -> None:
+    """The standard streams, on what the handles are now."""
+    sys.stdin = _stream(0, "r")
+    sys.stdout = _stream(1, "w", buffering=1 if os.isatty(1) else -1)
+    sys.stderr = _stream(2, "w", buffering=1, errors="backslashreplace")
+    vars(sys).update(__stdin__=sys.stdin, __stdout__=sys.stdout, __stderr__=sys.stderr)
+
+
+def _stream(handle: int, mode: str, **options: Any) -> TextIO:
+    stream: Any = os.fdopen(handle, mode, encoding="utf-8", closefd=False, **options)
+    return cast("TextIO", stream)
+
+
+def _outcome(arguments: list[str]) -> int:
+    code = 0
+    try:
+        _run(*arguments)
+    except SystemExit as ended:
+        code = _code(ended)
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
+    vars(atexit)["_run_exitfuncs"]()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def _run(kind: str, what: str, *rest: str) -> None:
+    for place in os.environ.get("PYTHONPATH", "").split(os.pathsep)[::-1]:
+        if place:
+            sys.path.insert(1, place)
+            if (found := Path(place, "sitecustomize.py")).is_file():
+                runpy.run_path(str(found))
+    if kind == "-m":
+        sys.path[0] = os.getcwd()
+        sys.argv = [what, *rest]
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+        return
+    sys.path[0] = ""
+    sys.argv = ["", *rest]
+    program = os.memfd_create("program")  # a file that is nowhere
+    os.write(program, what.encode())
+    runpy.run_path(f"/proc/self/fd/{program}", run_name="__main__")
+
+
+def _code(ended: SystemExit) -> int:
+    if ended.code is None or isinstance(ended.code, int):
+        return ended.code or 0
+    sys.stderr.write(f"{ended.code}\n")
+    return 1
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    os._exit(0)
