@@ -124,3 +124,10 @@ def test_frames_need_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=r"pip install 'ameles\[dataframes\]'"):
         framed(polars.DataFrame({"n": [1]}))
+
+
+def test_users_may_be_hashes_of_64_bits_without_a_sign() -> None:
+    hashes = polars.Series([(1 << 64) - 1, 1 << 63, 1, 1], dtype=polars.UInt64)
+    users = framed(polars.DataFrame({"id": hashes}), user="id", max_rows=1)
+    assert users.distinct_users(epsilon=1).value == 3
+    assert framed(polars.DataFrame({"n": hashes})).columns == {"n": "integer"}

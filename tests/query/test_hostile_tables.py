@@ -193,3 +193,11 @@ def test_rows_with_the_same_hash_are_kept_whatever_their_order_is() -> None:
         pairs = plain.join(plain.select("id", z="id"), on="id", at_most=(1, 1))
         joined.add(tuple(rows_of(pairs)))
     assert len(kept) == len(joined) == 1
+
+
+def test_bounds_around_a_rounding_of_floats_stop_no_clusters() -> None:
+    # as floating-point numbers they are 4 apart, and half of their distance is 1e-20
+    ends = ["18014398509481985.99999999999999999999", "18014398509481986.00000000000000000001"]
+    rows = [(0.0,), (2.0**54 + 4,), (1e300,)]
+    found = made("x DOUBLE", rows).k_means({"x": ends}, clusters=1, rounds=1, epsilon=1)
+    assert found["1", "rows"].value == 3

@@ -68,7 +68,7 @@ class DuckRows(CopiedRows):
         self.label, self._called = table, f"The table '{table}'"
         with quiet("looking at a table"), closing(connection.cursor()) as cursor:
             self._types = described(cursor, self._table)
-        super().__init__(declared_or_found(columns, self._types), user)
+        super().__init__(declared_or_found(columns, self._types, user), user)
         typed_relation(self, self._table, self._types, self._called)
 
     def connected(self, paths: tuple[str, ...]) -> AbstractContextManager[Duck]:
@@ -112,7 +112,7 @@ class PostgresRows(CopiedRows):
         with self._connected() as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {self._table} LIMIT 0")
             types = {one.name: _duck_type(one.type_display) for one in cursor.description}
-        super().__init__(declared_or_found(columns, types), user)
+        super().__init__(declared_or_found(columns, types, user), user)
         missing = [name for name in self.columns if name not in types]
         if missing:
             raise BadInput(

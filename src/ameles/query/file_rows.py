@@ -12,7 +12,7 @@ from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource
 from ameles.connectors.sources import open_source
-from ameles.core.exceptions import BadInput, SourceUnreadable
+from ameles.core.exceptions import BadInput
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.query.kept_rows import KeptRows, Stamp, stamp_of
 from ameles.query.row_source import Duck, RowsNow, RowSource
@@ -31,13 +31,7 @@ class FileRows(RowSource):
         self._base = Path.cwd()
         self._kept = KeptRows()
         # looked at now, so that a missing file or column is refused before anything is paid
-        source = self._source()
-        missing = [name for name in self.columns if name not in source.names()]
-        if missing:
-            raise SourceUnreadable(
-                f"'{self._path}' has no column '{missing[0]}'.",
-                tip=f"one of {', '.join(source.names())[:200]}",
-            )
+        self._source().names()
 
     def rows_now(self) -> RowsNow:
         if self.coded:

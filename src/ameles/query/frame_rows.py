@@ -32,7 +32,7 @@ class FrameRows(RowSource, RowsNow):
     def __init__(self, frame: Frame, columns: Mapping[str, str] | None, user: str | None) -> None:
         table = arrow_table(frame)
         types = _types_of(table)
-        super().__init__(declared_or_found(columns, types), user)
+        super().__init__(declared_or_found(columns, types, user), user)
         typed_relation(self, _NAME, types, "The data frame")
         # no other columns: DuckDB might fail at a value in one of them
         named = {place: name for place, name in enumerate(types) if name in self.columns}

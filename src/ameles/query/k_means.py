@@ -107,8 +107,9 @@ class KMeansEnding(Ending):
         low, high = self.bounds[column]
         middle, half = real_literal((low + high) / 2), real_literal((high - low) / 2)
         clamped = f"least(greatest({real(column)}, {real_literal(low)}), {real_literal(high)})"
-        rounded = f"CAST(round(({clamped} - {middle}) / {half} * {UNITS}) AS BIGINT)"
-        return f"least(greatest({rounded}, -{UNITS}), {UNITS})"
+        rounded = f"round(({clamped} - {middle}) / {half} * {UNITS})"
+        # before the cast: of bounds that are close to each other the quotient may be of any size
+        return f"CAST(least(greatest({rounded}, -{UNITS}), {UNITS}) AS BIGINT)"
 
     def _nearest(self, centres: Centres) -> str:
         """SQL: the number of the nearest centre; among equals the first."""
@@ -180,9 +181,10 @@ def k_means_ending(
         raise BadInput("k_means needs bounds of its columns.", tip='bounds={"age": (0, 120)}')
     ranges = {}
     for column, ends in bounds.items():
-        low, high = (exact(end, column) for end in ends)
-        if low >= high:
+        given = [exact(end, column) for end in ends]
+        if len(given) != 2 or given[0] >= given[1]:
             raise BadInput(f"The bounds of '{column}' must be a lower and an upper one.")
+        low, high = given
         ranges[column] = low, high
     return KMeansEnding(
         ranges,

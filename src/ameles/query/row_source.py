@@ -26,6 +26,7 @@ from ameles.query.connections import Connections
 Duck = duckdb.DuckDBPyConnection
 
 MEMORY = 4 << 30
+_WIDE_TYPES = ("UBIGINT", "HUGEINT", "UHUGEINT")
 ZONE = "UTC"
 
 
@@ -146,10 +147,15 @@ def typed_relation(source: RowSource, relation: str, types: Mapping[str, str], c
 
 
 def declared_or_found(
-    declared: Mapping[str, str] | None, types: Mapping[str, str]
+    declared: Mapping[str, str] | None, types: Mapping[str, str], user: str | None
 ) -> dict[str, str]:
     """The kinds that a person declared; otherwise those that follow from the types."""
-    return kinds_of(types) if declared is None else dict(declared)
+    if declared is not None:
+        return dict(declared)
+    kinds = kinds_of(types)
+    if user in kinds and types[user] in _WIDE_TYPES:
+        kinds[user] = "text"  # a hash, say: not every one is an integer of 64 bits with a sign
+    return kinds
 
 
 Frame = Any  # what has columns in memory: pandas, Polars, Arrow
