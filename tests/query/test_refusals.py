@@ -17,7 +17,7 @@ from ameles.query.sql import parse
 from ameles.query.sql_kinds import kinds_for
 from tests.query.tables import ledger, table
 
-AGES = {"column": "age", "lower": 0, "upper": 100}
+AGES: dict[str, Any] = {"column": "age", "lower": 0, "upper": 100}
 REGIONS = {"region": ["north", "south"]}
 USERS: dict[str, Any] = {"user": "id", "max_rows": 2}
 
