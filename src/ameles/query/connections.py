@@ -24,16 +24,24 @@ class Connections:
         self._zone, self._memory = zone, memory
         self._lock = Lock()
         self._idle: tuple[int, tuple[str, ...], duckdb.DuckDBPyConnection] | None = None
+        self._out: set[int] = set()  # the identities of connections that are lent now
+
+    def lends(self, duck: duckdb.DuckDBPyConnection) -> bool:
+        """Whether a connection is lent from here now, and may be lent again."""
+        return id(duck) in self._out
 
     @contextmanager
     def lent(self, paths: tuple[str, ...]) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection that may open these files, until the end of the ``with`` block."""
         duck = self._taken(paths) or connect(zone=self._zone, memory=self._memory, readable=paths)
+        self._out.add(id(duck))
         try:
             yield duck
         except BaseException:
             duck.close()
             raise
+        finally:
+            self._out.discard(id(duck))
         self._keep(paths, duck)
 
     def _taken(self, paths: tuple[str, ...]) -> duckdb.DuckDBPyConnection | None:

@@ -95,6 +95,6 @@ class _Texts(RowsNow):
         yield self.kept.table(
             duck,
             tables,
-            self.stamp,
+            self.stamp if self.source.owns(duck) else None,
             lambda: self.source.load(self.source.reading(), tables, duck),
         )

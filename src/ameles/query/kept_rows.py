@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import duckdb
@@ -23,7 +24,7 @@ Stamp = tuple[tuple[str, int, int, int, int, int], ...]
 MOST_BYTES = 1 << 30
 # A file that was written a moment ago may be written again without a new time.
 SETTLED_NS = 2 * 10**9
-_TABLE = "kept_rows"
+_NUMBERS = count(1)  # no two of them share a name
 
 
 def stamp_of(path: str, base: Path) -> Stamp | None:
@@ -45,6 +46,7 @@ class KeptRows:
     """At most one table of rows, on the connection that loaded it."""
 
     def __init__(self) -> None:
+        self._name = f"kept_rows_{next(_NUMBERS)}"
         self._kept: tuple[duckdb.DuckDBPyConnection, Stamp] | None = None
 
     def table(
@@ -56,18 +58,19 @@ class KeptRows:
     ) -> str:
         """The table with the rows: the one that is kept, or one that ``load`` makes.
 
-        ``tables`` drops what ``load`` made after the question, unless it is kept.
+        ``tables`` drops what ``load`` made after the question, unless it is kept.  Without a stamp
+        nothing is kept, but the rows on another connection stay.
         """
         kept = self._kept
         if stamp is not None and kept is not None and kept[0] is duck and kept[1] == stamp:
-            return _TABLE
-        duck.execute(f"DROP TABLE IF EXISTS {_TABLE}")
+            return self._name
+        tables.drop(self._name)
         made = load()
         if stamp is None or _bytes(duck) > MOST_BYTES:
             return made
-        tables.rename(made, _TABLE)
+        tables.rename(made, self._name)
         self._kept = duck, stamp
-        return _TABLE
+        return self._name
 
 
 def _bytes(duck: duckdb.DuckDBPyConnection) -> int:

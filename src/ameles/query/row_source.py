@@ -78,6 +78,10 @@ class RowSource(ABC):
         """A connection for one question; it may open these files."""
         return self._connections.lent(paths)
 
+    def owns(self, duck: Duck) -> bool:
+        """Whether a connection is its own, and not one that several tables share."""
+        return self._connections.lends(duck)
+
     @abstractmethod
     def rows_now(self) -> RowsNow:
         """Its rows as they are at this moment: once for each question."""
