@@ -126,8 +126,8 @@ def opendp(file: Path, epsilon: str) -> dict[str, Ask]:
         return asked.group_by("shop").agg(dp.len(signed=True))
 
     def asked(plan: Callable[[], Any]) -> Ask:
-        found = plan().resolve()  # with the scale of its noise
-        return lambda: found(pl.scan_parquet(file)).collect()
+        resolved = plan().resolve()  # with the scale of its noise
+        return lambda: resolved(pl.scan_parquet(file)).collect()
 
     tens = (pl.col("age") // 10).alias("age")
     plans = {

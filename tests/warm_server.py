@@ -157,8 +157,8 @@ def _run(kind: str, what: str, *rest: str) -> None:
     for place in os.environ.get("PYTHONPATH", "").split(os.pathsep)[::-1]:
         if place:
             sys.path.insert(1, place)
-            if (found := Path(place, "sitecustomize.py")).is_file():
-                runpy.run_path(str(found))
+            if (custom := Path(place, "sitecustomize.py")).is_file():
+                runpy.run_path(str(custom))
     if kind == "-m":
         sys.path[0] = os.getcwd()
         sys.argv = [what, *rest]

@@ -84,21 +84,21 @@ def test_no_color_is_honoured(tmp_path: Path, colourless: bool) -> None:
 
 def test_the_kinds_of_broken_entropy() -> None:
     assert doctor.entropy(OperatingSystem())
-    with pytest.raises(doctor.Unfit, match="twice"):
+    with pytest.raises(doctor.MachineProblem, match="twice"):
         doctor.entropy(Stuck(b"\0"))
 
 
 @pytest.mark.parametrize("source", [Stuck(b"\0"), Stuck(bytes(range(256))), TwoValued()])
 def test_the_kinds_of_broken_keystream(source: Stuck | TwoValued) -> None:
     assert doctor.keystream(Keystream())
-    with pytest.raises(doctor.Unfit, match="repeats"):
+    with pytest.raises(doctor.MachineProblem, match="repeats"):
         doctor.keystream(source)
 
 
 def test_an_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.python()
     monkeypatch.setattr(sys, "version_info", (3, 10, 0))
-    with pytest.raises(doctor.Unfit, match=r"3\.11 or newer"):
+    with pytest.raises(doctor.MachineProblem, match=r"3\.11 or newer"):
         doctor.python()
 
 
@@ -113,7 +113,7 @@ def test_a_folder_whose_files_others_can_read(
         return handle, name
 
     monkeypatch.setattr(tempfile, "mkstemp", make_readable)
-    with pytest.raises(doctor.Unfit, match="mode 0644 instead of 0600"):
+    with pytest.raises(doctor.MachineProblem, match="mode 0644 instead of 0600"):
         doctor.secret_folder(tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -141,14 +141,14 @@ def test_missing_kernels_are_no_illness(tmp_path: Path, monkeypatch: pytest.Monk
 def test_kernels_that_do_not_load_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "available", lambda: True)
     monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(doctor.Unfit, match="does not load"):
+    with pytest.raises(doctor.MachineProblem, match="does not load"):
         doctor.compiled_kernels()
 
 
 def test_an_old_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "locked" in doctor.locked_duckdb()
     monkeypatch.setattr(duckdb, "__version__", "1.4.2")
-    with pytest.raises(doctor.Unfit, match=r"DuckDB 1\.4\.2; 2\.0 or newer"):
+    with pytest.raises(doctor.MachineProblem, match=r"DuckDB 1\.4\.2; 2\.0 or newer"):
         doctor.locked_duckdb()
 
 
@@ -166,13 +166,13 @@ def test_a_duckdb_that_is_not_locked(settings: tuple[str, ...], said: str) -> No
             duck.execute(setting)
         return duck
 
-    with pytest.raises(doctor.Unfit, match=said):
+    with pytest.raises(doctor.MachineProblem, match=said):
         doctor.locked_duckdb(lax)
 
 
 def test_a_store_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "SQLite" in doctor.working_store(tmp_path)
     monkeypatch.setattr(Transaction, "population", lambda self, name: None)
-    with pytest.raises(doctor.Unfit, match="a store lost"):
+    with pytest.raises(doctor.MachineProblem, match="a store lost"):
         doctor.working_store(tmp_path)
     assert not list(tmp_path.iterdir())

@@ -118,5 +118,5 @@ def test_texts_that_cannot_be_long_are_not_measured(
             reading = ParquetSource(path.name, tmp_path, {"x": "text"}).reading(None)
             scan = next(reading.scans(duck))
             assert ("strlen" in scan) == (name == "long")
-            found = duck.execute(f"SELECT x FROM {scan}").fetchall()
-        assert found == ([("a",), (None,), (None,)] if name == "long" else [("a",)])
+            rows = duck.execute(f"SELECT x FROM {scan}").fetchall()
+        assert rows == ([("a",), (None,), (None,)] if name == "long" else [("a",)])

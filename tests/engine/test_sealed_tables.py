@@ -52,7 +52,7 @@ def several(folder: Path, *given: Any) -> People:
 def replayed(world: People, steps: Any, horizon: int | None = None) -> dict[str, list[float]]:
     """What the mechanisms publish without noise about the users' cells, which the test computes."""
     plan, salt = world.plan, _stream(world).salt.hex()
-    found: dict[str, list[float]] = {}
+    published: dict[str, list[float]] = {}
     for release in plan.releases:
         recipe: Any = plan.recipes[release.name]
         run = recipe.start(Zero())
@@ -65,8 +65,8 @@ def replayed(world: People, steps: Any, horizon: int | None = None) -> dict[str,
             output = np.array([[run.release()]])
             told = release.publish(recipe, plan.terms(release), output, number, output[:0])
             lines.append(float(told.value[0, 0]))
-        found[release.name] = lines
-    return found
+        published[release.name] = lines
+    return published
 
 
 def test_every_statistic_is_that_of_the_users_cells(tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ def test_cells_of_users_are_gone_when_they_are_folded(tmp_path: Path) -> None:
         states = [array for run in runs for array in state_arrays(run)]
     assert len(folded) > 20
     # small numbers are also counts of cells
-    found = left.numbers({cell for cell in folded if cell > 30}, but=states)
-    assert {where for where in found if "noted" not in where} == set()
+    places = left.numbers({cell for cell in folded if cell > 30}, but=states)
+    assert {where for where in places if "noted" not in where} == set()
 
 
 def _note(run: Any, folded: set[int]) -> None:

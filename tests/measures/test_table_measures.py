@@ -112,13 +112,13 @@ def test_ends_that_forget_shared_cells_are_caught(
 def test_bounds_meet_where_nobody_shares_a_cell() -> None:
     hits = np.array([-3.0, 0.0, 7.0])
     roomy = 1 << 24
-    for found in (
+    for bound in (
         collisions.users_hitting(hits, roomy),
         collisions.most_cropped(hits, roomy),
         collisions.fewest_among(hits, roomy, 10),
         collisions.most_alone(hits, roomy, 10),
     ):
-        assert found == pytest.approx(hits, abs=1e-4)
+        assert bound == pytest.approx(hits, abs=1e-4)
 
 
 # Intervals ------------------------------------------------------------------------------------
@@ -160,10 +160,10 @@ def test_the_interval_of_the_transformation_holds_where_counts_come_and_go() -> 
     # 10 runs of 39 steps; groups of users come once and then again, so that the number of users
     # with exactly one event rises and falls; a run is wrong if its last interval misses
     release = measure("incidence", {"exactly": 1}, table=5000, users=1000)
-    found = release.recipe(replace(terms(), horizon=1 << 20), Pure(40))
-    assert isinstance(found, Continual)
+    chosen = release.recipe(replace(terms(), horizon=1 << 20), Pure(40))
+    assert isinstance(chosen, Continual)
     noise, wrong = System.direct(), 0
-    recipe = replace(found, horizon=40)
+    recipe = replace(chosen, horizon=40)
     for _ in range(10):
         places = noise.uniform(5000, 1000)
         run = recipe.start(noise)
@@ -273,9 +273,9 @@ def test_refusals(kind: str) -> None:
     secret = replace(terms(), intrusions=Intrusions.NONE)
     assert "may be seized" in refused(release, secret)["measure"]
     odd = measure(kind, over="step", by={"region": ["north", "south"]}, users=5000)
-    found = refused(odd, terms())
-    assert {"over", "by"} <= found.keys()
-    assert ("table" in found) == (kind in ("heavy", "incidence"))
+    refusals = refused(odd, terms())
+    assert {"over", "by"} <= refusals.keys()
+    assert ("table" in refusals) == (kind in ("heavy", "incidence"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

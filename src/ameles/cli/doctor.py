@@ -55,7 +55,7 @@ class Check:
     detail: str
 
 
-class Unfit(Exception):
+class MachineProblem(Exception):
     """A check failed; the text says why."""
 
 
@@ -96,7 +96,7 @@ def _check(name: str, look: Callable[[], str], *, essential: bool = True) -> Che
         return Check(name, ok=True, essential=essential, detail=look())
     except OSError as problem:
         return Check(name, ok=False, essential=essential, detail=problem.strerror or str(problem))
-    except Unfit as problem:
+    except MachineProblem as problem:
         return Check(name, ok=False, essential=essential, detail=str(problem))
     except AmelesError as refusal:
         why = f" ({refusal.why})" if refusal.why else ""
@@ -107,7 +107,7 @@ def python() -> str:
     """Python is recent enough."""
     version = f"{platform.python_implementation()} {platform.python_version()}"
     if sys.version_info < OLDEST_PYTHON:
-        raise Unfit(f"{version}; {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed")
+        raise MachineProblem(f"{version}; {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed")
     return f"{version} on {platform.system()}"
 
 
@@ -117,7 +117,7 @@ def entropy(source: Entropy) -> str:
         # Raises if the kernel's generator is not seeded yet, instead of waiting for it.
         os.getrandom(32, os.GRND_NONBLOCK)
     if source.read(32) == source.read(32):
-        raise Unfit("the operating system gave the same 32 bytes twice")
+        raise MachineProblem("the operating system gave the same 32 bytes twice")
     return "the operating system gives new bytes at every call"
 
 
@@ -126,7 +126,7 @@ def keystream(source: Entropy) -> str:
     pieces = [bytes(source.read(1 << 14)) for _ in range(64)]
     # False alarms: a value is missing by chance on one of 10^1700 machines; repeats are rarer.
     if len(set(pieces)) < len(pieces) or len(set(b"".join(pieces))) < 256:
-        raise Unfit("1 MiB of it repeats itself")
+        raise MachineProblem("1 MiB of it repeats itself")
     return "1 MiB drawn, no block of it twice"
 
 
@@ -135,7 +135,7 @@ def secret_folder(folder: Path) -> str:
     try:
         handle, name = tempfile.mkstemp(prefix=".ameles-doctor-", dir=folder)
     except OSError as problem:
-        raise Unfit(f"no file can be made in '{folder}': {problem.strerror}") from problem
+        raise MachineProblem(f"no file can be made in '{folder}': {problem.strerror}") from problem
     try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
         os.write(handle, b"\0")
@@ -144,7 +144,7 @@ def secret_folder(folder: Path) -> str:
         os.close(handle)
         os.unlink(name)
     if mode != OWNER_ONLY:
-        raise Unfit(f"files in '{folder}' get mode {mode:04o} instead of {OWNER_ONLY:04o}")
+        raise MachineProblem(f"files in '{folder}' get mode {mode:04o} instead of {OWNER_ONLY:04o}")
     return f"'{folder}' holds files that only their owner can read"
 
 
@@ -153,7 +153,7 @@ def locked_duckdb(open_: Callable[..., duckdb.DuckDBPyConnection] = connect) -> 
     version = tuple(int(part) for part in duckdb.__version__.split(".")[:2])
     if version < OLDEST_DUCKDB:
         oldest = ".".join(map(str, OLDEST_DUCKDB))
-        raise Unfit(f"DuckDB {duckdb.__version__}; {oldest} or newer is needed")
+        raise MachineProblem(f"DuckDB {duckdb.__version__}; {oldest} or newer is needed")
     with (
         closing(open_(zone="UTC", memory=DUCKDB_MEMORY)) as duck,
         tempfile.TemporaryDirectory() as place,
@@ -170,7 +170,7 @@ def locked_duckdb(open_: Callable[..., duckdb.DuckDBPyConnection] = connect) -> 
                 duck.execute(statement).fetchall()
             except duckdb.Error:
                 continue
-            raise Unfit(f"DuckDB {duckdb.__version__} {deed}")
+            raise MachineProblem(f"DuckDB {duckdb.__version__} {deed}")
     return f"DuckDB {duckdb.__version__}, locked: it opens and writes no file by itself"
 
 
@@ -179,7 +179,7 @@ def working_store(folder: Path) -> str:
     try:
         place = tempfile.TemporaryDirectory(prefix=".ameles-doctor-", dir=folder)
     except OSError as problem:
-        raise Unfit(f"no store can be made in '{folder}': {problem.strerror}") from problem
+        raise MachineProblem(f"no store can be made in '{folder}': {problem.strerror}") from problem
     with place as name:
         url = str(Path(name) / "doctor.db")
         with closing(open_store(url)) as store, store.writing() as transaction:
@@ -191,18 +191,20 @@ def working_store(folder: Path) -> str:
             with store.reading() as transaction:
                 kept = transaction.population("doctor") is not None
     if not kept:
-        raise Unfit("a store lost what was written to it")
+        raise MachineProblem("a store lost what was written to it")
     return f"SQLite {sqlite3.sqlite_version}; a store in '{folder}' keeps what is written to it"
 
 
 def compiled_kernels() -> str:
     """The compiled kernels can be used."""
     if not kernels.available():
-        raise Unfit("not installed; noise has the same distribution without them, but is slower")
+        raise MachineProblem(
+            "not installed; noise has the same distribution without them, but is slower"
+        )
     try:
         importlib.import_module("numba")  # it may be installed in a version that does not work
     except ImportError as problem:
-        raise Unfit(f"numba is installed but does not load: {problem}") from problem
+        raise MachineProblem(f"numba is installed but does not load: {problem}") from problem
     return f"compiled with numba {version('numba')}"
 
 

@@ -29,7 +29,7 @@ _BEYOND = 10**TOTAL_DIGITS
 _TOTAL = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?")
 
 
-class Amount(Parameter[Exact, Fraction]):
+class LossAmount(Parameter[Exact, Fraction]):
     """A loss that may be zero and, as a sum over years, has no largest value."""
 
     span: ClassVar[str] = "zero or more"
@@ -47,7 +47,7 @@ class Amount(Parameter[Exact, Fraction]):
         return number
 
 
-class Probability(Amount):
+class Probability(LossAmount):
     """A loss that is a probability."""
 
     span = "zero or more and below 1"
@@ -63,7 +63,7 @@ class Probability(Amount):
 class Pure:
     """Pure differential privacy: probabilities change by a factor of at most exp(epsilon)."""
 
-    epsilon: Amount = Amount()
+    epsilon: LossAmount = LossAmount()
 
     def __str__(self) -> str:
         return f"epsilon {shown(self.epsilon)}"
@@ -73,7 +73,7 @@ class Pure:
 class Approx:
     """Approximate differential privacy: as ``Pure``, except for a probability of at most delta."""
 
-    epsilon: Amount = Amount()
+    epsilon: LossAmount = LossAmount()
     delta: Probability = Probability()
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Concentrated:
     rho 0.5
     """
 
-    rho: Amount = Amount()
+    rho: LossAmount = LossAmount()
 
     def __str__(self) -> str:
         return f"rho {shown(self.rho)}"

@@ -32,8 +32,8 @@ class Incidence(TableMeasure):
     def from_hits(self, hits: Hits) -> Hits:
         """As if users shared no cells, if that is possible: what these add and what they hide is
         not known."""
-        found: Hits = np.clip(hits, *self.ends(hits, hits))
-        return found
+        within: Hits = np.clip(hits, *self.ends(hits, hits))
+        return within
 
     def ends(self, low: Hits, high: Hits) -> tuple[Hits, Hits]:
         """A user who shares a cell may be hidden; two others together may be hit, but not once."""

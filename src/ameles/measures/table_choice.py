@@ -87,17 +87,17 @@ def table_recipe(
     Of ``table`` everything counts but its epsilon.  ``most`` is the number of cells that can be
     hit, if that is not all of them.
     """
-    found: list[Afresh | Continual] = []
+    recipes: list[Afresh | Continual] = []
     for part in range(1, PARTS):
         share = epsilon * part / PARTS
         mine = replace(table, epsilon=share)
         rest = epsilon - share
         fresh = Afresh(algorithm=mine, epsilon=rest, horizon=steps, sensitivity=mine.sensitivity)
-        found.append(fresh)
+        recipes.append(fresh)
         if delta:
-            found.append(replace(fresh, delta=delta))
+            recipes.append(replace(fresh, delta=delta))
         if steps > 1:
-            found.append(
+            recipes.append(
                 continual_monotone(
                     mine,
                     highest=mine.highest if most is None else math.ceil(mine.gamma * most),
@@ -108,7 +108,7 @@ def table_recipe(
                     crossings=mine.crossings,
                 )
             )
-    best = min(found, key=lambda recipe: reach(recipe, steps, hashes=hashes))
+    best = min(recipes, key=lambda recipe: reach(recipe, steps, hashes=hashes))
     if not windows:
         return best
     return Renewed(inner=best, horizon=horizon)

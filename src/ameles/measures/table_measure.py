@@ -147,12 +147,12 @@ class TableMeasure(Measure):
         steps = range(first, first + len(outputs))
         half = self._reaches(recipe, np.array(steps))[:, None]
         low, high = self.ends(hits - half, hits + half)
-        found = [part * self._scale for part in (self.from_hits(hits), low, high)]
+        scaled = [part * self._scale for part in (self.from_hits(hits), low, high)]
         since = max(terms.ended, default=0)
         again = [since and first_counted(recipe, step) <= since for step in steps]
         label = np.where(np.array(again)[:, None], RESTARTED, "")
         label = np.where(halted, HALTED, np.where(self.full(hits + half), FULL, label))
-        value, low, high = (np.where(halted, np.nan, part) for part in found)
+        value, low, high = (np.where(halted, np.nan, part) for part in scaled)
         return Published(value=value, low=low, high=high, label=label)
 
     def full(self, high: Hits) -> NDArray[np.bool_]:

@@ -29,7 +29,7 @@ _NUMBERS = count(1)  # no two of them share a name
 
 def stamp_of(path: str, base: Path) -> Stamp | None:
     """What tells whether the files of a path or pattern changed; None if they may be changing."""
-    found, now = [], time.time_ns()
+    marks, now = [], time.time_ns()
     for file in list_names(path, base):
         try:
             held = os.stat(file.path)
@@ -38,8 +38,8 @@ def stamp_of(path: str, base: Path) -> Stamp | None:
         if max(held.st_mtime_ns, held.st_ctime_ns) >= now - SETTLED_NS:
             return None
         times = held.st_mtime_ns, held.st_ctime_ns
-        found.append((file.name, held.st_dev, held.st_ino, held.st_size, *times))
-    return tuple(found)
+        marks.append((file.name, held.st_dev, held.st_ino, held.st_size, *times))
+    return tuple(marks)
 
 
 class KeptRows:

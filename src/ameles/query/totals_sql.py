@@ -51,10 +51,10 @@ def by_values(
     Its parameters are the declared keys; a thousand of them in SQL would take long to parse.
     Without ``grouped`` the cell is looked up for each row, which needs no memory for the values.
     """
-    found = _values(question.keys, columns)
-    if found is None:
+    listed = _values(question.keys, columns)
+    if listed is None:
         return None
-    values, conditions = found
+    values, conditions = listed
     keys, summed = question.keys, [place for place, one in enumerate(question.amounts) if one.times]
     chosen = [f"{value} AS value_{place}" for place, value in enumerate(values)]
     added = {place: f"CAST({question.amounts[place].value} AS BIGINT)" for place in summed}

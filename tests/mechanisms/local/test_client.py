@@ -117,9 +117,9 @@ def test_devices_and_a_server(tmp_path: Path) -> None:
         device = Client.create(tmp_path / str(user), cap=8)
         assert server.take(device.answer(server.question, user % 3)) == "accepted"
     # epsilon 8 tells nearly the truth; false alarm below 1e-6
-    found = server.estimate(beta=1e-6)
-    assert server.reports == found.reports == 60
-    assert ((found.low <= 20) & (found.high >= 20)).all()
+    estimate = server.estimate(beta=1e-6)
+    assert server.reports == estimate.reports == 60
+    assert ((estimate.low <= 20) & (estimate.high >= 20)).all()
 
 
 def test_the_same_question_has_the_same_answer_for_free(client: Client, tmp_path: Path) -> None:

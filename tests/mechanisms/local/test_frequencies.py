@@ -33,17 +33,17 @@ def test_intervals_and_bounds_hold(chances: tuple[float, float], n: int, beta: f
     p, q = chances
     error = FrequencyError(p, q)
     supports = np.arange(n + 1)
-    found = error.estimate(supports, n, beta=beta)
+    estimate = error.estimate(supports, n, beta=beta)
     bound = error.bound(n, beta)
     for users in sorted(set(np.linspace(0, n, 21).astype(int).tolist())):
         weights = law(users, n - users, p, q)
         # 1e-9: the interval is computed in floats, and may end on the truth itself
-        covered = (found.low <= users + 1e-9) & (users - 1e-9 <= found.high)
+        covered = (estimate.low <= users + 1e-9) & (users - 1e-9 <= estimate.high)
         assert weights[covered].sum() >= 1 - beta
-        assert weights[np.abs(found.counts - users) <= bound + 1e-9].sum() >= 1 - beta
-        mean = (weights * found.counts).sum()
+        assert weights[np.abs(estimate.counts - users) <= bound + 1e-9].sum() >= 1 - beta
+        mean = (weights * estimate.counts).sum()
         assert mean == pytest.approx(users, abs=1e-6 / (p - q))
-        deviation = np.sqrt((weights * (found.counts - users) ** 2).sum())
+        deviation = np.sqrt((weights * (estimate.counts - users) ** 2).sum())
         assert deviation <= error.std(n) * (1 + 1e-9)
         exact = np.sqrt(users * p * (1 - p) + (n - users) * q * (1 - q)) / (p - q)
         assert deviation == pytest.approx(exact, rel=1e-6, abs=1e-9)
@@ -61,9 +61,9 @@ def test_intervals_of_a_population_hold(beta: float) -> None:
 
 def test_intervals_are_not_much_wider_than_they_must_be() -> None:
     error = FrequencyError(0.5, 0.27)
-    found = error.estimate(np.array([27_500]), 100_000, beta=0.05)
-    width = float(found.high[0] - found.low[0])
-    assert width < 2 * 1.96 * float(found.standard_errors[0]) * 1.01
+    estimate = error.estimate(np.array([27_500]), 100_000, beta=0.05)
+    width = float(estimate.high[0] - estimate.low[0])
+    assert width < 2 * 1.96 * float(estimate.standard_errors[0]) * 1.01
     assert error.bound(100_000, 0.05) < 1.96 * error.std(100_000) * 1.05
 
 
@@ -87,11 +87,11 @@ def test_real_reports_are_within_their_intervals() -> None:
         UnaryEncoding(categories=200, epsilon=1),
     ):
         reports = recipe.start(System.direct()).feed(values[:2_000])
-        found = recipe.estimate(reports, beta=1e-7)
+        estimate = recipe.estimate(reports, beta=1e-7)
         seen = np.bincount(values[:2_000], minlength=200)
-        assert ((found.low <= seen) & (seen <= found.high)).all()
-        assert found.reports == 2_000
-        assert float(found.shares.sum()) == pytest.approx(float(found.counts.sum()) / 2_000)
+        assert ((estimate.low <= seen) & (seen <= estimate.high)).all()
+        assert estimate.reports == 2_000
+        assert float(estimate.shares.sum()) == pytest.approx(float(estimate.counts.sum()) / 2_000)
 
 
 def test_steps_and_betas_are_checked() -> None:

@@ -118,8 +118,8 @@ def test_known_answers() -> None:
     assert math.isclose(float(slides.loss.epsilon), 1.098612, abs_tol=1e-6)
     assert slides.loss.epsilon >= Fraction(math.log(3))
     # catalogue 31: (mean - 1/4) 2, and a deviation of at most 1 / (2 sqrt(n) (2 p - 1))
-    found = slides.estimate(np.array([1, 1, 0, 0]))
-    assert found.shares.tolist() == [0.5, 0.5]
+    estimate = slides.estimate(np.array([1, 1, 0, 0]))
+    assert estimate.shares.tolist() == [0.5, 0.5]
     assert slides.error.std(10_000) / 10_000 <= 1 / (2 * 100 * 0.5) + 1e-12
     # catalogue 33: sqrt(n) e^(eps / 2) / (e^eps - 1)
     binary = RandomizedResponse(categories=2, epsilon=1)

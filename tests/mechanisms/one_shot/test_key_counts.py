@@ -100,7 +100,7 @@ def hockey_stick(one: Law, other: Law, epsilon: Fraction) -> Fraction:
 
 def worst(recipe: KeyCounts, changes: list[tuple[int, ...]], top: int, draws: int = 1) -> Fraction:
     """The largest delta over keys whose counts change so, from each count up to ``top``."""
-    found = Fraction(0)
+    largest = Fraction(0)
     for change in changes:
         for before in product(range(top), repeat=len(change)):
             if before != tuple(sorted(before)):
@@ -109,8 +109,8 @@ def worst(recipe: KeyCounts, changes: list[tuple[int, ...]], top: int, draws: in
             less = dict(zip(names, before, strict=True))
             more = {key: less[key] + c for key, c in zip(names, change, strict=True)}
             one, other = (law_of_counts(recipe, x, draws) for x in (less, more))
-            found = max(found, hockey_stick(one, other, recipe.epsilon))
-    return found
+            largest = max(largest, hockey_stick(one, other, recipe.epsilon))
+    return largest
 
 
 def exact_delta(recipe: KeyCounts) -> Fraction:
@@ -120,8 +120,8 @@ def exact_delta(recipe: KeyCounts) -> Fraction:
 def test_delta_of_one_row_is_reached_and_not_passed() -> None:
     recipe = KeyCounts(**ROWS)
     assert recipe.within == 3
-    found = worst(recipe, [(1,)], 2 * recipe.within + 3)
-    assert exact_delta(recipe) - TINY <= found <= exact_delta(recipe) <= recipe.delta
+    delta = worst(recipe, [(1,)], 2 * recipe.within + 3)
+    assert exact_delta(recipe) - TINY <= delta <= exact_delta(recipe) <= recipe.delta
     narrower = TruncatedLaplace(recipe.scale, recipe.within - 1)
     assert Fraction(composed_delta(narrower, 1, 1), ONE) > recipe.delta
 
@@ -129,13 +129,13 @@ def test_delta_of_one_row_is_reached_and_not_passed() -> None:
 def test_delta_of_several_rows_and_keys_is_reached_and_not_passed() -> None:
     shared: dict[str, Any] = {**USERS, "epsilon": 2, "delta": "1/10"}
     recipe = KeyCounts(**shared)
-    found = worst(recipe, [(2,), (1, 1)], recipe.within + 2)
-    assert exact_delta(recipe) - TINY <= found <= exact_delta(recipe) <= recipe.delta
+    delta = worst(recipe, [(2,), (1, 1)], recipe.within + 2)
+    assert exact_delta(recipe) - TINY <= delta <= exact_delta(recipe) <= recipe.delta
     apart = KeyCounts(**shared, max_per_key=1)
     assert (apart.within, recipe.within) == (3, 3)
     assert exact_delta(apart) < exact_delta(recipe)
-    found = worst(apart, [(1, 1)], 2 * apart.within + 2)
-    assert exact_delta(apart) - TINY <= found <= exact_delta(apart) <= apart.delta
+    delta = worst(apart, [(1, 1)], 2 * apart.within + 2)
+    assert exact_delta(apart) - TINY <= delta <= exact_delta(apart) <= apart.delta
 
 
 def test_mistakes_show() -> None:

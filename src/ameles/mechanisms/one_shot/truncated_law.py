@@ -49,8 +49,8 @@ class TruncatedLaplace:
         rate, end = 1 / float(self.scale), self.within + 1
         weights = -np.expm1(-end * rate) - np.exp(-rate) * np.expm1(-self.within * rate)
         above = np.exp(-upper * rate) * abs(np.expm1((upper - end) * rate)) / weights
-        found: FloatArray = np.where(place >= 1, above, 1 - above)
-        return found
+        tails: FloatArray = np.where(place >= 1, above, 1 - above)
+        return tails
 
     def quantile(self, beta: float) -> int:
         """The smallest w with P(|X| > w) at most beta."""
