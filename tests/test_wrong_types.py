@@ -82,6 +82,7 @@ def test_a_ledger_sells_and_resumes_recipes_only(wrong: Any) -> None:
         lambda: ledger.partition([wrong], of=EVENT),
         lambda: ledger.partition(wrong, of=EVENT),
         lambda: ledger.renew(wrong, why="y"),
+        lambda: ledger.renew_budget(wrong, Pure(1), why="y"),
     ):
         refused_or_taken(call)
     assert ledger.spent == spent

@@ -44,6 +44,7 @@ def test_budgets_are_opened_and_shown_as_a_tree(ameles: Program) -> None:
         "cap": {"currency": "pure", "epsilon": "1/2"},
         "spent": {"currency": "pure", "epsilon": "0"},
         "left": {"currency": "pure", "epsilon": "1/2"},
+        "renewals": [],
     }
     assert ledger["budgets"][1]["cap"] is ledger["budgets"][1]["left"] is None
     whole = json.loads(ameles("ledger", "--json").out)
@@ -187,3 +188,47 @@ def test_who_is_asked_hears_which_budget_pays(ameles: Program, type_in: TypeIn) 
     type_in("n\n")
     ended = ameles("run", "--until", "2025-10-02")
     assert "spends epsilon 1 of budget 'study-a' of population 'visitors' forever" in ended.err
+
+
+@pytest.mark.usefixtures("site")
+def test_the_cap_of_a_budget_is_renewed(ameles: Program, type_in: TypeIn) -> None:
+    ameles("budget", "open", "study", "--epsilon", "0.5")
+    ameles("budget", "open", "free")
+    renew = "budget", "renew", "study", "--epsilon", "0.25", "--why", "a second wave"
+    assert "needs --yes if there is no terminal" in ameles(*renew).err
+    type_in("n")
+    refused = ameles(*renew)
+    assert "adds epsilon 0.25 to the cap of budget 'study', which is epsilon 0.5" in refused.err
+    assert "The cap of budget 'study' was not renewed." in refused.err
+    renewed = ameles(*renew, "--yes")
+    assert renewed.code == 0
+    assert renewed.err == "Added epsilon 0.25 to the cap of budget 'study'.\n"
+    assert "epsilon 0.75" in renewed.out
+    assert "by epsilon 0.25: a second wave" in renewed.out
+    study, _ = json.loads(ameles("budget", "list", "--json").out)["budgets"]
+    assert study["cap"] == {"currency": "pure", "epsilon": "3/4"}
+    assert [one["why"] for one in study["renewals"]] == ["a second wave"]
+    exported = json.loads(ameles("ledger", "--export").out)["budgets"][0]
+    assert exported["renewals"][0]["why"] == "a second wave"
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("renew", "study", "--epsilon", "1"), "A renewal needs a name, --epsilon and --why"),
+        (("renew", "--epsilon", "1", "--why", "y"), "A renewal needs a name"),
+        (("renew", "study", "--epsilon", "0", "--why", "y"), "--epsilon must be above 0"),
+        (("renew", "none", "--epsilon", "1", "--why", "y"), "has no budget 'none'"),
+        (("renew", "free", "--epsilon", "1", "--why", "y"), "no cap of its own"),
+        (("renew", "visitors", "--epsilon", "1", "--why", "y", "--yes"), "the population itself"),
+        (("list", "--why", "y"), "--why and --yes are for a renewal"),
+        (("open", "new", "--yes"), "--why and --yes are for a renewal"),
+    ],
+)
+def test_what_cannot_be_renewed(ameles: Program, arguments: tuple[str, ...], told: str) -> None:
+    ameles("budget", "open", "study", "--epsilon", "0.5")
+    ameles("budget", "open", "free")
+    ended = ameles("budget", *arguments)
+    assert ended.code == 2
+    assert told in ended.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -10,7 +11,7 @@ import pytest
 from ameles.core.exceptions import BadInput, BudgetExceeded, StoreRefused
 from ameles.core.guarantee import EVENT, Neighbours
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
-from ameles.ledger import BudgetRecord, Ledger
+from ameles.ledger import BudgetRecord, Ledger, Renewal
 from ameles.ledger.amounts import as_plan_keys
 from tests.ledger.populations import Promise, costing, population, promise
 from tests.ledger.test_launch import startled
@@ -204,3 +205,30 @@ class TestAPlanPaidByAChild:
 def test_what_is_left_as_the_keys_of_a_plan() -> None:
     assert as_plan_keys(Approx("1/2", "1e-6")) == "epsilon = 0.5, delta = 1e-06 in the plan"
     assert as_plan_keys(Pure(Fraction(7, 10**30 + 7))) == "", "a rounded amount is no advice"
+
+
+def test_a_renewal_raises_the_cap_of_a_budget_and_no_other() -> None:
+    ledger = population(Pure(1))
+    study = ledger.child("study", cap=Pure("1/4"))
+    free = ledger.child("free")
+    ledger.renew_budget("study", Pure("1/2"), why="a second wave")
+    assert (study.cap, ledger.cap, ledger.renewals) == (Pure("3/4"), Pure(1), ())
+    (renewal,) = ledger.children[0].renewals
+    assert (renewal.why, renewal.added) == ("a second wave", Pure("1/2"))
+    ledger.renew_budget("study", Pure(5), why="more than the population has")
+    with pytest.raises(BudgetExceeded, match="population"):
+        study.start(costing(2), on="x", why="y")
+    for name, what in ((free.name, "no cap of its own"), (ledger.name, "is the population itself")):
+        with pytest.raises(BadInput, match=what):
+            ledger.renew_budget(name, Pure(1), why="y")
+    with pytest.raises(BadInput, match="no budget 'other'"):
+        ledger.renew_budget("other", Pure(1), why="y")
+    with pytest.raises(BadInput, match="must add something"):
+        ledger.renew_budget("study", Pure(0), why="y")
+
+
+def test_renewals_of_budgets_that_cannot_be_are_refused() -> None:
+    added = Renewal(at=MARCH, why="y", added=Pure(1))
+    for cap, renewal in ((None, added), (Pure(1), replace(added, added=Concentrated(1)))):
+        with pytest.raises(StoreRefused):
+            restored(population(Pure(1)), replace(record("a", cap=cap), renewals=(renewal,)))

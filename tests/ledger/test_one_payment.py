@@ -76,6 +76,7 @@ def test_a_forked_child_cannot_spend_or_resume() -> None:
                 lambda: ledger.launch({"z": RECIPE}, on="z", why="y"),
                 lambda: ledger.resume(RECIPE, snapshot),
                 lambda: ledger.renew(Pure(1), why="y"),
+                lambda: ledger.renew_budget("c", Pure(1), why="y"),
             ):
                 with pytest.raises(RunSpent, match="forked"):
                     call()

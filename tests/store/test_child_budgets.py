@@ -47,6 +47,29 @@ def test_budgets_are_the_same_after_they_were_kept(store: Store) -> None:
     ]
 
 
+def test_a_renewed_budget_is_the_same_after_it_was_kept(store: Store) -> None:
+    with store.writing() as transaction:
+        transaction.open_budget("visitors", "study", cap=Pure("1/8"))
+        ledger = visitors(transaction)
+        ledger.renew_budget("study", Pure("1/8"), why="a second wave")
+        ledger.renew_budget("study", Pure("1/4"), why="a third")
+        ledger.budget("study").start(costing("1/2"), on="x", why="y")
+    with store.reading() as transaction:
+        again = visitors(transaction)
+        (record,) = transaction.budget_records("visitors")
+    (study,) = again.children
+    assert (study.cap, study.left) == (Pure("1/2"), Pure(0))
+    assert [(one.why, one.added, one.at) for one in study.renewals] == [
+        ("a second wave", Pure("1/8"), MARCH),
+        ("a third", Pure("1/4"), MARCH),
+    ]
+    assert (record.cap, record.renewals) == (Pure("1/8"), study.renewals)
+    assert again.renewals == ()  # the population's own cap is the same
+    for change in ("UPDATE budget_renewal SET why = 'no'", "DELETE FROM budget_renewal"):
+        with pytest.raises(StoreRefused), store.writing() as transaction:
+            transaction._session.write(change)
+
+
 def test_a_childs_cap_holds_across_transactions(store: Store) -> None:
     with store.writing() as transaction:
         transaction.open_budget("visitors", "study", cap=Pure("1/2"))

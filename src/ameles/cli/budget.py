@@ -14,6 +14,7 @@ import typer
 
 from ameles.cli.budget_tree import plain_budgets, show_budgets
 from ameles.cli.plans import DEFAULT, AsJson, store_path
+from ameles.cli.renewal import capped, confirm_renewal, renewal_of
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.engine.running.launch import open_population
@@ -30,20 +31,24 @@ class BudgetAction(Enum):
     """What is to be done about budgets."""
 
     OPEN = "open"
+    RENEW = "renew"
     LIST = "list"
 
 
 def budget(
     action: Annotated[
-        BudgetAction, typer.Argument(help="open a new one, or list those there are.")
+        BudgetAction,
+        typer.Argument(help="open a new one, renew the cap of one, or list those there are."),
     ],
     name: Annotated[
-        str | None, typer.Argument(help="The name of the new budget.", metavar="NAME")
+        str | None, typer.Argument(help="The name of the budget.", metavar="NAME")
     ] = None,
     epsilon: Annotated[
         str | None,
         typer.Option(
-            help="Its own cap; without it, only the budgets above limit it.", metavar="NUMBER"
+            help="Its own cap, or what a renewal adds; a new one without it is limited only by "
+            "the budgets above.",
+            metavar="NUMBER",
         ),
     ] = None,
     delta: Annotated[
@@ -53,6 +58,12 @@ def budget(
     under: Annotated[
         str | None, typer.Option(help="The budget that it is a part of.", metavar="NAME")
     ] = None,
+    why: Annotated[
+        str | None, typer.Option(help="Why it is renewed; kept forever.", metavar="TEXT")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Renew without asking; needed where nobody can be asked.")
+    ] = False,
     plan: Annotated[
         Path, typer.Option(help="The plan that names population and store.", metavar="PLAN")
     ] = DEFAULT,
@@ -64,10 +75,10 @@ def budget(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open a named budget below a population's cap, or list them.
+    """Open a named budget below a population's cap, renew its cap, or list all.
 
-    What a budget spends is spent by every budget above it, too.  A budget is never changed or
-    removed.  A plan is paid by one with budget = "NAME" under [privacy].
+    What a budget spends is spent by every budget above it, too.  A budget is never removed, and its
+    cap can only be raised.  A plan is paid by one with budget = "NAME" under [privacy].
     """
     if (store is None) != (population is None):
         raise BadInput(
@@ -76,7 +87,19 @@ def budget(
         )
     checked = read_plan(plan) if store is None else None
     named = population or (checked.privacy.population if checked else "")
-    if action is BudgetAction.OPEN:
+    if action is BudgetAction.RENEW:
+        if name is None or epsilon is None or not (why or "").strip() or delta or under:
+            raise BadInput(
+                "A renewal needs a name, --epsilon and --why, and nothing else.",
+                tip='ameles budget renew study-a --epsilon 0.5 --why "a second wave"',
+            )
+        with _opened(checked, store, create=False) as opened:
+            with opened.reading() as transaction:
+                book = _book(transaction, named, opened_at=store or _url(checked))
+            _renew(opened, book, name, epsilon, (why or "").strip(), yes=yes)
+    elif why is not None or yes:
+        raise BadInput("--why and --yes are for a renewal.", tip="ameles budget renew NAME")
+    elif action is BudgetAction.OPEN:
         _open(checked, store, named, _new_name(name), epsilon, delta, under)
     elif any(given is not None for given in (name, epsilon, delta, under)):
         raise BadInput(
@@ -121,6 +144,18 @@ def _open(
         typer.echo(f"Opened population '{population}' with a cap of {book.cap}.", err=True)
     above = "" if under is None else f", a part of '{under}'"
     typer.echo(f"Opened budget '{name}' of population '{population}'{above}.", err=True)
+
+
+def _renew(opened: Store, book: Ledger, name: str, epsilon: str, why: str, *, yes: bool) -> None:
+    """Adds to the cap of a budget, after a person agreed."""
+    raised, more = book.budget(name), renewal_of(epsilon, book.cap, "--epsilon")
+    if raised.cap is not None:
+        # outside the transaction, which would block all writers while a person thinks
+        command = "ameles budget renew NAME --epsilon NUMBER --why TEXT"
+        confirm_renewal(more, raised, yes=yes, command=command)
+    with opened.writing() as transaction:
+        _book(transaction, book.name, opened_at="").renew_budget(name, more, why=why)
+    typer.echo(f"Added {more} to the cap of {capped(raised)}.", err=True)
 
 
 def _new_name(name: str | None) -> str:

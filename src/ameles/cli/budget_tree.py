@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typer
+
 from ameles.cli.plans import table
 from ameles.core.loss import loss_to_dict
 from ameles.ledger import Budget, Ledger
@@ -12,6 +14,9 @@ def show_budgets(ledger: Ledger) -> None:
     """Prints the tree: each budget under the one that it is a part of."""
     rows = [_row(ledger, 0), *_below(ledger, ledger, 1)]
     table(("budget", "spent", "left", "cap"), rows)
+    for child in ledger.children:
+        for one in child.renewals:
+            typer.echo(f"{child.name} renewed on {one.at:%Y-%m-%d} by {one.added}: {one.why}")
 
 
 def plain_budgets(ledger: Ledger) -> list[dict[str, object]]:
@@ -23,6 +28,10 @@ def plain_budgets(ledger: Ledger) -> list[dict[str, object]]:
             "cap": None if child.cap is None else loss_to_dict(child.cap),
             "spent": loss_to_dict(child.spent),
             "left": None if child.left is None else loss_to_dict(child.left),
+            "renewals": [
+                {"at": one.at.isoformat(), "why": one.why, "added": loss_to_dict(one.added)}
+                for one in child.renewals
+            ],
         }
         for child in ledger.children
     ]

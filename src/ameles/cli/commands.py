@@ -150,7 +150,7 @@ _command(
 )
 _command(
     "budget",
-    "Open a named budget below a population's cap, or list them.",
+    "Open a named budget below a population's cap, renew its cap, or list all.",
     "ameles budget open study-a --epsilon 0.2",
     "ameles budget list --json",
 )

@@ -52,9 +52,9 @@ def ledger(
         if renew is not None and why is not None:
             with store.reading() as transaction:
                 book = _book(transaction, checked)
-            more = renewal_of(renew, book.cap)
+            more = renewal_of(renew, book.cap, "--renew")
             # outside the transaction, which would block all writers while a person thinks
-            confirm_renewal(more, book, yes=yes)
+            confirm_renewal(more, book, yes=yes, command="ameles ledger --renew NUMBER --why TEXT")
             with store.writing() as transaction:
                 book = _book(transaction, checked)
                 book.renew(more, why=why.strip())

@@ -1,4 +1,4 @@
-"""A renewal of a population's cap.  It is permanent, so a person confirms it.
+"""A renewal of the cap of a population or a budget.  It is permanent, so a person confirms it.
 
 On a terminal it asks.  Elsewhere nobody could answer, and a service should not raise a cap by
 itself, so it needs ``--yes`` there.
@@ -12,7 +12,7 @@ import typer
 
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
-from ameles.ledger.ledger import Ledger
+from ameles.ledger import Budget
 
 MOST = 1000  # as for the cap of a plan
 
@@ -23,8 +23,8 @@ class NotRenewed(AmelesError):
     code = "renewal"
 
 
-def renewal_of(text: str, cap: Loss) -> Loss:
-    """The amount to add, in the currency of the cap."""
+def renewal_of(text: str, cap: Loss, option: str) -> Loss:
+    """The amount to add, in the currency of the cap; ``option`` is how it was given."""
     match cap:
         case Pure():
             more: Loss = Pure(text)
@@ -35,14 +35,14 @@ def renewal_of(text: str, cap: Loss) -> Loss:
     amount = more.rho if isinstance(more, Concentrated) else more.epsilon
     if not 0 < amount <= MOST:
         raise BadInput(
-            f"--renew must be above 0 and at most {MOST}. Got {text[:40]!r} instead.",
+            f"{option} must be above 0 and at most {MOST}. Got {text[:40]!r} instead.",
             why="a loss of that size promises nothing" if amount > MOST else "it would add nothing",
-            tip="--renew 1",
+            tip=f"{option} 1",
         )
     return more
 
 
-def confirm_renewal(more: Loss, book: Ledger, *, yes: bool) -> None:
+def confirm_renewal(more: Loss, book: Budget, *, yes: bool, command: str) -> None:
     """Asks on a terminal whether to raise the cap; elsewhere it needs ``yes``."""
     if yes:
         return
@@ -50,16 +50,22 @@ def confirm_renewal(more: Loss, book: Ledger, *, yes: bool) -> None:
         raise BadInput(
             "A renewal needs --yes if there is no terminal to ask at.",
             why="it is permanent: the people in the data can lose that much more privacy",
-            tip="ameles ledger --renew NUMBER --why TEXT --yes",
+            tip=f"{command} --yes",
         )
+    whose = capped(book)
     typer.echo(
-        f"This adds {more} to the cap of population '{book.name}', which is {book.cap}, forever: "
+        f"This adds {more} to the cap of {whose}, which is {book.cap}, forever: "
         "the people in the data can lose that much more privacy. Renew it? [y/N] ",
         nl=False,
         err=True,
     )
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise NotRenewed(
-            f"The cap of population '{book.name}' was not renewed.",
+            f"The cap of {whose} was not renewed.",
             tip="--yes renews without asking",
         )
+
+
+def capped(book: Budget) -> str:
+    """Whose cap it is, in words."""
+    return f"{'population' if book.ledger is book else 'budget'} '{book.name}'"

@@ -10,12 +10,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
-from ameles.accounting.filter import left_of
+from ameles.accounting.filter import in_currency, left_of
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
-from ameles.ledger.arguments import check_loss, check_recipes
-from ameles.ledger.budget import Budget
+from ameles.ledger.amounts import any_of
+from ameles.ledger.arguments import check_loss, check_recipes, check_text
+from ameles.ledger.budget import Budget, Child
 from ameles.ledger.cap_terms import CapTerms
 from ameles.ledger.children import Children
 from ameles.ledger.entry import BudgetRecord, Entry, Renewal
@@ -54,7 +57,7 @@ class LedgerBook(Budget):
         return None
 
     @property
-    def children(self) -> tuple[Budget, ...]:
+    def children(self) -> tuple[Child, ...]:
         """The named budgets below the cap, in the order of their opening, each after its parent."""
         return tuple(self._children)
 
@@ -129,6 +132,15 @@ class LedgerBook(Budget):
     def _quotes_above(self, asked: Loss, total: Loss, on: str | None) -> list[Quote]:
         return []
 
+    def _renewal(self, added_cap: Loss, why: str, at: datetime) -> Renewal:
+        """A checked addition to a cap, in the population's currency."""
+        check_loss(added_cap, "added_cap")
+        check_text(why, "why")
+        more = in_currency(added_cap, self._cap)
+        if not any_of(more):
+            raise BadInput("A renewal must add something to the cap.")
+        return Renewal(at=at, why=why, added=more)
+
     def _record(self, entry: Entry) -> None:
         """Keeps an entry for ever, before it counts; a store overrides this."""
 
@@ -137,3 +149,6 @@ class LedgerBook(Budget):
 
     def _record_budget(self, record: BudgetRecord, parent: Budget) -> None:
         """Keeps a named budget for ever, before it is used; a store overrides this."""
+
+    def _record_budget_renewal(self, child: Child, renewal: Renewal) -> None:
+        """Keeps a renewal of a named budget for ever, before it counts; a store overrides this."""

@@ -16,7 +16,9 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.parameters import refuse, whole
+from ameles.ledger.amounts import added
 from ameles.ledger.arguments import check_loss, check_text, check_unit
+from ameles.ledger.entry import Renewal
 from ameles.ledger.spendable import Quote, Spendable
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism, RunT
 
@@ -138,11 +140,28 @@ class Child(Budget):
         super().__init__(name, nothing)
         self._cap = None if cap is None else in_currency(cap, nothing)
         self._parent = parent
+        self._renewals: list[Renewal] = []
 
     @property
     def cap(self) -> Loss | None:
-        """Its own cap, if it was given one."""
+        """Its own cap with all renewals, if it was given one."""
         return self._cap
+
+    @property
+    def renewals(self) -> tuple[Renewal, ...]:
+        """Every addition to its cap since it was opened."""
+        return tuple(self._renewals)
+
+    def raise_cap(self, renewal: Renewal) -> None:
+        """Adds a renewal that was recorded to the cap of its own."""
+        if self._cap is None:
+            raise BadInput(
+                f"The budget '{self.name}' has no cap of its own.",
+                why="only the budgets above limit it",
+                tip=f"a renewal of population '{self.ledger.name}'",
+            )
+        self._cap = added(self._cap, renewal.added)
+        self._renewals.append(renewal)
 
     @property
     def parent(self) -> Budget:

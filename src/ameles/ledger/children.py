@@ -51,6 +51,19 @@ class Children:
             )
         return child
 
+    def renewable(self, name: str) -> Child:
+        """The child of this name, which has a cap of its own."""
+        child = self.find(name)
+        if not isinstance(child, Child) or child.cap is None:
+            raise BadInput(
+                f"The budget '{name}' has no cap of its own."
+                if isinstance(child, Child)
+                else f"'{name}' is the population itself.",
+                why="a renewal of a budget adds to a cap that is its own",
+                tip="renew(...) of the ledger, which adds to the cap of the population",
+            )
+        return child
+
     def new(self, parent: Budget, name: str, cap: Loss | None, entries: Iterable[Entry]) -> Child:
         """A child that is not in the tree yet; refused if its name was used before."""
         child = Child(parent, name, cap=cap)
@@ -76,9 +89,16 @@ class Children:
             parent = self._root if record.parent is None else self._named.get(record.parent)
             if parent is None or record.name in (self._root.name, *self._named):
                 raise impossible("its budgets are not a tree")
-            if record.cap is not None and currency(record.cap) != currency(self._root.spent):
+            amounts = [one.added for one in record.renewals]
+            amounts += [] if record.cap is None else [record.cap]
+            if any(currency(amount) != currency(self._root.spent) for amount in amounts):
                 raise impossible("the cap of a budget is in another currency than the population's")
-            self.add(Child(parent, record.name, cap=record.cap))
+            if record.cap is None and record.renewals:
+                raise impossible("a budget without a cap of its own was renewed")
+            child = Child(parent, record.name, cap=record.cap)
+            for renewal in record.renewals:
+                child.raise_cap(renewal)
+            self.add(child)
         for entry in entries:
             for budget in self._below_root(entry.by):
                 budget.settle(added(budget.spent, entry.paid))

@@ -35,7 +35,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renewal:
-    """An addition to the cap: explicit, permanent, and counted into the lifetime sum."""
+    """An addition to the cap of a population or a budget: explicit, permanent, and counted into
+    the lifetime sum."""
 
     at: datetime
     why: str
@@ -48,5 +49,6 @@ class BudgetRecord:
 
     name: str
     parent: str | None  # the budget that it is a part of; None: the population itself
-    cap: Loss | None  # of its own; None: only the budgets above limit it
+    cap: Loss | None  # of its own, at the opening; None: only the budgets above limit it
     opened: datetime
+    renewals: tuple[Renewal, ...] = ()

@@ -6,8 +6,8 @@ and gives the run; the noise source never leaves it.  Nothing is refunded.  A re
 the cap, for all to see, and never forgets what was spent.
 
 A ledger in memory ends with its process.  A store restores one from its past ``entries`` and
-``renewals``, and overrides ``_record``, ``_record_renewal`` and ``_record_budget`` to keep what is
-new; the rules are the same.
+``renewals``, and overrides ``_record``, ``_record_renewal``, ``_record_budget`` and
+``_record_budget_renewal`` to keep what is new; the rules are the same.
 
 >>> from datetime import datetime
 >>> from ameles.core.guarantee import EVENT
@@ -33,19 +33,16 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import reduce
 
-from ameles.accounting.filter import in_currency
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee, Intrusions, Neighbours, Unit
 from ameles.core.loss import Loss
 from ameles.core.noise import Noise
-from ameles.ledger.amounts import added, any_of
+from ameles.ledger.amounts import added
 from ameles.ledger.arguments import (
-    check_loss,
     check_purpose,
     check_recipe,
     check_recipes,
     check_snapshot,
-    check_text,
 )
 from ameles.ledger.book import LedgerBook
 from ameles.ledger.budget import Budget
@@ -139,17 +136,29 @@ class Ledger(LedgerBook):
         epsilon 1.5
         """
         self.check_process()
-        check_loss(added_cap, "added_cap")
-        check_text(why, "why")
         with self._lock:
-            more = in_currency(added_cap, self._cap)
-            if not any_of(more):
-                raise BadInput("A renewal must add something to the cap.")
-            renewal = Renewal(at=self._clock(), why=why, added=more)
-            cap = added(self._cap, more)
+            renewal = self._renewal(added_cap, why, self._clock())
+            cap = added(self._cap, renewal.added)
             self._record_renewal(renewal)
             self._renewals.append(renewal)
             self._cap = cap
+
+    def renew_budget(self, name: str, added_cap: Loss, *, why: str) -> None:
+        """Adds to the cap of a named budget; the caps above it stay, and still hold.
+
+        >>> from ameles import EVENT, Ledger, Neighbours, Pure
+        >>> people = Ledger("people", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
+        >>> study = people.child("study", cap=Pure("0.25"))
+        >>> people.renew_budget("study", Pure("0.5"), why="a second wave of interviews")
+        >>> print(study.cap)
+        epsilon 0.75
+        """
+        self.check_process()
+        with self._lock:
+            child = self._children.renewable(name)
+            renewal = self._renewal(added_cap, why, self._clock())
+            self._record_budget_renewal(child, renewal)
+            child.raise_cap(renewal)
 
     def check_plan(
         self, recipes: Mapping[str, AnyMechanism], *, budget: Budget, on: str | None = None

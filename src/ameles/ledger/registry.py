@@ -28,7 +28,7 @@ from ameles.core.guarantee import Guarantee, Intrusions, Unit
 from ameles.core.loss import Concentrated, Loss, currency, loss_to_dict
 from ameles.core.release import written
 from ameles.ledger.amounts import added, any_of
-from ameles.ledger.budget import Budget
+from ameles.ledger.budget import Child
 from ameles.ledger.entry import Entry, Renewal
 from ameles.ledger.ledger import Ledger
 from ameles.ledger.report import MONTH, BudgetReport, report
@@ -184,7 +184,7 @@ def _entry(entry: Entry, plan: Deployment | None) -> dict[str, Any]:
     }
 
 
-def _budget(child: Budget, ledger: Ledger) -> dict[str, Any]:
+def _budget(child: Child, ledger: Ledger) -> dict[str, Any]:
     """A named budget below the cap: what it spends, its parents and the population spend, too."""
     above = child.parent
     return {
@@ -193,6 +193,7 @@ def _budget(child: Budget, ledger: Ledger) -> dict[str, Any]:
         "cap": child.cap and _loss(child.cap),
         "cumulative": _loss(child.spent),
         "left": child.left and _loss(child.left),
+        "renewals": [_renewal(renewal) for renewal in child.renewals],
     }
 
 

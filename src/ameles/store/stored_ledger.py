@@ -13,6 +13,7 @@ from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee
 from ameles.core.loss import Loss, loss_from_dict, loss_to_dict
 from ameles.ledger import Budget, BudgetRecord, Entry, Ledger, Renewal
+from ameles.ledger.budget import Child
 from ameles.ledger.run_progress import check_newest
 from ameles.mechanisms.snapshot import MAGIC, run_id
 from ameles.store.records import StreamRecord, microseconds, moment
@@ -147,6 +148,22 @@ class StoredLedger(Ledger):
             "transaction.",
         )
 
+    def _record_budget_renewal(self, child: Child, renewal: Renewal) -> None:
+        self._session.write(
+            "INSERT INTO budget_renewal (population, budget, number, at, why, added) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                self._number,
+                child.name,
+                len(child.renewals) + 1,
+                microseconds(renewal.at),
+                renewal.why,
+                written_loss(renewal.added),
+            ),
+            double=f"Budget '{child.name}' of population '{self.name}' was renewed elsewhere in "
+            "this transaction.",
+        )
+
 
 def budget_records(session: StoreSession, population: int) -> list[BudgetRecord]:
     """The named budgets of a population, in the order of their opening."""
@@ -154,12 +171,21 @@ def budget_records(session: StoreSession, population: int) -> list[BudgetRecord]
         "SELECT name, parent, cap, opened FROM budget WHERE population = ? ORDER BY number",
         (population,),
     )
+    raised: dict[str, list[Renewal]] = {}
+    for name, at, why, added in session.rows(
+        "SELECT budget, at, why, added FROM budget_renewal WHERE population = ? "
+        "ORDER BY budget, number",
+        (population,),
+    ):
+        renewal = Renewal(at=moment(at), why=why, added=read_loss(added))
+        raised.setdefault(name, []).append(renewal)
     return [
         BudgetRecord(
             name=name,
             parent=parent,
             cap=None if cap is None else read_loss(cap),
             opened=moment(opened),
+            renewals=tuple(raised.get(name, ())),
         )
         for name, parent, cap, opened in rows
     ]

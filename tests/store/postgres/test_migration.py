@@ -44,7 +44,7 @@ def test_a_store_of_every_version_is_read(postgres: Server, version: int) -> Non
         if version >= 3:
             holds_what_ran(store)
         if version >= 4:
-            holds_what_was_asked(store)
+            holds_what_was_asked(store, version)
         assert repr(store) == f"<PostgresStore 'postgresql://owner@{postgres.folder}/{database}'>"
         holds_what_was_written(store)
 
