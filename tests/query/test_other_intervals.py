@@ -11,28 +11,19 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.linear_queries import FloatArray
 from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
 from ameles.noise import System
-from ameles.query import Answer
+from ameles.query import Answer, Query
 from ameles.query.choosing import MedianEnding, MostCommonEnding, median_ending
 from ameles.query.ending import AnswerRow, Ending
-from ameles.query.synthetic import SyntheticEnding, synthetic_ending
+from ameles.query.look import looking
+from ameles.query.synthetic import synthetic_ending
 from tests.noise.sources import Stream
 from tests.query.tables import table
 
+CELLS = [250, 90, 10, 50]
+KEYS = {"region": ["a", "b"], "household": ["1", "2"]}
 TABLES = [[0, 0, 9, 0, 0], [3, 0, 0, 0, 3], [1, 2, 3, 4, 5], [40, 1, 1, 1, 30], [0, 0, 0, 0, 0]]
-
-
-class FixedLook:
-    """A look that finds these counts."""
-
-    def __init__(self, counts: Sequence[int]) -> None:
-        self.counts = np.array(counts, dtype=np.int64)
-        self.relation: Any = None
-
-    def totals(self, *asked: Any, **more: Any) -> Any:
-        return self.counts
 
 
 class FixedRun:
@@ -48,14 +39,15 @@ class FixedRun:
 
 def scores_of(ending: Ending, counts: Sequence[int]) -> tuple[Any, AnswerRow, Any]:
     """The scores that an ending gives to its mechanism, what it publishes, and its recipe."""
-    query, run = table(), FixedRun()
+    people = [(1, 1, age, "abcde"[age]) for age, count in enumerate(counts) for _ in range(count)]
+    query, run = table(people), FixedRun()
     given: dict[str, Any] = {"column": "region", "keys": list("abcde")}
     if isinstance(ending, MedianEnding):
         given = {"column": "age", "lower": 0, "upper": 4}
     recipe = query.recipe(ending.name, epsilon="1/2", **given)
-    look: Any = FixedLook(counts)
     stub: Any = run
-    (row,) = ending.answer(look, recipe, stub)
+    with looking(query.relation) as look:
+        (row,) = ending.answer(look, recipe, stub)
     return run.given, row, recipe
 
 
@@ -116,45 +108,40 @@ def test_the_interval_is_as_narrow_as_the_worst_case_allows() -> None:
     assert 1 - flipped([bound, 0, 0, 0, 0], float(recipe.rate))[0] > 0.05
 
 
-def made(ending: SyntheticEnding, counts: list[int], noise: System) -> FloatArray:
-    """For each cell the lower end, the value and the upper end."""
-    look: Any = FixedLook(counts)
-    keys = {name: list(values) for name, values in ending.counted.by.items()}
-    recipe = table().recipe(
-        "synthetic", keys=keys, rows=ending.rows, ways=ending.ways, rounds=ending.rounds, epsilon=40
-    )
-    run: Any = recipe.start(noise)
-    rows: list[Any] = list(ending.answer(look, recipe, run))
-    return np.array([[row.low, row.value, row.high] for row in rows])
+@pytest.fixture(scope="module")
+def cells() -> Any:
+    """A table of 400 rows in 4 cells."""
+    counted = zip(product("ab", (1, 2)), CELLS, strict=True)
+    rows = [(1, home, 1, region) for (region, home), count in counted for _ in range(count)]
+    return table(rows)
 
 
 @pytest.mark.parametrize("ways", [1, 2])
-def test_counts_of_synthetic_cells_are_in_their_intervals(ways: int) -> None:
+def test_counts_of_synthetic_cells_are_in_their_intervals(cells: Query, ways: int) -> None:
     # 20 tables of 4 cells, from the same stream in every run; all cells of a table are right
     # together with 95%, and the bound of multiplicative weights is far from being reached.
-    ending = synthetic_ending(
-        keys={"region": ["a", "b"], "household": ["1", "2"]}, rows=4000, ways=ways, rounds=4
-    )
-    counts = [2500, 900, 100, 500]
-    wrong = 0
-    noise = System(entropy=Stream("synthetic cells"))
-    for _ in range(20):
-        cells = made(ending, counts, noise)
-        low, value, high = cells.T
-        assert ((low >= 0) & (low <= value) & (value <= high) & (high <= 4000)).all()
-        wrong += int(((low > counts) | (high < counts)).any())
+    asked: dict[str, Any] = {"keys": KEYS, "rows": 400, "ways": ways, "rounds": 4}
+    ending, recipe = synthetic_ending(**asked), cells.recipe("synthetic", epsilon=400, **asked)
+    noise, wrong = System(entropy=Stream("synthetic cells")), 0
+    with looking(cells.relation) as look:
+        for _ in range(20):
+            run: Any = recipe.start(noise)
+            rows: list[Any] = list(ending.answer(look, recipe, run))
+            low, value, high = np.array([[row.low, row.value, row.high] for row in rows]).T
+            assert ((low >= 0) & (low <= value) & (value <= high) & (high <= 400)).all()
+            wrong += int(((low > CELLS) | (high < CELLS)).any())
     assert wrong <= 1
-    assert (high < 4000).any()
+    assert (high < 400).any()
     assert (low > 0).any() == (ways == 2)
 
 
 def test_marginals_bound_their_cells() -> None:
-    ending = synthetic_ending(keys={"region": ["a", "b"], "household": ["1", "2"]}, rows=10, ways=1)
+    ending = synthetic_ending(keys=KEYS, rows=10, ways=1)
     made_up = np.array([4.0, 3.0, 2.0, 1.0])
     low, high = ending._intervals(ending.marginals(), made_up, 0.5)
     assert low.tolist() == [0, 0, 0, 0]
     assert high == pytest.approx([6.5, 4.5, 3.5, 3.5], abs=1e-5)
-    both = synthetic_ending(keys={"region": ["a", "b"], "household": ["1", "2"]}, rows=10)
+    both = synthetic_ending(keys=KEYS, rows=10)
     low, high = both._intervals(both.marginals(), made_up, 0.5)
     assert low == pytest.approx([3.5, 2.5, 1.5, 0.5], abs=1e-5)
     assert high == pytest.approx([4.5, 3.5, 2.5, 1.5], abs=1e-5)
