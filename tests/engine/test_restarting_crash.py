@@ -95,12 +95,12 @@ def test_a_crash_at_any_change_leaves_one_epoch_counted_once(
 class VaultFirst(Restarting):
     """Makes the vault before it counts the restart."""
 
-    def _count(self, why: str, used: int) -> None:
+    def _count(self, why: str, used: int, *, seen: bool = False) -> int:
         with self.store.reading() as transaction:
             known = transaction.epochs(self.stream)
         if not known:
             self._begin(EpochRecord(2, self.stream.released, self.stream.launched, why, b"", False))
-        super()._count(why, used)
+        return super()._count(why, used, seen=seen)
 
 
 def test_a_vault_that_is_made_before_it_is_counted_is_caught(

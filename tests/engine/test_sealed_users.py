@@ -13,7 +13,7 @@ import pytest
 
 from ameles.connectors.duck import connect
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.exceptions import BadInput, PlanError
+from ameles.core.exceptions import BadInput, PlanError, StoreRefused
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Approx
 from ameles.core.noise import Noise
@@ -22,12 +22,14 @@ from ameles.engine.gathering.user_cells import Folding
 from ameles.engine.running.registry_record import registered
 from ameles.engine.sealed.sealed_state import SealedState
 from ameles.engine.sealed.stream_vault import StreamVault
+from ameles.engine.sealed.vault import Vault
 from ameles.measures.table_choice import inner_of, table_of
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.noise import Zero
 from ameles.plan.forecast import forecasts, in_words
 from ameles.store import StreamRecord, open_store
+from ameles.store.epochs import Epochs
 from tests.engine.worlds import HEADER, World, row
 from tests.mechanisms.continual.seizing import worst
 from tests.stand_in import bare_store
@@ -47,6 +49,7 @@ FEVER = (
     '[[release]]\nname = "ill"\nmeasure = "distinct"\ntable = 3000\nwhere = "fever"\nshare = 0.5\n'
 )
 USER = 'unit = "user"\nuser = "who"\nintrusions = "one"'
+ANNOUNCED = USER.replace('"one"', '"announced"')
 # So large that four users share no cell, but with a probability of 1.2e-5.
 ROOMY = DISTINCT.replace("5000", "500000")
 WINDOW = 'unit = "user-window"\nuser = "who"\nwindow = "3d"\nintrusions = "one"'
@@ -333,9 +336,90 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
         assert text in told
 
 
-def test_announced_intrusions_have_no_price(tmp_path: Path) -> None:
-    told = problems(People(tmp_path, unit=USER.replace('"one"', '"announced"')))
+def test_announced_intrusions_are_paid_for_in_advance(tmp_path: Path) -> None:
+    told = problems(People(tmp_path, unit=ANNOUNCED))
     assert "costs as much again" in told
+    assert "privacy.restarts" in told
+    words = " ".join(in_words(_announcing(tmp_path, 2).plan))
+    assert "may be seized 3 times, if each time is announced before the next" in words
+    assert "is lost or an intrusion announced, it can begin anew 2 times" in words
+    assert "divided among the 3 parts" in words
+
+
+def _announcing(folder: Path, restarts: int, releases: str = ROOMY) -> People:
+    return People(folder, releases, f"{ANNOUNCED}\nrestarts = {restarts}")
+
+
+def announced(world: World, *steps: list[list[str]], why: str = "a theft") -> int:
+    """Announces an intrusion, and goes on in the same session."""
+    with closing(open_store(str(world.folder / "s.db"))) as store:
+        source = StandardInput("csv", world.plan.stream.columns)
+        source.reading([f"{HEADER}\n".encode()])
+        with Engine(world.plan, store, noise=Zero()).session() as session:
+            count = session.announce(why)
+            for batches in steps:
+                for rows in batches:
+                    text = "".join(f"{line}\n" for line in rows)
+                    session.take(source.reading([text.encode()]), 0)
+                session.take(source.reading([]), session.stream.released + 1)
+    return count
+
+
+def test_after_an_announcement_users_are_counted_anew_and_it_says_so(tmp_path: Path) -> None:
+    world = _announcing(tmp_path, 2)
+    world.feed([who("ada", "bob")], [], noise=Zero())
+    seen = _snapshot(world, 1)
+    assert announced(world, [who("ada", "cyn", "dan")]) == 1
+    assert announced(world) == 2
+    world.feed([who("ada")], noise=Zero())
+    assert world.ones() == [2, 2, 3, 1]
+    assert [r.label for r in world.releases()] == ["", "", "restarted", "restarted"]
+    assert _snapshot(world, 3) != seen
+    with pytest.raises(StoreRefused, match="in epoch"):
+        _snapshot(world, 1)
+    with closing(open_store(str(world.folder / "s.db"))) as store:
+        with store.reading() as transaction:
+            stream = transaction.stream("s")
+            assert stream is not None
+            assert [one.why for one in transaction.intrusions(stream)] == ["a theft"] * 2
+            ledger = transaction.ledger("people")
+            assert ledger is not None
+            assert [str(entry.paid) for entry in ledger.entries] == ["epsilon 1/3"] * 3
+        with (
+            Engine(world.plan, store, noise=Zero()).session() as session,
+            pytest.raises(BadInput, match=r"its 2 restarts are used up"),
+        ):
+            session.announce("once more")
+        with store.reading() as transaction:
+            assert len(transaction.intrusions(stream)) == 2, "a refused one is not noted"
+    world.feed([who("cyn")], noise=Zero())
+    assert world.ones() == [2, 2, 3, 1, 2]
+
+
+def _snapshot(world: World, epoch: int) -> bytes:
+    vault, snapshots = StreamVault(world.plan, _stream(world).identity, epoch).open()
+    vault.close()
+    return bytes(snapshots["people"])
+
+
+@pytest.mark.parametrize("call", ["erase", "begin_epoch"])
+def test_a_crash_while_it_begins_anew_does_not_bring_back_what_was_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    world = _announcing(tmp_path, 1)
+    world.feed([who("ada", "bob")], noise=Zero())
+
+    def dies(*given: Any, **more: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Vault if call == "erase" else Epochs, call, dies)
+    with pytest.raises(KeyboardInterrupt):
+        announced(world)
+    monkeypatch.undo()
+    world.feed([who("cyn")], noise=Zero())
+    assert world.ones() == [2, 1], "nobody who came before is in the new table"
+    with pytest.raises(StoreRefused, match="in epoch"):
+        _snapshot(world, 1)
 
 
 def test_a_user_has_a_column(tmp_path: Path) -> None:

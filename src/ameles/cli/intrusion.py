@@ -41,7 +41,8 @@ def intrusion(
 
     Announcing replaces the state with one that nobody has seen.  The stream must not be running:
     stop it, announce, start it again.  Each announcement adds fresh noise once to every later
-    count; the intervals include it, and the privacy loss stays the same.
+    count; the intervals include it, and the privacy loss stays the same.  Users are counted anew
+    instead, and that uses up one of the restarts that were paid for.
     """
     checked = read_plan(file)
     if action is IntrusionAction.LIST:
@@ -60,6 +61,9 @@ def intrusion(
     cost = _cost(checked, count)
     if as_json:
         typer.echo(json.dumps({"intrusion": count, "half_widths": cost}))
+        return
+    if checked.privacy.user is not None:
+        typer.echo(f"Noted as intrusion {count}; users are counted anew from here on.", err=True)
         return
     typer.echo(f"Noted as intrusion {count}; the state has fresh noise.", err=True)
     for release, (before, after) in cost.items():

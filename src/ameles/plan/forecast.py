@@ -129,6 +129,9 @@ def _seized(plan: Plan) -> str:
         "every": "at every step, whether anybody notices or not",
     }[plan.privacy.intrusions]
     events = plan.privacy.unit == "event"
+    if not events and plan.privacy.intrusions == "announced":
+        times = 1 + plan.privacy.restarts
+        often = f"{times} times, if each time is announced before the next"
     what = "what an event was" if events else "whether a user came"
     arrived = "an event arrived" if events else "events arrived"
     return (
@@ -161,7 +164,9 @@ def _restarts(plan: Plan) -> str:
             f"epsilon is divided among the {privacy.epochs_paid} parts, because a user may come "
             "in each. Users are then counted anew"
         )
-    return f"If its state is lost, it can begin anew {often}: {price}."
+    seen = privacy.intrusions == "announced" and privacy.unit != "event"
+    lost = "is lost" if not seen else "is lost or an intrusion announced"
+    return f"If its state {lost}, it can begin anew {often}: {price}."
 
 
 def _learned(plan: Plan) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a plan for users needs if its state may be seized: a table of noisy bits, seized once."""
+"""What a plan for users needs if its state may be seized: tables, each seized once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from ameles.plan.sections import PrivacySection, StreamSection
 
 def seized_users(stream: StreamSection, privacy: PrivacySection) -> Iterator[Problem]:
     """All problems of a plan for users with intrusions."""
-    if privacy.intrusions != "one":
+    if privacy.intrusions == "every":
         yield Problem(
             "privacy.intrusions",
-            "The state of users may be seized once.",
-            why=_IMPOSSIBLE[privacy.intrusions],
-            tip='intrusions = "one", or unit = "event"',
+            "The state of users may be seized once, or as often as is announced.",
+            why=SEEN_TWICE,
+            tip='intrusions = "one" or "announced", or unit = "event"',
+        )
+    if privacy.intrusions == "announced" and not privacy.restarts:
+        yield Problem(
+            "privacy.restarts",
+            "After an announced intrusion users are counted anew, and that is a restart.",
+            why="a user who comes again is also in the table that follows, and each look at one "
+            "costs as much again: how many there may be is paid for at launch",
+            tip="restarts = 2",
         )
     for name in ("max_per_step", "max_steps"):
         if getattr(privacy, name) is not None:
@@ -33,11 +41,3 @@ def seized_users(stream: StreamSection, privacy: PrivacySection) -> Iterator[Pro
             why="a user may come in every step, and what each step publishes has to be paid for",
             tip='horizon = 30, or unit = "user-window", which begins anew with every window',
         )
-
-
-# A fixed number of announced intrusions could be paid for, but plans have no key for it.
-_IMPOSSIBLE = {
-    "announced": "a user who comes again is also in the table that follows an intrusion, and each "
-    "look at one costs as much again: a number of looks that nobody knows has no price",
-    "every": SEEN_TWICE,
-}

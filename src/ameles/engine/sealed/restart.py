@@ -9,6 +9,9 @@ one:
 
 After a crash before the third, nothing was folded into the new epoch and nothing was released from
 it: the next run makes its vault again, and counts no further restart.
+
+Users whose state was seen begin anew in the same way: the table that follows an announced
+intrusion is that of a new epoch.  A user may come in each epoch, so each was paid for at launch.
 """
 
 from __future__ import annotations
@@ -66,6 +69,7 @@ class Restarting:
         epochs = self._epochs()
         try:
             if epochs and not epochs[-1].begun:
+                self._erase_seen(epochs[-1].number - 1)
                 self._begin(epochs[-1])
             vault, snapshots = self._stream_vault(epochs).open()
         except (EpochEnded, VaultMissing) as lost:
@@ -86,6 +90,24 @@ class Restarting:
         base = epochs[-1].base if epochs else b""
         return OpenedEpoch(vault, snapshots, base, tuple(epoch.released for epoch in epochs))
 
+    def announced(self, vault: Vault, why: str) -> tuple[OpenedEpoch, int]:
+        """The state of a new epoch after an announced intrusion into this vault, which is erased;
+        and how many intrusions were announced so far.
+
+        It is erased when the new epoch begins, so that a crash before leaves that to the next run.
+        """
+        used = len(self._epochs())
+        if used >= self.plan.privacy.restarts:
+            raise BadInput(
+                f"The stream '{self.stream.name}' cannot begin anew: " + _used_up(used),
+                why="a second look at one table shows who came since the first, and each new table "
+                "is paid for when the stream is launched",
+                tip="stop this stream; another name for a new one, with a budget of its own",
+            )
+        count = self._count(why, used, seen=True)
+        vault.close()
+        return self.open(None), count
+
     def _epochs(self) -> tuple[EpochRecord, ...]:
         with self.store.reading() as transaction:
             return transaction.epochs(self.stream)
@@ -104,8 +126,11 @@ class Restarting:
             tip = f"{lost.tip}; if it is lost, {tip}"
         return type(lost)(lost.what, why=lost.why, tip=tip)
 
-    def _count(self, why: str, used: int) -> None:
-        """Records one more restart and the counts that it adds to, in one transaction."""
+    def _count(self, why: str, used: int, *, seen: bool = False) -> int:
+        """Records one more restart and the counts that it adds to, in one transaction.
+
+        With ``seen`` it also records the intrusion before it, and returns how many there were.
+        """
         reserved = self.plan.privacy.restarts
         if used >= reserved:
             raise EpochEnded(
@@ -119,7 +144,22 @@ class Restarting:
                 _last(state.history, release.question.width, goes_on=release.goes_on)
                 for release, state in zip(self.plan.releases, states, strict=True)
             )
-            transaction.add_epoch(self.stream, at=datetime.now(UTC), why=why, base=base)
+            now = datetime.now(UTC)
+            transaction.add_epoch(self.stream, at=now, why=why, base=base)
+            return transaction.add_intrusion(self.stream, at=now, why=why) if seen else 0
+
+    def _erase_seen(self, epoch: int) -> None:
+        """Erases the state of users that was seen, if a crash has left it where it was."""
+        privacy = self.plan.privacy
+        if privacy.intrusions != "announced" or privacy.user is None:
+            return
+        try:
+            vault, snapshots = StreamVault(self.plan, self.stream.identity, epoch).open()
+        except StoreRefused:
+            return  # it is erased already, or lost, or the next epoch has its vault
+        wipe_bytes(*snapshots.values())
+        with vault:
+            vault.erase()
 
     def _begin(self, epoch: EpochRecord) -> None:
         """Makes the vault of an epoch, with fresh noise."""

@@ -28,10 +28,11 @@ from ameles.engine.gathering.user_cells import Folding
 from ameles.engine.releasing.held_stream import HeldStream, Intake
 from ameles.engine.releasing.noise_tally import CountsNoises
 from ameles.engine.releasing.release_run import Output, ReleaseRun, folded, resumed_runs
-from ameles.engine.sealed.restart import OpenedEpoch
+from ameles.engine.sealed.restart import OpenedEpoch, Restarting
 from ameles.engine.sealed.stream_vault import packed
 from ameles.engine.sealed.vault import Vault
 from ameles.mechanisms.continual.transformation import CODE, Halted
+from ameles.mechanisms.pan_private.erase import erase
 from ameles.mechanisms.pan_private.intrusions import Announced
 from ameles.noise.arrays import IntArray
 
@@ -58,6 +59,7 @@ class SealedState:
         connection: KeptConnection,
         *,
         base: bytes,
+        noise: Noise | None,
         progress: Callable[[int, int], None],
     ) -> None:
         """``base`` is what was released before the last restart; totals go on from there."""
@@ -66,6 +68,7 @@ class SealedState:
         self.vault = vault
         self._held = held
         self._connection = connection
+        self._noise = noise
         self._progress = progress
         none = bytes(8 * sum(run.measure.question.width for run in runs))
         self._bases = self._outputs_from(base or none)
@@ -90,8 +93,15 @@ class SealedState:
             wipe_bytes(*opened.snapshots.values())
             for run in runs:
                 run.terms = replace(run.terms, ended=opened.ended)
-            base = opened.base
-            return cls(held, runs, opened.vault, connection, base=base, progress=progress)
+            return cls(
+                held,
+                runs,
+                opened.vault,
+                connection,
+                base=opened.base,
+                noise=noise,
+                progress=progress,
+            )
         except BaseException:
             opened.vault.close()
             raise
@@ -128,7 +138,8 @@ class SealedState:
         intrusions were announced so far.
 
         The store records the intrusion first.  If the call fails after that, the intrusion must be
-        announced again; the intervals are then slightly too wide, which does no harm.
+        announced again; the intervals are then slightly too wide, which does no harm.  Users begin
+        anew with a fresh table; after a failure the next session makes it.
         """
         if self._held.plan.privacy.intrusions != "announced":
             raise BadInput(
@@ -137,6 +148,8 @@ class SealedState:
                 tip='a plan with intrusions = "announced", launched with a budget of its own',
             )
         stream = self._held.record
+        if self._held.plan.privacy.user is not None:
+            return self._begin_anew(why)
         with self._held.store.writing() as transaction:
             count = transaction.add_intrusion(stream, at=datetime.now(UTC), why=why)
         for run in self.runs:
@@ -145,6 +158,17 @@ class SealedState:
                 run.run.announce()
             run.terms = replace(run.terms, announced=count)
         self._seal(stream.released, None)
+        return count
+
+    def _begin_anew(self, why: str) -> int:
+        """Goes on with the fresh tables of the next epoch; the tables that were seen are erased."""
+        held, noise = self._held, self._noise
+        restarting = Restarting(held.plan, held.store, held.record, noise)
+        opened, count = restarting.announced(self.vault, why)
+        for run in self.runs:
+            erase(run.run)
+        fresh = SealedState.resumed(held, opened, noise, self._connection, progress=self._progress)
+        self.runs, self.vault, self._bases = fresh.runs, fresh.vault, fresh._bases
         return count
 
     def close(self) -> None:
