@@ -70,7 +70,7 @@ def test_elsewhere_it_is_refused_and_nothing_is_read_or_made(fresh: Path, ameles
     (fresh / "visits.csv").unlink()
     ended = ameles("check")
     assert (ended.code, ended.out) == (2, "")
-    assert "no terminal" in ended.err
+    assert "not a terminal" in ended.err
     assert [file.name for file in fresh.iterdir()] == ["ameles.toml"]
     assert ameles("check", "--json").code == 2
 

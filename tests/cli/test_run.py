@@ -200,7 +200,7 @@ def test_a_source_of_which_nothing_can_be_read_is_no_error_of_usage(ameles: Prog
     with locked(Path("visits.csv")):
         ran = ameles("run", "--until", "2025-10-11")
     assert ran.code == 1
-    assert ran.err.endswith("it is taken as soon as it can be read\n")
+    assert ran.err.endswith("it is read as soon as that is possible\n")
     assert "error[source]: The file 'visits.csv' cannot be read." in ran.err
     assert "Launched stream" in ameles("run", "--until", "2025-10-11").err, "nothing was spent"
 

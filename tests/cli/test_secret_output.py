@@ -28,7 +28,7 @@ def test_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pipe_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = io.StringIO()
     monkeypatch.setattr("sys.stdout", pipe)
-    with pytest.raises(BadInput, match="no terminal"), secret_output(None):
+    with pytest.raises(BadInput, match="not a terminal"), secret_output(None):
         pass
     assert pipe.getvalue() == ""
 

@@ -46,12 +46,12 @@ CHANGES: dict[str, tuple[Change, str, str]] = {
             'unit = "event"', 'unit = "user"\nuser = "who"\nmax_per_step = 1\nmax_steps = 1'
         ).replace("[privacy]", 'last_line = "take"\n[privacy]'),
         "stream.last_line",
-        'It is "take", which goes neither with users nor with a weight.',
+        'It is "take", which cannot be used with users or with a weight.',
     ),
     "last lines that are cut, with a weight": (
         swapped("[privacy]", 'last_line = "take"\nweight = "age"\n[privacy]'),
         "stream.last_line",
-        'It is "take", which goes neither with users nor with a weight.',
+        'It is "take", which cannot be used with users or with a weight.',
     ),
     "users by a number": (
         swapped(
@@ -163,8 +163,8 @@ def test_a_zone_that_duckdb_does_not_know(tmp_path: Path, monkeypatch: pytest.Mo
     """Python has zones of the machine's own, such as localtime: other machines have others."""
 
     def refuse(zone: str) -> None:
-        raise PlanError(f"DuckDB knows no time zone {zone!r}.", tip='zone = "UTC"')
+        raise PlanError(f"DuckDB does not know the time zone {zone!r}.", tip='zone = "UTC"')
 
     monkeypatch.setattr(launch_checks, "check_zone", refuse)
-    with pytest.raises(BadPlan, match=r"stream\.zone: DuckDB knows no time zone 'UTC'"):
+    with pytest.raises(BadPlan, match=r"stream\.zone: DuckDB does not know the time zone 'UTC'"):
         check_launch(changed(tmp_path, str))

@@ -237,7 +237,7 @@ class TestRefusals:
         world = Sealed(tmp_path)
         user = 'unit = "user"\nuser = "who"\nmax_per_step = 1\nmax_steps = 1'
         world.text = world.text.replace(EVENT, user)
-        self.refused(world, "does not tell how often a user came")
+        self.refused(world, "does not record how often a user came")
 
     def test_alerts_have_exact_counts(self, tmp_path: Path) -> None:
         alert = (

@@ -48,7 +48,7 @@ def test_a_sink_that_is_gone_with_its_note_is_missed(kind: str, tmp_path: Path) 
     remove(world, kind)
     (tmp_path / f"out.{kind}.ameles").unlink()
     restore(world)
-    with pytest.raises(StoreRefused, match="is gone together with its note"):
+    with pytest.raises(StoreRefused, match="it and its note are missing"):
         run(world, 5)
     assert not (tmp_path / f"out.{kind}").exists()
     # whoever is sure says so in the plan

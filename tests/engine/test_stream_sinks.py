@@ -137,7 +137,7 @@ def test_a_disk_that_is_mounted_again_has_everything_and_the_mount_point_nothing
         release(4)
         assert list(disk.iterdir()) == []
         assert len(said) == 3
-        assert all("is gone together with its note" in line for line in said)
+        assert all("it and its note are missing" in line for line in said)
         disk.rmdir()
         away.rename(disk)
         release(5)
@@ -257,5 +257,5 @@ def test_a_sink_that_is_gone_with_its_note_is_shown(tmp_path: Path) -> None:
     remove(world, "csv")
     (tmp_path / "out.csv.ameles").unlink()
     sinks = states(world)
-    assert "is gone together with its note" in (sinks["csv"].problem or "")
+    assert "it and its note are missing" in (sinks["csv"].problem or "")
     assert sinks["jsonl"].problem is None

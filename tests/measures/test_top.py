@@ -73,7 +73,7 @@ def test_the_intervals_cover_the_winners() -> None:
     ("fields", "what"),
     [
         ({"k": 1}, "no declared keys to rank."),
-        ({"k": 3, "by": {"region": ["a", "b"]}}, "3 keys, of 2 declared."),
+        ({"k": 3, "by": {"region": ["a", "b"]}}, "3 of 2 declared keys."),
         ({"k": 0, "by": {"region": ["a", "b"]}}, "greater than or equal to 1"),
         ({"by": {"region": ["a", "b"]}}, "required"),
     ],

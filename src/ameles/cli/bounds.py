@@ -39,7 +39,7 @@ def bounds(
     version: Annotated[
         str | None,
         typer.Option(
-            help="A public label of the data: the same choice about it again costs nothing.",
+            help="A public label of the data: the same choice about it is free the second time.",
             metavar="LABEL",
         ),
     ] = None,
@@ -55,7 +55,7 @@ def bounds(
 
     They are max_per_step and max_steps of users, and lower and upper of sums and means.  The
     plan's own bounds are the widest candidates.  The choice weighs what a bound leaves out against
-    the noise that it needs; only the choice itself is told.
+    the noise that it needs; only the choice itself is published.
     """
     if epsilon is None:
         raise BadInput(

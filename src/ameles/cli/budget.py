@@ -68,7 +68,7 @@ def budget(
         Path, typer.Option(help="The plan that names population and store.", metavar="PLAN")
     ] = DEFAULT,
     store: Annotated[
-        str | None, typer.Option(help="A store, in the place of a plan.", metavar="URL")
+        str | None, typer.Option(help="A store, instead of a plan.", metavar="URL")
     ] = None,
     population: Annotated[
         str | None, typer.Option(help="A population in that store.", metavar="NAME")
@@ -78,7 +78,7 @@ def budget(
     """Open a named budget below a population's cap, renew its cap, or list all.
 
     What a budget spends is spent by every budget above it, too.  A budget is never removed, and its
-    cap can only be raised.  A plan is paid by one with budget = "NAME" under [privacy].
+    cap can only be raised.  A plan with budget = "NAME" under [privacy] is paid by that budget.
     """
     if (store is None) != (population is None):
         raise BadInput(

@@ -41,7 +41,7 @@ def check(
     everything: Annotated[
         bool,
         typer.Option(
-            "--all", help="Look at the whole source, also at what a launched stream has read."
+            "--all", help="Look at the whole source, including what a launched stream has read."
         ),
     ] = False,
     show: Annotated[

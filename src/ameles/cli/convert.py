@@ -73,7 +73,7 @@ def convert(
     ] = False,
     secret_to: SecretTo = None,
 ) -> None:
-    """Convert a CSV file to Parquet, also with newlines inside quotes.
+    """Convert a CSV file to Parquet, even if it has newlines inside quotes.
 
     A run ends an event at every newline: otherwise one open quote would change how all lines after
     it are read.  This command reads records strictly, as RFC 4180 defines them, and names every
@@ -82,7 +82,7 @@ def convert(
     if kind_of(source.name) != "csv" or target.suffix.lower() != ".parquet":
         raise BadInput(
             "This command makes a Parquet file from a CSV file.",
-            why="the kind of a file is told by the ending of its name",
+            why="the ending of a file's name says its kind",
             tip="ameles convert visits.csv visits.parquet",
         )
     planned: dict[str, Any] = {}

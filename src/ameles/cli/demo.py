@@ -116,7 +116,7 @@ def _program() -> str:
 def _empty(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(
-            f"'{folder}' is there already and is not an empty folder.",
+            f"'{folder}' already exists and is not an empty folder.",
             tip="ameles demo second-demo, or move it away",
         )
     try:

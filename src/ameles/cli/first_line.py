@@ -73,7 +73,7 @@ def check_beginning(file: Path, encoding: str) -> None:
             named = file.with_suffix(ending) if ending == ".parquet" else f"{file}{ending}"
             raise BadInput(
                 f"'{file}' is {what}, but its name ends in {file.suffix}.",
-                why="the kind of a file is told by the ending of its name",
+                why="the ending of a file's name says its kind",
                 tip=f"mv '{file}' '{named}'" if ending else "export the table to a CSV file",
             )
     if first.startswith(_UTF_16) and not encoding.startswith("utf-16"):

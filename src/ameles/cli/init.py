@@ -91,7 +91,7 @@ def init(
     """Write a plan for a file.
 
     Only the column names are read from the file, and they are shown only if they look like names.
-    You are asked for what you do not give as an option.
+    The command asks for everything that you do not give as an option.
     """
     files = files_of(source)
     if output.exists():

@@ -43,7 +43,7 @@ def ledger(
 ) -> None:
     """Show what the population's budget was spent on, and what is left.
 
-    A renewal is a separate entry: the lifetime sum goes on, and is always shown.
+    A renewal is a separate entry: the lifetime sum continues, and is always shown.
     """
     checked = read_plan(file)
     if (renew is None) != (why is None) or (why is not None and not why.strip()):

@@ -127,7 +127,7 @@ def _answer(question: str, default: str | None) -> str:
     except EOFError:
         typer.echo("", err=True)
         raise BadInput(
-            f"Nobody answers: {question}",
+            f"There is no answer to this question: {question}",
             why="it must be answered, and standard input has ended",
             tip="give all options on the command line; ameles init --help lists them",
         ) from None

@@ -53,7 +53,7 @@ def run(
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Launch without asking; only a terminal is asked.")
+        bool, typer.Option("--yes", help="Launch without asking; it asks only at a terminal.")
     ] = False,
     same_file: Annotated[
         list[str] | None,
@@ -81,7 +81,7 @@ def run(
     checked = read_plan(file)
     if following and until is not None:
         raise BadInput(
-            "--follow goes on with the clock, so --until cannot be given with it.",
+            "--follow continues with the clock, so --until cannot be given with it.",
             tip="one of the two",
         )
     if as_json and any("stdout" in section.given for section in checked.sinks):

@@ -38,7 +38,7 @@ def secret_output(file: Path | None) -> Iterator[TextIO]:
     if file is None:
         if not sys.stdout.isatty():
             raise BadInput(
-                "What this command shows is exact and secret, and standard output is no terminal.",
+                "The output is exact and secret, and standard output is not a terminal.",
                 why="piped or redirected output may end up where others read it",
                 tip="a terminal, or --secret-to FILE, which makes a file that only you can read",
             )

@@ -81,7 +81,7 @@ def _set_zone(duck: duckdb.DuckDBPyConnection, zone: str) -> None:
         known = True
     if not known:
         raise PlanError(
-            f"DuckDB knows no time zone {zone!r}.",
+            f"DuckDB does not know the time zone {zone!r}.",
             tip='zone = "UTC", or a name such as "Europe/Berlin"',
         )
 

@@ -16,7 +16,7 @@ def unreadable(name: str) -> SourceUnreadable:
     return SourceUnreadable(
         f"The file '{name}' cannot be read.",
         why="its permissions do not allow it, or its disk fails; nothing of it was counted",
-        tip=f"chmod u+r '{name}', as its owner: it is taken as soon as it can be read",
+        tip=f"chmod u+r '{name}', as its owner: it is read as soon as that is possible",
     )
 
 
@@ -89,7 +89,7 @@ def uncut(copy: str, name: str) -> StoreRefused:
         "has received the same lines again, which count too",
         tip=f"ameles run --same-file '{copy}' if '{name}' was not cut, or ameles run --new-file "
         f"'{name}' if it was; logs that are renamed instead of copied, or whose lines have a time, "
-        "are always told apart",
+        "can always be told apart",
     )
 
 

@@ -28,7 +28,7 @@ class UnknownFiles(FileSource):
     def _opened(cls, request: SourceRequest) -> Never:
         raise PlanError(
             f"The source {request.text!r} is not of a kind that Ameles can read.",
-            why="the kind of a file is told by the ending of its name",
+            why="the ending of a file's name says its kind",
             tip="a path or pattern that ends in .csv, .jsonl, .ndjson or .parquet; the first "
             "three also with .gz, .zst or .bz2 after it",
         )

@@ -57,13 +57,13 @@ class Alert(Measure):
             yield Refusal(
                 "over",
                 f"{self.cells} windows of {terms.window} steps are more than can be held.",
-                why="the counts of every window lie in memory",
+                why="the counts of every window are kept in memory",
                 tip=f"up to {LONGEST} steps in all windows together",
             )
         if weighted:
             yield Refusal(
                 "measure",
-                "It cannot be of rows with a weight.",
+                "It cannot be used with a weight.",
                 why="a weight may be negative, and its noise is for events that only add",
                 tip='measure = "count", or a stream without a weight',
             )

@@ -119,7 +119,7 @@ class Measure(Section, ABC):
             if not isinstance(values, list | tuple) or not values:
                 raise problem(
                     f"It has no declared keys for '{column}'.",
-                    why="a key that appears only when data arrives tells who is in the data",
+                    why="a key that appears only when data arrives reveals who is in the data",
                     tip=_BY,
                 )
             if not all(isinstance(value, str | int | bool) for value in values):

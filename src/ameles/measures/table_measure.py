@@ -180,7 +180,7 @@ class TableMeasure(Measure):
             yield Refusal(
                 "over",
                 "It must be total.",
-                why="the state does not tell when a user came, so nothing can leave the count",
+                why="the state does not record when a user came, so no user can leave the count",
                 tip='unit = "user-window" with a window that begins anew, of one step or more',
             )
         if self.by:

@@ -34,12 +34,12 @@ class Top(LinearMeasure):
         if not self.by:
             raise problem(
                 "It has no declared keys to rank.",
-                why="a key that appears only when data arrives tells who is in the data",
+                why="a key that appears only when data arrives reveals who is in the data",
                 tip='by = { region = ["north", "south"] }',
             )
         if self.k > self.cells:
             raise problem(
-                f"It is to give {self.k} keys, of {self.cells} declared.", tip=f"k = {self.cells}"
+                f"It asks for {self.k} of {self.cells} declared keys.", tip=f"k = {self.cells}"
             )
         return self
 

@@ -158,7 +158,7 @@ class Checking:
             self.problems.append(
                 Problem(
                     "stream.format",
-                    "It is for standard input; the format of a file is told by its ending.",
+                    "It is for standard input; the ending of a file says its format.",
                     tip='source = "-", or leave it out',
                 )
             )

@@ -30,7 +30,7 @@ def seized_users(stream: StreamSection, privacy: PrivacySection) -> Iterator[Pro
         if getattr(privacy, name) is not None:
             yield Problem(
                 f"privacy.{name}",
-                "A state that may be seized does not tell how often a user came.",
+                "A state that may be seized does not record how often a user came.",
                 why="it needs no bound: a user has one noisy entry, however often it is redrawn",
                 tip="leave it out",
             )

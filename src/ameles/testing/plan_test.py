@@ -207,7 +207,7 @@ class PlanTest:
                 f"There is no crash {where!r}.", tip=f"one of {', '.join(map(repr, places))}"
             )
         if where == "publish" and self.sink is None:
-            raise BadInput("A crash amid publishing needs a sink.", tip="sink=ListSink()")
+            raise BadInput("A crash during publishing needs a sink.", tip="sink=ListSink()")
         if step == 0 and where in ("read", "publish"):
             raise BadInput("The launch reads and publishes nothing.", tip="step=1")
         with closing(self._open()) as store, store.reading() as transaction:

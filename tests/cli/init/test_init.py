@@ -73,7 +73,7 @@ def test_nobody_to_ask_exits_with_2(ameles: Program, monkeypatch: pytest.MonkeyP
     answer(monkeypatch)
     ended = ameles("init", "guests.csv", *options(epsilon=None))
     assert ended.code == 2
-    assert "Nobody answers: Which epsilon" in ended.err
+    assert "There is no answer to this question: Which epsilon" in ended.err
     assert not Path("ameles.toml").exists()
 
 

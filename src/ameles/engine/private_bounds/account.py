@@ -62,5 +62,5 @@ def _check_cap(plan: Plan, recipe: AnyMechanism) -> None:
             left=refusal.left,
             blocked_by=refusal.blocked_by,
             why="choosing bounds costs epsilon, too, and a cap is fixed when it is opened",
-            tip="a cap in [privacy] that is larger by --epsilon, or a smaller epsilon of the plan",
+            tip="a cap in [privacy] that is larger by --epsilon, or a smaller epsilon in the plan",
         ) from None

@@ -41,7 +41,7 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
         yield Problem(
             "privacy.delta",
             f"It is {shown(delta)}, and a launch takes at most {shown(LARGEST_DELTA)}.",
-            why="with probability delta nothing is promised: one user in so many could be "
+            why="with probability delta nothing is promised: such a share of all users could be "
             "published as they are",
             tip="delta = 1e-6: far below one over the number of users",
         )
@@ -51,7 +51,7 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
             yield Problem(
                 f"release '{release.name}'.over",
                 f"It is a window of {window} steps, and the stream has {stream.horizon}.",
-                why="it would never be full: a total with the noise of a window",
+                why="it would never be full: it would be a total with the noise of a window",
                 tip='over = "total", or a window within the horizon',
             )
     try:
@@ -74,7 +74,7 @@ def launch_problems(plan: Plan) -> Iterator[Problem]:
     if stream.last_line == "take" and (user is not None or stream.weight is not None):
         yield Problem(
             "stream.last_line",
-            'It is "take", which goes neither with users nor with a weight.',
+            'It is "take", which cannot be used with users or with a weight.',
             why="a line that is cut short has another user or another weight in it: one user would "
             "count as several",
             tip='last_line = "wait"',

@@ -38,12 +38,12 @@ class StreamSink:
         if self.sink is not None and self.sink.knows and step and not self.sink.last():
             self.sink = None
             self.failed = StoreRefused(
-                f"The sink {self.name} was written before, and is gone together with its note.",
-                why="the note tells whether this store is the newest; without it, an old backup "
+                f"The sink {self.name} was written before, but it and its note are missing.",
+                why="the note says whether this store is the newest; without it, an old backup "
                 "would publish other numbers for the same steps",
                 tip="mount its disk, if it is on one that is not mounted; or put the note back, "
-                "from wherever the sink was copied to. If the store is surely the newest, give the "
-                "sink another name in the plan: it gets all releases",
+                "from wherever the sink was copied to. If the store is certainly the newest, "
+                "give the sink another name in the plan: it gets all releases",
             )
 
     @property

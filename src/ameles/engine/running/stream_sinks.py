@@ -123,7 +123,7 @@ class StreamSinks:
         if self.sinks and not (self._genuine and store.genuine):
             raise StoreRefused(
                 "This store has been used with noise that is not the operating system's.",
-                why="what it holds is no private release, and must not leave it",
+                why="its releases are not private, and must not be published",
                 tip="a new store",
             )
 

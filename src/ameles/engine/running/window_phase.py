@@ -107,7 +107,7 @@ def _phase(transaction: Transaction, population: PopulationRecord) -> WindowPhas
         raise PlanError(
             f"The windows of the streams of population '{population.name}' do not line up with one "
             f"another ({listed}), so no further stream can share their cap.",
-            why="they were launched by a version that did not check it; they go on as they are, "
+            why="they were launched by a version that did not check it; they continue as they are, "
             "but a user may lose in one window what two of them allow",
             tip="a population of its own for this plan",
         )
@@ -139,8 +139,8 @@ def _other_phase(population: PopulationRecord, there: WindowPhase, plan: Plan) -
     starts, changes = _lined_up(there, plan)
     return PlanError(
         f"The windows of this plan do not line up with those of population '{population.name}': "
-        f"one of {population.window} begins there at {starts[0]}, zone {there.zone}.",
-        why="a window of a user would meet two windows of another stream, and lose what both "
+        f"a window of {population.window} begins there at {starts[0]}, zone {there.zone}.",
+        why="one window would overlap two of another stream, so a user could lose what both "
         "allow, under a cap for one",
         tip=" or ".join(f'start = "{start}"' for start in starts)
         + "".join(f", with {change}" for change in changes)

@@ -185,7 +185,7 @@ def _refuse_living(made: OpenedVault, there: Header | None) -> None:
         raise StoreRefused(
             f"The vault '{made.folder}' has a state that can be read.",
             why="a new epoch would be a second state that can be read",
-            tip="open it and go on, or erase it first",
+            tip="open it and continue, or erase it first",
         )
 
 
