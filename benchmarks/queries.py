@@ -38,7 +38,7 @@ TENS = list(range(0, 101, 10))
 DELTA = "1e-6"
 KINDS = ("parquet", "frame", "table")
 FASTER, ROWS, USERS = 5.0, 1.3, 2.0
-SLOW = 5.0  # seconds
+SLOW = 15.0  # seconds
 
 
 def written(file: Path, count: int) -> None:
@@ -101,7 +101,7 @@ def ours(table: Table, epsilon: str) -> dict[str, Ask]:
     }
 
 
-def opendp(file: Path, epsilon: str) -> dict[str, Ask]:
+def opendp(file: Path, epsilon: str, wanted: Sequence[str]) -> dict[str, Ask]:
     """OpenDP by its Polars interface, which is its documented way for tables."""
     import opendp.prelude as dp
     import polars as pl
@@ -141,7 +141,7 @@ def opendp(file: Path, epsilon: str) -> dict[str, Ask]:
         "top-k": lambda: by_shop(query()).with_keys(shops),
         "private keys": lambda: by_shop(query(float(DELTA))),
     }
-    return {name: asked(plan) for name, plan in plans.items()}
+    return {name: asked(plan) for name, plan in plans.items() if name in (wanted or plans)}
 
 
 def diffprivlib(file: Path, epsilon: str, *, held: bool = False) -> dict[str, Ask]:
@@ -274,7 +274,7 @@ def median(spent: Spent, what: int) -> float:
     return statistics.median(seconds[what] for seconds in spent)
 
 
-def peers(file: Path, small: Path, rounds: int, repeats: int) -> None:
+def peers(file: Path, small: Path, rounds: int, repeats: int, wanted: Sequence[str]) -> None:
     """Time on the large table at epsilon 1, mean error on the small one at epsilon 0.1."""
     print("seconds on the clock and of the processor at epsilon 1, as a multiple of Ameles' with")
     print("the same data: a Parquet file, or columns in memory; error at epsilon 0.1")
@@ -284,7 +284,7 @@ def peers(file: Path, small: Path, rounds: int, repeats: int) -> None:
     large = {
         "Ameles": ours(tables(file)[0], "1"),
         "DuckDB": bare(f"read_parquet('{file}')"),
-        "OpenDP": opendp(file, "1"),
+        "OpenDP": opendp(file, "1", wanted),
         "diffprivlib": diffprivlib(file, "1"),
         "Ameles, memory": ours(tables(visits)[0], "1"),
         "DuckDB, memory": bare("visits"),
@@ -292,11 +292,11 @@ def peers(file: Path, small: Path, rounds: int, repeats: int) -> None:
     }
     few = {
         "Ameles": ours(tables(small)[0], "0.1"),
-        "OpenDP": opendp(small, "0.1"),
+        "OpenDP": opendp(small, "0.1", wanted),
         "diffprivlib": diffprivlib(small, "0.1"),
     }
     truth = Truth(small)
-    for question in large["Ameles"]:
+    for question in wanted or large["Ameles"]:
         names = [name for name, asks in large.items() if question in asks]
         all_spent = timed([large[name][question] for name in names], rounds)
         spent_by = dict(zip(names, all_spent, strict=True))
@@ -334,7 +334,7 @@ def bare_questions(source: str) -> dict[str, str]:
     }
 
 
-def beside_duckdb(file: Path, rounds: int, *, kind: str) -> None:
+def beside_duckdb(file: Path, rounds: int, *, kind: str, units: Sequence[str]) -> None:
     """Ratios to bare DuckDB, of a Parquet file, a data frame or a table of DuckDB."""
     with duckdb.connect() as duck:
         duck.execute("SET preserve_insertion_order = false")
@@ -354,6 +354,8 @@ def beside_duckdb(file: Path, rounds: int, *, kind: str) -> None:
         print(f"{kind}, beside bare DuckDB: seconds on the clock; ratios of these and of the")
         print("processor's")
         for unit, table in zip(("rows", "users"), tables(data), strict=True):
+            if unit not in units:
+                continue
             asked = ours(table, "1")
             goal = ROWS if unit == "rows" else USERS
             for question, sql in bare_questions(source if unit == "rows" else bounded).items():
@@ -417,6 +419,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=20, help="answers for each mean error")
     parser.add_argument("--only", choices=["peers", *KINDS, "csv", "mechanisms"])
+    parser.add_argument("--units", nargs="*", default=["rows", "users"], help="beside DuckDB")
+    parser.add_argument("--questions", nargs="*", default=[], help="some, beside the peers")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         file, small = Path(folder) / "visits.parquet", Path(folder) / "few.parquet"
@@ -427,11 +431,11 @@ def main() -> None:
             mechanisms()
         for kind in KINDS:
             if given.only in (None, kind):
-                beside_duckdb(file, given.rounds, kind=kind)
+                beside_duckdb(file, given.rounds, kind=kind, units=given.units)
         if given.only in (None, "csv"):
             csv(file, Path(folder) / "visits.csv")
         if given.only in (None, "peers"):
-            peers(file, small, given.rounds, given.repeats)
+            peers(file, small, given.rounds, given.repeats, given.questions)
 
 
 if __name__ == "__main__":

@@ -120,3 +120,13 @@ def test_texts_that_cannot_be_long_are_not_measured(
             assert ("strlen" in scan) == (name == "long")
             rows = duck.execute(f"SELECT x FROM {scan}").fetchall()
         assert rows == ([("a",), (None,), (None,)] if name == "long" else [("a",)])
+
+
+def test_texts_without_a_size_in_the_footer_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ameles.connectors.parquet_source.longest_of", lambda file: {})
+    path = _written(tmp_path / "a.parquet", "'a' AS x").path
+    with duckdb.connect() as duck:
+        reading = ParquetSource(path.name, tmp_path, {"x": "text"}).reading(None)
+        assert "strlen" in next(reading.scans(duck))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -189,3 +190,21 @@ def test_a_condition_of_other_columns_is_no_combination_of_booleans() -> None:
     assert only_booleans('(NOT ("b"))', kinds)
     for condition in ('("n")', '("b" = "b")', '("c")', '("b" IS NULL)', 'f("b")'):
         assert not only_booleans(condition, kinds)
+
+
+def test_a_condition_of_booleans_does_not_replace_that_of_the_question(table: Table) -> None:
+    with looking(table.where("b").relation) as look:
+        asked = TableQuestion(keys=Keys({}, other=False), where="n IS NULL")
+        expected = look.totals("0", ("1",), 1, where="n IS NULL").tolist()
+        assert look.totals_of(asked).tolist() == expected != [150]
+
+
+def test_only_tables_of_parquet_alone_are_coded(table: Table, tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    duckdb.sql(f"COPY (SELECT 1 AS n) TO '{file}' (FORMAT parquet)")
+    (tmp_path / "t.csv").write_text("n\n1\n")
+    about: dict[str, Any] = {"columns": {"n": "integer"}, "account": table.account, "unit": "row"}
+    parquet, csv = (Table.from_file(tmp_path / f"t.{kind}", **about) for kind in ("parquet", "csv"))
+    for query, coded in ((parquet, True), (csv, False), (parquet.union(csv), False)):
+        with looking(query.relation) as look:
+            assert look.columns.coded == coded
