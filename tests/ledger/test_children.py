@@ -218,6 +218,8 @@ def test_a_renewal_raises_the_cap_of_a_budget_and_no_other() -> None:
     ledger.renew_budget("study", Pure(5), why="more than the population has")
     with pytest.raises(BudgetExceeded, match="population"):
         study.start(costing(2), on="x", why="y")
+    with pytest.raises(BadInput, match="no cap of its own"):
+        ledger.children[1].raise_cap(renewal)
     for name, what in ((free.name, "no cap of its own"), (ledger.name, "is the population itself")):
         with pytest.raises(BadInput, match=what):
             ledger.renew_budget(name, Pure(1), why="y")
