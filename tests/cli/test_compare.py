@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ameles.cli.commands import app
+from ameles.cli.compare import whole_number
 from ameles.cli.comparison import BETA, comparison
-from ameles.cli.numbers import whole_number
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.mechanisms.counters.choose import counter

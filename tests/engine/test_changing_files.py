@@ -10,9 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ameles.connectors.file_identity import ChangedMeanwhile
+from ameles.connectors.file_identity import LOOKS, ChangedMeanwhile
 from ameles.connectors.reading import Reading
-from ameles.connectors.settled_files import LOOKS
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.engine import Engine
 from ameles.engine.owner_check.check import check

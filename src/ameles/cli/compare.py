@@ -6,6 +6,7 @@ It uses public parameters only: it reads no data and spends nothing.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ameles.cli.comparison import CounterRow, CounterTable, comparison
-from ameles.cli.numbers import whole_number
 from ameles.cli.waiting import patience, writing
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import refuse
@@ -26,6 +26,8 @@ from ameles.plot import Table as Values
 from ameles.plot import check_picture, side_by_side
 
 PIPED_WIDTH = 140
+_POWER = re.compile(r"([0-9]{1,6})(?:\^|\*\*)([0-9]{1,3})")
+_PLAIN = re.compile(r"[0-9][0-9_]{0,39}")
 WIDE = 112  # columns that the table needs with its reasons
 HEADS = ("mechanism", "mean", "worst", "last ±95%", "memory", "÷ best", "÷ bound", "why")
 
@@ -172,3 +174,18 @@ def _brief(number: float) -> str:
         return f"{number:.3g}"
     digits = 2 if number < 10 else 1 if number < 1000 else 0
     return f"{number:,.{digits}f}"
+
+
+def whole_number(text: str, name: str) -> int:
+    """An integer, written out or as a power.
+
+    >>> whole_number("2^16", "horizon"), whole_number("65_536", "horizon")
+    (65536, 65536)
+    """
+    power = _POWER.fullmatch(text.strip())
+    if power:
+        value: int = int(power[1]) ** int(power[2])
+        return value
+    if _PLAIN.fullmatch(text.strip()):
+        return int(text)
+    raise refuse(name, "a whole number, such as 65536 or 2^16", text)

@@ -12,11 +12,11 @@ import ctypes
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ameles.connectors.file_refusals import unreadable
 from ameles.connectors.named_files import NamedFile
@@ -24,9 +24,12 @@ from ameles.core.exceptions import AmelesError
 
 Signature: TypeAlias = tuple[int, int, int, int, int]
 
+LOOKS = 10  # tries, if files change meanwhile
 _EMPTY_PATH = 0x1000
 _BIRTH = 0x800
 _NANO = 10**9
+
+Outcome = TypeVar("Outcome")
 
 
 class _Statx(ctypes.Structure):
@@ -156,3 +159,21 @@ def vanished(name: str) -> ChangedMeanwhile:
         why="nothing of it was counted",
         tip="run again",
     )
+
+
+def settled(look: Callable[[], list[Present]], work: Callable[[list[Present]], Outcome]) -> Outcome:
+    """The outcome of ``work`` on files that did not change meanwhile; if they did, it is retried
+    with a new listing."""
+    for _ in range(LOOKS):
+        files = look()
+        try:
+            return work(files)
+        except AmelesError as refusal:
+            problem = refusal
+        if _listing(files) == _listing(look()):
+            break
+    raise problem
+
+
+def _listing(files: list[Present]) -> set[tuple[Signature, str]]:
+    return {(file.signature, link.name) for file in files for link in file.links}

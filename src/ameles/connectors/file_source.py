@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from ameles.connectors.file_identity import Present, present
+from ameles.connectors.file_identity import Present, present, settled
 from ameles.connectors.named_files import NamedFile, find_files, names_file
 from ameles.connectors.reading import Reading
 from ameles.connectors.same_files import SameFiles
-from ameles.connectors.settled_files import settled
 from ameles.connectors.source import SeekableSource, SourceRequest
 from ameles.connectors.typed_columns import check_kinds
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable

@@ -13,14 +13,13 @@ import duckdb
 from ameles.connectors.compressed import Damaged, Incomplete
 from ameles.connectors.dialect import Dialect
 from ameles.connectors.encodings import Script
-from ameles.connectors.file_identity import Present, born, changed, opened, present, vanished
+from ameles.connectors.file_identity import LOOKS, Present, born, changed, opened, present, vanished
 from ameles.connectors.file_marks import Mark
 from ameles.connectors.line_blocks import handed_over
 from ameles.connectors.lines import blocks
 from ameles.connectors.named_files import list_names
 from ameles.connectors.reading import Piece
 from ameles.connectors.rotated_copies import piece_of, unpacking
-from ameles.connectors.settled_files import LOOKS
 from ameles.core.exceptions import AmelesError
 
 

@@ -17,9 +17,8 @@ from uuid import UUID, uuid4
 
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import KeptConnection
-from ameles.connectors.file_identity import ChangedMeanwhile
+from ameles.connectors.file_identity import LOOKS, ChangedMeanwhile
 from ameles.connectors.reading import Reading
-from ameles.connectors.settled_files import LOOKS
 from ameles.connectors.sink import Sink
 from ameles.connectors.source import AnySource, PassingSource, SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable

@@ -44,11 +44,10 @@ from ameles.ledger.arguments import (
     check_recipes,
     check_snapshot,
 )
-from ameles.ledger.book import LedgerBook
+from ameles.ledger.book import LedgerBook, Purchase
 from ameles.ledger.budget import Budget
 from ameles.ledger.cap_terms import CapTerms
 from ameles.ledger.entry import BudgetRecord, Entry, Renewal
-from ameles.ledger.purchase import Purchase
 from ameles.ledger.run_progress import RunProgress, check_newest
 from ameles.ledger.spendable import Quote
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism, RunT

@@ -8,10 +8,9 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from ameles.connectors.file_identity import ChangedMeanwhile
+from ameles.connectors.file_identity import LOOKS, ChangedMeanwhile
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.named_files import find_files
-from ameles.connectors.settled_files import LOOKS
 from ameles.connectors.source import PassingSource
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
