@@ -19,6 +19,8 @@ from ameles.connectors.duck import connect
 from ameles.connectors.source import SeekableSource
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.fields import identifier
+from ameles.mechanisms.local import RandomizedResponse
+from ameles.noise import System
 from ameles.plan.plan import read_plan
 from ameles.plan.source import plan_source
 from ameles.simulate import REGIONS, Season, season, write_csv, write_hourly_csv
@@ -43,10 +45,29 @@ def write_german(path: Path, site: Season) -> None:
     plain.unlink()
 
 
+def write_reports(path: Path, site: Season) -> None:
+    """The season's regions as devices report them; every tenth report is sent again."""
+    plain = path.with_name("plain.csv")
+    write_csv(plain, site)
+    with plain.open(newline="", encoding="utf-8") as given:
+        rows = list(csv.DictReader(given))
+    plain.unlink()
+    recipe = RandomizedResponse(categories=len(REGIONS), epsilon=2)
+    values = [REGIONS.index(row["region"]) for row in rows]
+    reports = recipe.start(System.direct()).feed(values).tolist()
+    lines = [
+        (row["reported_at"], f"device-{number}", report)
+        for number, (row, report) in enumerate(zip(rows, reports, strict=True))
+    ]
+    with path.open("w", newline="", encoding="utf-8") as written:
+        csv.writer(written).writerows([("reported_at", "nonce", "report"), *lines, *lines[::10]])
+
+
 WRITERS: dict[str, Callable[[Path, Season], None]] = {
     "visits.csv": write_csv,
     "hourly.csv": write_hourly_csv,
     "besuche.csv": write_german,
+    "reports.csv": write_reports,
 }
 SITE = season(visitors=300)
 each_plan = pytest.mark.parametrize("file", PLANS, ids=lambda file: file.stem)

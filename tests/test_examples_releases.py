@@ -8,15 +8,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 from ameles.core.release import COLUMNS
 from ameles.engine.engine import Engine
+from ameles.mechanisms.local import RandomizedResponse
 from ameles.noise import Zero
 from ameles.plan.clock import instant
 from ameles.plan.plan import read_plan
@@ -190,6 +193,21 @@ def test_top(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> N
         first, second, *_ = sorted(REGIONS, key=lambda region: -lines[region][step])
         assert published["1"][step] == (first, lines[first][step])
         assert published["2"][step] == (second, lines[second][step])
+
+
+def test_reports(busy: Path, tmp_path: Path) -> None:
+    published = without_noise("reports", busy, tmp_path / "s.db")["regions"]
+    recipe = RandomizedResponse(categories=4, epsilon=2)
+    with (busy / "reports.csv").open(newline="", encoding="utf-8") as text:
+        once = {row["nonce"]: row for row in csv.DictReader(text)}
+    days: dict[int, list[int]] = defaultdict(list)
+    for row in once.values():
+        day = datetime.fromisoformat(row["reported_at"]).astimezone(UTC).date()
+        days[(day - date(2025, 10, 1)).days + 1].append(int(row["report"]))
+    for step in STEPS[::20]:
+        seen = [one for day in range(step - 27, step + 1) for one in days[day]]
+        expected = recipe.estimate(np.array(seen, dtype=np.int64)).counts
+        assert [published[region][step] for region in REGIONS] == pytest.approx(expected.tolist())
 
 
 def test_alert(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:

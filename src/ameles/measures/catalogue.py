@@ -13,6 +13,7 @@ from ameles.measures.incidence import Incidence
 from ameles.measures.mean import Mean
 from ameles.measures.measure import Measure
 from ameles.measures.quantile import Quantile
+from ameles.measures.reports import Reports
 from ameles.measures.sum import Sum
 from ameles.measures.top import Top
 
@@ -29,4 +30,5 @@ MEASURES: dict[str, type[Measure]] = {
     "cropped_mean": CroppedMean,
     "heavy": Heavy,
     "incidence": Incidence,
+    "reports": Reports,
 }

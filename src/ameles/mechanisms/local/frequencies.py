@@ -81,10 +81,16 @@ class FrequencyError:
 
         KL(m + d, m) is at least d^2 / 2v, where v is the largest u (1 - u) from m to m + d.
         """
+        return float(self.bounds(np.array([float(t)]), beta)[0])
+
+    def bounds(self, reports: FloatArray, beta: float) -> FloatArray:
+        """``bound`` after each of these numbers of reports; nothing after none."""
         z = NormalDist().inv_cdf(1 - beta / 2)
-        reach = (1 + z * math.sqrt(t) / 2) / t  # v is at most 1/4: so far and no further
-        nearest = min(max(0.5, self.q - reach), self.p + reach)
-        return (1 + z * math.sqrt(t * nearest * (1 - nearest))) / (self.p - self.q)
+        t = np.maximum(reports, 1.0)
+        reach = (1 + z * np.sqrt(t) / 2) / t  # v is at most 1/4: so far and no further
+        nearest = np.clip(0.5, self.q - reach, self.p + reach)
+        wide = (1 + z * np.sqrt(t * nearest * (1 - nearest))) / (self.p - self.q)
+        return np.where(reports > 0, wide, 0.0)
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
