@@ -53,6 +53,8 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
+from ameles.mechanisms.local import RandomizedResponse
+from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.modular import ResidueFraction
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
@@ -470,6 +472,46 @@ def doubled(first: int, last: int) -> Iterator[int]:
         first *= 2
 
 
+def gap(width: int, longest: int) -> Table:
+    """The count of n people at a loss of 1: with a curator, and by randomized response."""
+    rows: list[tuple[str, str, str, float, float]] = []
+    panel = "one count at epsilon 1"
+    central = GeometricMechanism(epsilon=1, neighbours="replace")
+    local = RandomizedResponse(categories=2, epsilon=1)
+    for people in doubled(1 << 4, min(longest, 1 << 20)):
+        rows.append((panel, "a curator", "theory", people, central.error.std(1)))
+        rows.append((panel, "everyone for themselves", "theory", people, local.error.std(people)))
+        if people <= 1 << 10:
+            values = np.tile(np.arange(people) % 2, width)
+            told = local.start(System.direct()).feed(values).reshape(width, people)
+            counts = local.error.estimate(told.sum(axis=1), people).counts
+            spread = float(np.sqrt(np.mean((counts - people // 2) ** 2)))
+            rows.append((panel, "everyone for themselves", "measured", people, spread))
+    return Table(HEADS, rows)
+
+
+def gap_lines(table: Table, file: Path) -> None:
+    """The two deviations against the number of people."""
+    with canvas(file, 7.4, 3.4) as figure:
+        ax = figure.subplots()
+        for name, pen in pens(table.values("mechanism")).items():
+            promised = table.where(mechanism=name, kind="theory")
+            points = table.where(mechanism=name, kind="measured")
+            style = {"color": pen.colour, "markersize": 4.5}
+            ax.plot(promised.column("x"), promised.column("y"), pen.dashes, label=name, **style)
+            ax.plot(points.column("x"), points.column("y"), pen.marker, **style)
+        ax.set_title(table.values("panel")[0])
+        ax.set_xlabel("people, n; lines are computed, points measured")
+        ax.set_ylabel("standard deviation of the count")
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        log_axis(ax.yaxis)
+        log_axis(ax.xaxis)
+        ax.grid(visible=True, which="major")
+        ax.tick_params(which="minor", color=PALE)
+        figure.legend(loc="outside right center")
+
+
 def quantile(errors: Sequence[float] | np.ndarray[Any, np.dtype[np.int64]]) -> float:
     """What 95% of the errors are within."""
     return float(np.quantile(errors, 1 - BETA, method="inverted_cdf"))
@@ -519,6 +561,7 @@ PICTURES: dict[str, tuple[Callable[[int, int], Table], Callable[[Table, Path], N
     "packing": (packing, partial(limit, counted="counts")),
     "intrusions": (intrusions, partial(limit, counted="counts")),
     "varying": (varying, partial(limit, counted="users")),
+    "gap": (gap, gap_lines),
 }
 
 if __name__ == "__main__":

@@ -17,7 +17,14 @@ from ameles.mechanisms.continual.noisy_counts import NoisyCropped, NoisyHeavy, N
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
-from ameles.mechanisms.local import HadamardResponse, RandomizedResponse, UnaryEncoding
+from ameles.mechanisms.local import (
+    HadamardResponse,
+    MarginalResponse,
+    MeanResponse,
+    ParityLearner,
+    RandomizedResponse,
+    UnaryEncoding,
+)
 from ameles.mechanisms.one_shot.choice_series import ChoiceSeries
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.mechanisms.one_shot.gaussian import GaussianMechanism
@@ -204,6 +211,15 @@ OTHERS: tuple[Sample, ...] = (
     local(RandomizedResponse(categories=4, epsilon=1)),
     local(UnaryEncoding(categories=4, odds=3)),
     local(HadamardResponse(categories=4, epsilon="1/3")),
+    local(MeanResponse(largest=8, epsilon=1)),
+    local(MarginalResponse(attributes=5, epsilon=1)),
+    Sample(
+        recipe=ParityLearner(bits=2, examples=3, epsilon=1),
+        inputs=([[1, 0, 1], [0, 1, 0], [1, 1, 1]],),
+        canary=8_675_309,
+        told=[[8_675_309, 0, 1], [0, 1, 0], [1, 1, 1]],
+        bad=(None, 3, [[1, 0], [0, 1], [1, 1]], [[1, 0, 1], [0, 1]]),
+    ),
     SERIES,
     CHOICES,
     *TABLES,

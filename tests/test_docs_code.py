@@ -13,7 +13,13 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 @pytest.mark.parametrize(
     ("page", "blocks"),
-    [("library.md", 10), ("proving.md", 5), ("synthetic.md", 8), ("one_shot.md", 11)],
+    [
+        ("library.md", 10),
+        ("proving.md", 5),
+        ("synthetic.md", 8),
+        ("one_shot.md", 11),
+        ("local.md", 6),
+    ],
 )
 def test_the_code_of_the_page_gives_what_it_says(page: str, blocks: int) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")

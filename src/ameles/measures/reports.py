@@ -81,9 +81,7 @@ class Reports(LinearMeasure):
     @model_validator(mode="after")
     def _usable(self) -> Reports:
         if self.other:
-            raise problem(
-                "Reports have no other.", why="a number that is no report counts nowhere"
-            )
+            raise problem("Reports have no other.", why="a number that is no report counts nowhere")
         if self.column in self.by:
             raise problem(f"The column '{self.column}' has the reports and cannot be in by.")
         try:

@@ -34,7 +34,10 @@ from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
+from ameles.mechanisms.local.bounded_mean import MeanResponse
 from ameles.mechanisms.local.hadamard import HadamardResponse
+from ameles.mechanisms.local.marginals import MarginalResponse
+from ameles.mechanisms.local.parity import ParityLearner
 from ameles.mechanisms.local.response import RandomizedResponse
 from ameles.mechanisms.local.unary import UnaryEncoding
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
@@ -152,6 +155,9 @@ OTHERS: tuple[type[Recipe], ...] = (
     LargeGame,
     CongestionGame,
     PriceDiscovery,
+    MeanResponse,
+    MarginalResponse,
+    ParityLearner,
 )
 
 MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)

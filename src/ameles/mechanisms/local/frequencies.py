@@ -64,16 +64,23 @@ class Frequencies:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyError:
-    """The error of a category's estimated count; steps are reports."""
+    """The error of a category's estimated count; steps are reports.
+
+    ``graded``: users may count in part, so that chances may be anywhere from q to p.
+    """
 
     p: float
     q: float
     entries: int = 1
+    graded: bool = False
 
     @checks_step
     def std(self, t: int) -> float:
-        """The standard deviation after ``t`` reports, at most, whatever the users' values are."""
-        return math.sqrt(t * max(self.p * (1 - self.p), self.q * (1 - self.q))) / (self.p - self.q)
+        """The standard deviation after ``t`` reports, at most, whatever the listed values are."""
+        chances = [self.p, self.q]
+        if self.graded:
+            chances.append(min(max(0.5, self.q), self.p))
+        return math.sqrt(t * max(u * (1 - u) for u in chances)) / (self.p - self.q)
 
     @checks_step
     def bound(self, t: int, beta: float) -> float:
@@ -109,6 +116,9 @@ class FrequencyError:
         counts: FloatArray = (support.astype(np.float64) - reports * self.q) / gap
         own = np.clip(counts, 0, reports)
         variance = own * (self.p * (1 - self.p)) + (reports - own) * (self.q * (1 - self.q))
+        if self.graded:  # n m (1 - m) is the most for chances of mean m
+            mean = self.q + own / max(1, reports) * gap
+            variance = reports * mean * (1 - mean)
         low, high = chance_interval(support, reports, beta)
         return Frequencies(
             reports=reports,

@@ -34,7 +34,7 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.core.unique import Unique
-from ameles.mechanisms.local.randomizer import listed
+from ameles.mechanisms.local.randomizer import whole_values
 from ameles.mechanisms.local.table import FiniteTable
 
 
@@ -93,7 +93,7 @@ class LocalOracle(Unique):
         self._cap = exact(cap, "cap")
         if self._cap <= 0:
             raise refuse("cap", "above 0", cap)
-        given = listed(values, 1 << 62).tolist()
+        given = whole_values(values).tolist()
         self._users = [LocalUser(x, self._cap, noise, i) for i, x in enumerate(given)]
 
     def __len__(self) -> int:

@@ -45,6 +45,7 @@ from ameles.noise.arrays import IntArray
 # How many draws are held at a time.
 CHUNK = 1 << 22
 UNLISTED = -1
+LARGEST = 1 << 62
 
 # A number for each report, or a row of small ones.
 Reports: TypeAlias = NDArray[Any]
@@ -106,6 +107,11 @@ class LocalRandomizer(Mechanism["LocalRun"]):
             intrusions=Intrusions.EVERY,
         )
 
+    def listed(self, xs: object) -> IntArray:
+        """Users' values as they are encoded, in an array of their own."""
+        numbers = whole_values(xs)
+        return np.where((numbers >= 0) & (numbers < self.values), numbers, UNLISTED)
+
     def reports(self, values: IntArray, noise: Noise) -> Reports:
         """The reports of many users: one number each, or one row."""
         count, below = self.draws
@@ -134,7 +140,7 @@ class LocalRun(Run[Any, Any]):
     def feed(self, xs: Iterable[Any]) -> Reports:
         """The reports of many users, one row each."""
         self.check_live()
-        given = listed(xs, self._recipe.values)
+        given = self._recipe.listed(xs)
         each = max(1, CHUNK // self._recipe.draws[0])
         with Turn(self):
             self.check_room(len(given))
@@ -150,24 +156,17 @@ class LocalRun(Run[Any, Any]):
         return ()
 
 
-def listed(xs: object, values: int) -> IntArray:
-    """Values as an array of their own, with ``UNLISTED`` for all that are not listed."""
+def whole_values(xs: object) -> IntArray:
+    """Whole numbers in an array of their own, -1 for None; errors tell types, never values."""
     if isinstance(xs, np.ndarray):
         if xs.dtype.kind not in "iu" or xs.ndim != 1:
             raise _not_values(f"an array of {xs.dtype} with {xs.ndim} dimensions")
-        within = (xs >= 0) & (xs < values)
-        return np.where(within, xs, UNLISTED).astype(np.int64)
-    if not isinstance(xs, Sequence | range) or isinstance(xs, str | bytes):
+        largest = LARGEST if xs.dtype.kind == "i" else np.uint64(LARGEST)
+        return np.minimum(xs, largest).astype(np.int64)
+    if not isinstance(xs, Sequence) or isinstance(xs, str | bytes):
         raise _not_values(f"a {type(xs).__name__}")
-    return np.array([listed_value(x, values) for x in xs], dtype=np.int64)
-
-
-def listed_value(x: object, values: int) -> int:
-    """One value, or ``UNLISTED``; the error tells its type, never its value."""
-    if x is None:
-        return UNLISTED
-    number = integer(x, "value")
-    return number if 0 <= number < values else UNLISTED
+    given = [UNLISTED if x is None else integer(x, "value") for x in xs]
+    return np.array([max(-LARGEST, min(x, LARGEST)) for x in given], dtype=np.int64)
 
 
 def _not_values(got: str) -> BadInput:

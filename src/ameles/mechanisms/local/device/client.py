@@ -50,7 +50,14 @@ class BudgetRefused(Exception):
 
 
 class Client:
-    """A user's side: one value at a time, one budget for life."""
+    """A user's side: one value at a time, one budget for life.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     client = Client.create(pathlib.Path(folder) / "budget", cap="1.5")
+    ...     print(client.cap, client.spent)
+    3/2 0
+    """
 
     def __init__(self, path: str | Path, *, draw: Callable[[int], int] = secrets.randbelow) -> None:
         self._path = Path(path)
