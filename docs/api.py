@@ -12,7 +12,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ def public_names() -> Iterator[tuple[str, str]]:
             yield module, name
 
 
+@cache
 def page_of(module: str, name: str) -> str:
     """The page that a public name is described on."""
     if module != "ameles":

@@ -6,10 +6,14 @@ somebody's server, and drawing pictures of formulas would need LaTeX.
 
 from __future__ import annotations
 
+import gc
+
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
+
+gc.disable()  # a build fits into memory; collecting garbage would take a fifth of its time
 
 project = "Ameles"
 author = "the Ameles authors"

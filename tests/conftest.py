@@ -9,6 +9,7 @@ SQLite's own files is marked with ``sqlite_only`` and its reason.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -68,6 +69,18 @@ AT_LENGTH = {
         "releases",
     ),
 }
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
+
+
+def pytest_sessionfinish() -> None:
+    """At the end it looks at everything again; otherwise DuckDB complains of what is left over."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

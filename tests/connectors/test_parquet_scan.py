@@ -23,7 +23,7 @@ def write(file: Path, *ids: bytes, times: int = 1, more: str = "") -> None:
     """
     held = [f"<{place}>" + "." * (len(name) - 3) for place, name in enumerate(ids)]
     listed = ", ".join(f"({place}, '{text}')" for place, text in enumerate(held))
-    with closing(duckdb.connect()) as duck:
+    with closing(duckdb.cursor()) as duck:
         duck.execute(
             f"COPY (SELECT n, who{more} FROM (VALUES {listed}) AS _ (n, who), range({times})) "
             f"TO '{file}' (FORMAT parquet, COMPRESSION uncompressed, ROW_GROUP_SIZE 2048)"

@@ -250,7 +250,7 @@ def test_a_changed_folder_says_so_and_is_not_touched(how: str, number: int, tmp_
     elif how == "damage" and number == 3:  # whole files are looked at by name alone
         file.write_bytes(file.read_bytes()[:-9])
     else:
-        with duckdb.connect() as duck:
+        with duckdb.cursor() as duck:
             duck.execute(f"COPY (SELECT 1 AS x) TO '{tmp_path / 'r.parquet' / 'other.parquet'}'")
     here = sink(tmp_path)
     assert "was changed" in str(here.problem())
@@ -269,7 +269,7 @@ def test_what_is_foreign_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "r.parquet"
     folder.mkdir()
     assert sink(tmp_path).last() == 0, "an empty folder is taken"
-    with duckdb.connect() as duck:
+    with duckdb.cursor() as duck:
         duck.execute(f"COPY (SELECT 1 AS x) TO '{folder / 'x.parquet'}'")
     with pytest.raises(StoreRefused, match="not written by Ameles"):
         sink(tmp_path)

@@ -25,7 +25,7 @@ CANARY = "canary-4711"
 
 
 def write(file: Path, *values: str) -> None:
-    with duckdb.connect() as duck:
+    with duckdb.cursor() as duck:
         duck.execute(f"COPY (FROM (VALUES {', '.join(values)}) v(n, name, \"at\")) TO '{file}'")
 
 
@@ -57,7 +57,7 @@ def test_times_without_a_zone_are_in_that_of_the_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize("times", [1, 1000], ids=["plain", "dictionary"])
 def test_broken_utf_8_is_replaced_in_its_own_value(times: int, tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
-    with duckdb.connect() as duck:
+    with duckdb.cursor() as duck:
         rows_of_three = "(VALUES (1, 'AAAA'), (2, 'BBBB'), (3, 'CCCC')) v(n, name)"
         duck.execute(
             f"COPY (SELECT n, name, '1970-01-01' AS \"at\" FROM {rows_of_three}, range({times})) "
@@ -88,7 +88,7 @@ def test_a_file_that_is_no_parquet_or_lacks_a_column_is_refused(tmp_path: Path) 
     with pytest.raises(SourceUnreadable, match="cannot be read as Parquet") as caught:
         source(tmp_path).names()
     assert CANARY not in str(caught.value)
-    with duckdb.connect() as duck:
+    with duckdb.cursor() as duck:
         duck.execute(f"COPY (SELECT 1 AS n) TO '{tmp_path / 'a.parquet'}'")
     (problem,) = source(tmp_path).reading(None).problems
     assert "has no column 'at'" in str(problem)
@@ -193,7 +193,7 @@ def test_a_position_of_version_1_goes_on(folder: Parquets) -> None:
 
 
 def test_a_text_is_as_long_as_a_line_may_be(tmp_path: Path) -> None:
-    with closing(duckdb.connect()) as duck:
+    with closing(duckdb.cursor()) as duck:
         for size in (LONGEST, LONGEST + 1):
             duck.execute(f"COPY (SELECT repeat('x', {size}) AS who) TO '{tmp_path}/{size}.parquet'")
     columns = {"who": "text"}
@@ -207,7 +207,7 @@ def test_a_text_is_as_long_as_a_line_may_be(tmp_path: Path) -> None:
 
 def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
     (tmp_path / "who=mallory").mkdir()
-    with closing(duckdb.connect()) as duck:
+    with closing(duckdb.cursor()) as duck:
         duck.execute(f"COPY (SELECT 'ada' AS who) TO '{tmp_path}/who=mallory/a.parquet'")
     columns = {"who": "text"}
     assert rows(open_files("who=mallory/*.parquet", columns, tmp_path), columns) == [("ada",)]

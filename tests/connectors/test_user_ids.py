@@ -27,7 +27,7 @@ def ids_of_json(folder: Path, kind: str, *values: str) -> list[Any]:
 def ids_of_parquet(folder: Path, kind: str, *values: str) -> list[Any]:
     """Of a column whose values are written in SQL."""
     listed = ", ".join(f"({n}, {value})" for n, value in enumerate(values))
-    with closing(duckdb.connect()) as duck:
+    with closing(duckdb.cursor()) as duck:
         duck.execute(
             f"COPY (SELECT * FROM (VALUES {listed}) AS _ (n, who)) TO '{folder / 'a.parquet'}'"
         )

@@ -71,17 +71,17 @@ def user_terms(**given: Any) -> Terms:
 def asked(release: Measure, events: Sequence[tuple[Any, ...]] = EVENTS) -> IntArray:
     """The vector of each step: what the engine adds up."""
     question = release.question
-    duck = duckdb.connect()
     columns = ", ".join(f'"{name}" {kind}' for name, kind in COLUMNS.items())
-    duck.execute(f"CREATE TABLE events ({columns})")
-    if events:
-        duck.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", [list(e) for e in events])
     answers = ", ".join(f"({amount}) AS a{i}" for i, amount in enumerate(question.amounts))
     sums = ", ".join(f"CAST(sum(a{i}) AS BIGINT)" for i in range(len(question.amounts)))
-    rows = duck.execute(
-        f"SELECT step, cell, {sums} FROM (SELECT step, ({question.cell}) AS cell, {answers} "
-        "FROM events) WHERE cell IS NOT NULL GROUP BY step, cell"
-    ).fetchall()
+    with duckdb.cursor() as duck:  # of one database: to make another takes longer than to ask
+        duck.execute(f"CREATE TEMP TABLE events ({columns})")
+        if events:
+            duck.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", [list(e) for e in events])
+        rows = duck.execute(
+            f"SELECT step, cell, {sums} FROM (SELECT step, ({question.cell}) AS cell, {answers} "
+            "FROM events) WHERE cell IS NOT NULL GROUP BY step, cell"
+        ).fetchall()
     totals = np.zeros((STEPS, question.width), dtype=np.int64)
     for step, cell, *amounts in rows:
         for i, amount in enumerate(amounts):

@@ -20,10 +20,10 @@ NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 
 
 def bins_of(bins: Bins, values: list[float | None]) -> list[int | None]:
-    duck = duckdb.connect()
-    duck.execute("CREATE TABLE e (x DOUBLE)")
-    duck.executemany("INSERT INTO e VALUES (?)", [[value] for value in values])
-    return [code for (code,) in duck.execute(f"SELECT {bins.code} FROM e").fetchall()]
+    with duckdb.cursor() as duck:
+        duck.execute("CREATE TEMP TABLE e (x DOUBLE)")
+        duck.executemany("INSERT INTO e VALUES (?)", [[value] for value in values])
+        return [code for (code,) in duck.execute(f"SELECT {bins.code} FROM e").fetchall()]
 
 
 @settings(deadline=None, max_examples=60)

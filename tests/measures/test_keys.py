@@ -16,10 +16,10 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 
 
 def cells_of(keys: Keys, rows: list[tuple[Any, ...]]) -> list[int | None]:
-    duck = duckdb.connect()
-    duck.execute('CREATE TABLE e ("a ""b""" VARCHAR, c BIGINT)')
-    duck.executemany("INSERT INTO e VALUES (?, ?)", [list(row) for row in rows])
-    return [cell for (cell,) in duck.execute(f"SELECT {keys.cell} FROM e").fetchall()]
+    with duckdb.cursor() as duck:
+        duck.execute('CREATE TEMP TABLE e ("a ""b""" VARCHAR, c BIGINT)')
+        duck.executemany("INSERT INTO e VALUES (?, ?)", [list(row) for row in rows])
+        return [cell for (cell,) in duck.execute(f"SELECT {keys.cell} FROM e").fetchall()]
 
 
 @settings(deadline=None, max_examples=40)
