@@ -78,6 +78,8 @@ def test_k_means_finds_two_groups() -> None:
     assert [answer[place, "rows"].value for place in "12"] == [30, 60]
     assert answer["1", "age"].value == pytest.approx(10)
     assert answer["2", "age"].value == pytest.approx(80)
+    published = {type(one) for row in answer.rows for one in (row.value, row.low, row.high)}
+    assert published == {int, float}
 
 
 @pytest.mark.parametrize(

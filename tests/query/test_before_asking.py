@@ -112,3 +112,10 @@ def test_an_answer_at_the_prompt_is_the_table() -> None:
     answer = table().noisy_count(epsilon=1)
     assert repr(answer) == str(answer)
     assert repr(answer).startswith("count")
+
+
+def test_the_forecast_of_a_variance_is_in_squares_of_the_grid() -> None:
+    whole: dict[str, Any] = {"column": "age", "lower": 0, "upper": 100, "expected_rows": 10}
+    tenths = {**whole, "upper": 10, "granularity": "0.1"}
+    needed = table().forecast("noisy_variance", error=50, **whole)
+    assert table().forecast("noisy_variance", error="0.5", **tenths) == needed

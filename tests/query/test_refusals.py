@@ -123,6 +123,12 @@ def test_a_population_of_windows_has_no_tables() -> None:
         table(account=weekly, **USERS)
 
 
+def test_a_kind_is_found_if_only_one_fits() -> None:
+    parsed = parse("SELECT COUNT(*) FROM t WHERE fever AND age > 3")
+    kinds = kinds_for(parsed, declared={"age": "integer"}, bounded=[], keyed=[], user=None)
+    assert kinds == {"age": "integer", "fever": "boolean"}
+
+
 def test_a_column_without_a_kind_is_refused() -> None:
     parsed = parse("SELECT COUNT(*) FROM t WHERE a = b AND c")
     with pytest.raises(BadInput, match="The kind of the column 'a' must be declared"):

@@ -138,6 +138,15 @@ def test_a_group_of_a_user_is_that_users_alone() -> None:
     assert renamed.group_by("id").relation.stability == 6
 
 
+def test_pairs_of_a_user_belong_to_that_user() -> None:
+    query = table(user="id", max_rows=3)
+    pairs = query.join(query.select("id", x="age"), on="id")
+    assert pairs.relation.user == "id"
+    assert pairs.distinct_users(epsilon=1).value == query.distinct_users(epsilon=1).value
+    others = query.join(query.select("household", x="age"), on="household", at_most=(1, 1))
+    assert others.relation.user is None
+
+
 def test_stabilities_multiply_and_end() -> None:
     query: Query = table()
     for _ in range(18):

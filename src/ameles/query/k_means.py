@@ -143,7 +143,7 @@ class KMeansEnding(Ending):
                 middle, half = float(low + high) / 2, float(high - low) / 2
                 least, most = -1.0, 1.0
                 if number > few:
-                    ends = [total[place, i] + sign * off for sign in (-1, 1)]
+                    ends = [float(total[place, i]) + sign * off for sign in (-1, 1)]
                     over = [number - few, number + few]
                     least = max(-1.0, min(ends[0] / n for n in over) / UNITS)
                     most = min(1.0, max(ends[1] / n for n in over) / UNITS)
