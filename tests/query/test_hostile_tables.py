@@ -199,5 +199,5 @@ def test_bounds_around_a_rounding_of_floats_stop_no_clusters() -> None:
     # as floating-point numbers they are 4 apart, and half of their distance is 1e-20
     ends = ["18014398509481985.99999999999999999999", "18014398509481986.00000000000000000001"]
     rows = [(0.0,), (2.0**54 + 4,), (1e300,)]
-    found = made("x DOUBLE", rows).k_means({"x": ends}, clusters=1, rounds=1, epsilon=1)
-    assert found["1", "rows"].value == 3
+    answer = made("x DOUBLE", rows).k_means({"x": ends}, clusters=1, rounds=1, epsilon=1)
+    assert answer["1", "rows"].value == 3
