@@ -9,10 +9,11 @@ Noise        discrete Laplace, scale (1 + log2 T) / epsilon, on the counter and 
 Error        1 + log2 T noises at every step, always of the same law
 Memory       1 + log2 T integers per counter
 
-The horizon is the next power of two, and at least 2: with one step there is no interval that
-could hide it from who has seen the counter's noise.  The counter's noise is there before the first
-event.  An interval's noise is drawn inside the release of its first step, never before: who seized
-it between ``add`` and ``release`` could subtract it.  It is overwritten in the release of its last.
+The horizon is the next power of two, and at least 2: with one step there is no interval that could
+hide it from somebody who has seen the counter's noise.  The counter's noise is drawn before the
+first event.  An interval's noise is drawn inside the release of its first step, never before: an
+intruder between ``add`` and ``release`` could subtract it.  The release of its last step overwrites
+it.
 
 Without a horizon (catalogue 10) the tree is followed by one twice as long, for ever.  Each such
 epoch, of 4, 8, 16, ... steps, starts with a fresh noise on the counter, which is drawn at the end
@@ -22,7 +23,7 @@ comes between two events of their first step.
 
 With ``intrusions="announced"`` (catalogue 12) the state may be seized any number of times, if
 ``announce()`` is called after each intrusion, before the next: the counter gets a fresh noise, all
-others are overwritten, and a new tree starts with the open step.  Two unannounced intrusions tell
+others are overwritten, and a new tree starts with the open step.  Two unannounced intrusions reveal
 exactly what was added in between.
 
 >>> from ameles.noise import Zero
@@ -60,7 +61,7 @@ from ameles.noise.arrays import IntArray
 
 # log2 of the length of the first epoch and of the longest: see the module's text.
 FIRST, DEEPEST = 2, 40
-# So many numbers are computed at a time when many steps are fed at once.
+# How many numbers are computed at a time when many steps are fed at once.
 CHUNK = 1 << 18
 
 
@@ -107,7 +108,7 @@ class PanPrivateCounter(CounterRecipe):
         return self.error_after(0)
 
     def error_after(self, announcements: int) -> EpochError:
-        """The error after so many announcements, each of which adds a noise to the counter."""
+        """The error after this many announcements, each of which adds a noise to the counter."""
         return EpochError(self.depth, self.scale_of, self.horizon is not None, announcements)
 
     @property
@@ -125,7 +126,7 @@ class PanPrivateCounter(CounterRecipe):
 
 
 class PanPrivateRun(FoldedCounterRun):
-    """A run of a pan-private counter: all that it is, is in its snapshot."""
+    """A run of a pan-private counter; its snapshot has all of its state."""
 
     def __init__(self, recipe: PanPrivateCounter, state: State, noise: Noise) -> None:
         super().__init__(recipe, state)

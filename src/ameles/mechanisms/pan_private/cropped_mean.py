@@ -11,7 +11,7 @@ Error        standard deviation at most crop * sqrt(users / 4 + the output's var
              / (gamma users)
 Memory       two bytes per user for a crop up to 256, at most five
 
-One intrusion, unannounced or announced: a clock that is seen again after more was added tells
+One intrusion, unannounced or announced: a clock that is seen again after more was added reveals
 how often its user occurred.  With more, use ``ModularIncidence``, whose noise can be renewed.
 
 >>> from ameles.noise import System
@@ -152,8 +152,8 @@ class CroppedRun(UserRun[Estimate]):
                 moved(bit[part], fair_bits(self._noise, part.stop - start))
 
     def ones(self) -> int:
-        """The weighted sum of the bits: before its noise, so not to be published; one user moves it
-        by the sum of the absolute weights."""
+        """The weighted sum of the bits without noise, which must not be published; one user moves
+        it by the sum of the absolute weights."""
         self.check_live()
         return sum(
             crop.weight * int(np.count_nonzero(bit))
@@ -165,11 +165,11 @@ class CroppedRun(UserRun[Estimate]):
         size = users.size
         who, count = times(users)
         for crop, clock, bit in zip(recipe.crops, self._clocks, self._bits, strict=True):
-            # A bit for each occurrence, so that nothing but their number shows in the time.
+            # A bit for each occurrence, so that the time depends only on their number.
             fresh = biased_bits(self._noise, recipe.relation, recipe.share, size)
             later = clock[who] + count
             clock[who] = later % crop.at
-            # Coming round twice is no different from once: the last bit is all that stays.
+            # Coming round twice is the same as once: only the last bit stays.
             bit[who] = np.where(later >= crop.at, fresh[: who.size], bit[who])
             later.fill(0)
             fresh.fill(0)

@@ -10,7 +10,7 @@ Noise        exact coins; discrete Laplace of scale 1 (substitution: 2) / epsilo
 Error        standard deviation at most sqrt(users / 4 + the output's variance) / (gamma users)
 Memory       a byte per user and declared intrusion
 
-A bit is overwritten, never kept or ORed: its law must not tell one occurrence from many.
+A bit is overwritten, never kept or ORed: its law must be the same after one occurrence and many.
 
 Intrusions   one, unannounced.  Two views of one table would show whose bit has changed, which
              loses everything.  With ``intrusions`` = J, each announced before more is added, a
@@ -128,7 +128,7 @@ class DensityRun(UserRun[Estimate]):
         return int(np.count_nonzero(self._tables[0]))
 
     def _refresh(self) -> None:
-        # Drawn now, not at the start: the intruder would have seen the bits that wait.
+        # Drawn now, not at the start: an intruder would have seen bits that were drawn ahead.
         self._draw(self._tables[self._announced])
 
     def _draw(self, table: Entries) -> None:
@@ -139,7 +139,7 @@ class DensityRun(UserRun[Estimate]):
     def _fold(self, users: IntArray, sign: int) -> None:
         recipe = self._recipe
         bits = biased_bits(self._noise, recipe.relation, recipe.seizure_loss, users.size)
-        # Of a user who occurs twice numpy writes the last bit, as one after another would.
+        # If a user occurs twice, numpy writes the last bit, like two separate calls.
         self._tables[self._announced][users] = bits
         bits.fill(0)
 
@@ -164,7 +164,7 @@ class DensityRun(UserRun[Estimate]):
         return self._given(error, 1 - absent, beta)
 
     def _given(self, error: EstimateError, fraction: float, beta: float) -> Estimate:
-        """What is told of the fraction of entries that were met."""
+        """What is published about the fraction of entries that were hit."""
         return error.estimate(fraction, beta)
 
     def _table_parts(self) -> tuple[IntArray, ...]:

@@ -19,7 +19,7 @@ Occurrences are added, taken back (``remove``) or changed by any whole number (`
 any order.  A release is the fraction of users with a net count other than zero; its
 ``complement`` is the fraction with net count zero, at no further loss.
 
-The false zeros are so few for streams that were not chosen by someone who knows K: whoever does
+False zeros are this rare for streams that were not chosen by someone who knows K.  Whoever knows K
 can hide users from the count, but learns no more about them.
 
 With M the noise grows like sqrt(M), and the false zeros fall like 1 / M.  With a public promise
@@ -89,7 +89,7 @@ class DynamicDensity(ResidueRecipe[Estimate]):
 
     @property
     def primes(self) -> tuple[int, ...]:
-        """The moduli, each as likely as any other."""
+        """The moduli, all equally likely."""
         return primes(self.primes_from)
 
     @property
@@ -104,7 +104,7 @@ class DynamicDensity(ResidueRecipe[Estimate]):
 
     @property
     def false_zeros(self) -> Fraction:
-        """The chance, at most, that a user's net count is not zero and taken for it."""
+        """An upper bound on the probability that a nonzero net count is taken for zero."""
         return Fraction(most_divisors(self.primes_from, self.largest_count), len(self.primes))
 
     @property
@@ -140,7 +140,7 @@ class DynamicError(ChanceError):
         """False zeros make a release too small, never too large."""
         check_beta(beta)
         missed = 2 * self.false_zeros / beta
-        if missed >= 1:  # all of beta is left to the noise: no more than everyone can be missed
+        if missed >= 1:  # all of beta is left to the noise: at most everyone can be missed
             below, above = ChanceError.margins(self, beta)
             return below, above + 1
         below, above = ChanceError.margins(self, beta / 2)

@@ -15,7 +15,7 @@ from ameles.noise.arrays import IntArray
 
 
 def wipe(*arrays: NDArray[Any]) -> None:
-    """Fills arrays with zeros, so that nothing of them is found in memory that is free again."""
+    """Fills arrays with zeros, so that no trace of them stays in freed memory."""
     for array in arrays:
         array.fill(0)
 
@@ -34,7 +34,7 @@ def only(drawn: IntArray) -> int:
 
 
 def moved(into: NDArray[Any], drawn: NDArray[Any]) -> None:
-    """Puts a draw where it belongs, and wipes the draw."""
+    """Copies a draw to its place, and wipes the draw."""
     into[...] = drawn
     drawn.fill(0)
 

@@ -1,7 +1,7 @@
 """Estimates from a table of noisy entries: the value, its standard error, its interval.
 
 Theorem      a sum of independent terms with ranges r_i, and of discrete Laplace variables Z_j
-             with weights w_j, is within m of its mean but for a probability beta, where
+             with weights w_j, is within m of its mean except with probability beta, where
                m = min over h > 0 of (sum r_i^2 h^2 / 8 + sum K(w_j h) + ln(2 / beta)) / h
              (Hoeffding's lemma and Chernoff's bound), K(h) = ln E exp(h Z) =
              -ln(1 - (sinh(h / 2) / sinh(1 / 2b))^2) for scale b
@@ -46,7 +46,7 @@ class Estimate:
 
     @property
     def complement(self) -> Estimate:
-        """Of a fraction: the same of all the others."""
+        """For a fraction: the estimate for all other users."""
         return Estimate(
             value=1 - self.value,
             standard_error=self.standard_error,
@@ -57,7 +57,7 @@ class Estimate:
 
 
 def check_beta(beta: object) -> None:
-    """Refuses what is not the probability of a miss."""
+    """Refuses a number that is not a probability."""
     if not isinstance(beta, float) or not 0 < beta < 1:
         raise refuse("beta", "a probability above 0 and below 1, such as 0.05", beta)
 
@@ -85,11 +85,11 @@ class EstimateError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """So are this many releases at once."""
+        """This many releases at once are this close."""
         return self.bound(1, beta / steps)
 
     def margins(self, beta: float) -> tuple[float, float]:
-        """How far below and above a release the truth may be, but for a probability beta."""
+        """How far below and above a release the truth may be, except with probability beta."""
         check_beta(beta)
         margin = self.unit * _deviation(self, math.log(2 / beta))
         return margin, margin

@@ -10,7 +10,7 @@ Error        standard deviation at most sqrt((k^2 + (k - 1)^2) users / 4 + the o
              / (gamma users), gamma for half of epsilon_state
 Memory       four bytes per user for counts up to 256, at most ten
 
-Not the users with a large share of the stream: those with many occurrences.  With a promise
+Heavy means many occurrences, not a large share of the stream.  With a promise
 that counts stay below a bound, ``heavy_hitters`` takes the modular table if that is sharper.
 
 >>> from ameles.noise import System

@@ -1,4 +1,4 @@
-"""Intrusions that are declared: their parameters, and what a run that is told of one refuses."""
+"""Declared intrusions: their parameters, and the refusals of a run to which one is announced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEEN_TWICE = (
 
 @runtime_checkable
 class Announced(Protocol):
-    """A run that can be told of an intrusion."""
+    """A run to which an intrusion can be announced."""
 
     def announce(self) -> None:
         """Says that the state was seized: call it after the intrusion, before the next one."""
@@ -48,7 +48,7 @@ def refuse_unplanned(planned: Intrusions, mechanism: str) -> None:
     """Refuses an announcement to a run whose noise was planned for one intrusion."""
     if planned is not Intrusions.ANNOUNCED:
         raise BadInput(
-            "This run survives one intrusion, which nobody announces.",
+            "This run survives one intrusion, without an announcement.",
             why="its noise was not planned for more",
             tip=f"{mechanism}(..., intrusions='announced')",
         )
@@ -71,7 +71,7 @@ class Seizures(Whole):
 
 
 def refuse_second_intrusion(*, epsilon: Exact, steps: int) -> NoReturn:
-    """Refuses that the state of a counter with one noisy total is seized twice, unannounced."""
+    """Refuses two unannounced intrusions into a counter with one noisy total."""
     bound = intrusion_bound(intrusions=steps, epsilon=exact(epsilon, "epsilon"), beta=0.25)
     raise BadInput(
         "The state of this counter cannot be seized twice without an announcement.",

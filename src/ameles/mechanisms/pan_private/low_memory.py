@@ -1,6 +1,6 @@
 """Density in little memory: bits for a public random sample of users, or for hashed buckets.
 
-Theorem      catalogue 29: who has a bit, or which one, is drawn before the stream and says nothing
+Theorem      catalogue 29: which users have which bit is drawn before the stream and says nothing
              about it, so a user's loss is that of ``Density``.  A sample of m users is as dense
              as the universe up to an error of order 1 / (2 sqrt(m)).  In m buckets, D users hit
              1 - (1 - 1/m)^D of them on average, which is inverted
@@ -10,9 +10,9 @@ Error        the density's for m users, and that of the sample (Hoeffding's boun
              replacement) or of the buckets (whose hits are negatively associated)
 Memory       nine bytes per sampled user (who, and the bit); one byte per bucket
 
-What is kept is a bit of the data-independent sample, never sampled data, so it is pan-private.
-The hash mixes the user with 128 random bits; that it behaves as a random function concerns
-the estimate alone.
+It keeps bits of a sample that does not depend on the data, never sampled data, so it is
+pan-private.  The hash mixes the user with 128 random bits; only the estimate needs it to behave
+like a random function.
 
 >>> from ameles.noise import System
 >>> recipe = SampledDensity(users=10**12, sample=20_000, neighbours="user-presence",
@@ -141,7 +141,7 @@ class _SampledRun(DensityRun):
         self._sample[:] = distinct(self._noise, self._recipe.users, self._recipe.sample)
 
     def _fold(self, users: IntArray, sign: int) -> None:
-        users.sort()  # their order does not matter, and neighbours are found near each other
+        users.sort()  # their order does not matter, and sorted users are close together in memory
         place = np.searchsorted(self._sample, users)
         np.minimum(place, self._sample.size - 1, out=place)
         kept = place[self._sample[place] == users]
@@ -230,5 +230,5 @@ def buckets(users: IntArray, key: IntArray, count: int) -> IntArray:
     shifted *= np.uint64(count)
     shifted >>= np.uint64(32)
     places = shifted.astype(np.int64)
-    wipe(mixed, shifted)  # the key is in the state, and would give the users back
+    wipe(mixed, shifted)  # with the key in the state, these would reveal the users
     return places

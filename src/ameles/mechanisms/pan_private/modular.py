@@ -77,7 +77,7 @@ class ModularRecipe(ResidueRecipe[Out]):
         return self.modulus
 
     def peak(self, offsets: int) -> float:
-        """How much more likely 0 is than the others, in a sum of this many offsets."""
+        """How much likelier 0 is than the other residues, in a sum of this many offsets."""
         return self.peak_at(self.modulus, offsets)
 
     def error_over(self, offsets: int, residues: int) -> ChanceError:
@@ -190,7 +190,7 @@ class _FractionRun(ModularRun[Estimate]):
 
 
 class TableTerms(TypedDict):
-    """What every table of users is told."""
+    """The parameters that every table of users takes."""
 
     users: int
     neighbours: Neighbours | str
