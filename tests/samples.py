@@ -11,6 +11,7 @@ import numpy as np
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.modular_once import ModularOnce
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.noisy_counts import NoisyCropped, NoisyHeavy, NoisyIncidence
@@ -234,6 +235,7 @@ OTHERS: tuple[Sample, ...] = (
     table(Incidence(exactly=3, **MOVED)),
     table(ModularIncidence(modulus=4, **TABLE)),
     table(ModularIncidence(modulus=400, intrusions=2, **MOVED)),
+    table(ModularOnce(table=ModularIncidence(modulus=4, **{**TABLE, "releases": 1}), horizon=5)),
     table(ResidueFraction(modulus=5, residues=(1, 3), **TABLE)),
     table(DynamicDensity(primes_from=20, **TABLE)),
     table(DynamicDensity(primes_from=200, intrusions=3, **MOVED)),

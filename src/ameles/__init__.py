@@ -33,6 +33,7 @@ from ameles.core.release import Release
 from ameles.ledger import Ledger
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.modular_once import ModularOnce
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.monotone import continual_monotone
@@ -105,6 +106,7 @@ __all__ = [
     "Ledger",
     "MissingExtra",
     "ModularIncidence",
+    "ModularOnce",
     "Neighbours",
     "NoCopy",
     "NoisyCropped",

@@ -12,13 +12,14 @@ import pytest
 from ameles.connectors.standard_input import StandardInput
 from ameles.engine.engine import Engine
 from ameles.measures.catalogue import MEASURES
-from ameles.measures.table_measure import TableMeasure
+from ameles.measures.table_measure import HashedMeasure
 from ameles.plan.plan import read_plan
 from ameles.store import open_store
 from tests.cli.conftest import Program
 from tests.cli.test_run import change
 
 CARD = Path(__file__).parents[2] / "examples" / "card.toml"
+RETURNS = CARD.with_name("returns.toml")
 CANARY = "cafebabe-canary"
 
 
@@ -32,9 +33,17 @@ def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_it_has_every_measure_of_a_table() -> None:
-    kinds = {name for name, kind in MEASURES.items() if issubclass(kind, TableMeasure)}
-    assert {release.measure for release in read_plan(CARD).releases} == kinds
+def test_both_examples_have_every_measure_of_a_table() -> None:
+    kinds = {name for name, kind in MEASURES.items() if issubclass(kind, HashedMeasure)}
+    shown = [*read_plan(CARD).releases, *read_plan(RETURNS).releases]
+    assert {release.measure for release in shown} == kinds
+
+
+def test_residues_are_planned(ameles: Program) -> None:
+    ended = ameles("plan", str(RETURNS))
+    assert ended.code == 0
+    assert "out: Renewed, because a number that comes and goes for ever" in ended.out
+    assert "in the one release at the end" in ended.err
 
 
 @pytest.mark.usefixtures("card")

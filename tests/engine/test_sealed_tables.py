@@ -116,6 +116,26 @@ def test_a_restart_counts_anew_and_says_so(tmp_path: Path) -> None:
         assert world.values(name, "")[2:] == pytest.approx(values[2:])
 
 
+def test_residues_are_published_once_at_the_end(tmp_path: Path) -> None:
+    text = '[[release]]\nname = "odd"\nmeasure = "modular"\nmodulus = 2\ntable = 9000\nusers = 9\n'
+    world = People(tmp_path, text, horizon=4)
+    world.feed(*ROWS[:2], noise=Zero())
+    world.feed(*ROWS[2:], noise=Zero())
+    found = [(r.step, r.key, r.label, r.value is None) for r in world.releases()]
+    waiting = [(step, key, "waiting", True) for step in (1, 2, 3) for key in "01"]
+    assert found == [*waiting, (4, "0", "", False), (4, "1", "", False)]
+    # dan, eve and cyn have an odd number of events, ada and bob an even one; no two share a cell
+    # with a probability of 0.998
+    recipe: Any = world.plan.recipes["odd"]
+    error = recipe.table.error
+    (one,) = [r.value for r in world.releases() if (r.step, r.key) == (4, "1")]
+    hits = (3 - error.chances[0] * 9000) * error.unit * 9000
+    assert one is not None
+    assert one * 9 == pytest.approx(hits, abs=1e-3)
+    words = " ".join(in_words(world.plan))
+    assert "the intervals of 'odd' allow for that if at most 9 users come" in words
+
+
 def test_shares_are_divided_and_add_up(tmp_path: Path) -> None:
     plan = People(tmp_path, EVERY.replace("share = 0.2", "")).plan
     assert sum(loss.epsilon for loss in plan.shares.values()) == 1

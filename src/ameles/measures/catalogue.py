@@ -12,6 +12,7 @@ from ameles.measures.histogram import Histogram
 from ameles.measures.incidence import Incidence
 from ameles.measures.mean import Mean
 from ameles.measures.measure import Measure
+from ameles.measures.modular import Modular
 from ameles.measures.quantile import Quantile
 from ameles.measures.reports import Reports
 from ameles.measures.sum import Sum
@@ -30,5 +31,6 @@ MEASURES: dict[str, type[Measure]] = {
     "cropped_mean": CroppedMean,
     "heavy": Heavy,
     "incidence": Incidence,
+    "modular": Modular,
     "reports": Reports,
 }

@@ -208,7 +208,7 @@ class Measure(Section, ABC):
                     f"Users whose state may be seized have no {self.measure}.",
                     why="to bound what a user adds, the state would have to tell users apart",
                     tip='a measure with a table of users: "distinct", "density", "cropped_mean", '
-                    '"heavy" or "incidence"; or unit = "event"',
+                    '"heavy", "incidence" or "modular"; or unit = "event"',
                 )
         elif not self.seizable:
             yield Refusal(

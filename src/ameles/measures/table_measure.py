@@ -41,8 +41,8 @@ from ameles.noise.arrays import IntArray
 PRESENCE = Neighbours.USER_PRESENCE
 
 
-class TableMeasure(Measure):
-    """A fraction of the users, or a mean over them."""
+class HashedMeasure(Measure):
+    """What is told of users in a hashed table, as parts of their public number."""
 
     seizable_users: ClassVar[bool] = True
     # The table of a new epoch is empty.
@@ -67,24 +67,67 @@ class TableMeasure(Measure):
         return Question(cell=self.declared.cell, cells=1)
 
     @property
-    @abstractmethod
-    def estimator(self) -> NoisyTable:
-        """The statistic of the cells, at some epsilon."""
-
-    @property
     def worth(self) -> int:
         """The value of a user of whom the statistic is true."""
         return 1
 
     @property
-    def hashes(self) -> float:
-        """The squared ranges of the hash, for each cell: no more cells are hit than users come."""
-        return self.estimator.crossings**2 * self.hit_at_most / self.table
-
-    @property
     def hit_at_most(self) -> int:
         """How many cells can be hit."""
         return min(self.table, self.users)
+
+    def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
+        """Refuses what has no table, and what a table cannot tell."""
+        yield from super().refusals(terms, weighted=weighted)
+        if terms.unit == EVENT:
+            yield Refusal(
+                "measure",
+                "It needs a unit that is a user.",
+                why="if single events are protected, nothing says which of them belong to one user",
+                tip='unit = "user" or "user-window", with user = "device_id"',
+            )
+        elif terms.intrusions is Intrusions.NONE:
+            yield Refusal(
+                "measure",
+                "It is for users whose state may be seized.",
+                why="its table of noisy bits is less exact than a secret list of users",
+                tip='intrusions = "one" with source = "-", or measure = "distinct"',
+            )
+        if self.over != "total":
+            yield Refusal(
+                "over",
+                "It must be total.",
+                why="the state does not record when a user came, so no user can leave the count",
+                tip='unit = "user-window" with a window that begins anew, of one step or more',
+            )
+        if self.by:
+            yield Refusal(
+                "by",
+                "Users whose state may be seized are counted in one cell.",
+                why="a user may be in several cells, and each would have to be paid for",
+                tip="a release for each cell, with where and a share of its own",
+            )
+        if self.adds_up and self.table < self.users:
+            yield Refusal(
+                "table",
+                f"It has {self.table} cells for {self.users} users.",
+                why="the events of users who share a cell add up, and most would share one",
+                tip=f"table = {min(10 * self.users, MOST_CELLS)}: about ten times the users",
+            )
+
+
+class TableMeasure(HashedMeasure):
+    """A fraction of the users, or a mean over them, from noisy bits."""
+
+    @property
+    @abstractmethod
+    def estimator(self) -> NoisyTable:
+        """The statistic of the cells, at some epsilon."""
+
+    @property
+    def hashes(self) -> float:
+        """The squared ranges of the hash, for each cell: no more cells are hit than users come."""
+        return self.estimator.crossings**2 * self.hit_at_most / self.table
 
     @abstractmethod
     def from_hits(self, hits: Hits) -> Hits:
@@ -158,45 +201,6 @@ class TableMeasure(Measure):
     def full(self, high: Hits) -> NDArray[np.bool_]:
         """Whether so many cells may be hit that the table gives no upper end."""
         return high > self.table - 1
-
-    def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
-        """Refuses what has no table, and what a table cannot tell."""
-        yield from super().refusals(terms, weighted=weighted)
-        if terms.unit == EVENT:
-            yield Refusal(
-                "measure",
-                "It needs a unit that is a user.",
-                why="if single events are protected, nothing says which of them belong to one user",
-                tip='unit = "user" or "user-window", with user = "device_id"',
-            )
-        elif terms.intrusions is Intrusions.NONE:
-            yield Refusal(
-                "measure",
-                "It is for users whose state may be seized.",
-                why="its table of noisy bits is less exact than a secret list of users",
-                tip='intrusions = "one" with source = "-", or measure = "distinct"',
-            )
-        if self.over != "total":
-            yield Refusal(
-                "over",
-                "It must be total.",
-                why="the state does not record when a user came, so no user can leave the count",
-                tip='unit = "user-window" with a window that begins anew, of one step or more',
-            )
-        if self.by:
-            yield Refusal(
-                "by",
-                "Users whose state may be seized are counted in one cell.",
-                why="a user may be in several cells, and each would have to be paid for",
-                tip="a release for each cell, with where and a share of its own",
-            )
-        if self.adds_up and self.table < self.users:
-            yield Refusal(
-                "table",
-                f"It has {self.table} cells for {self.users} users.",
-                why="the events of users who share a cell add up, and most would share one",
-                tip=f"table = {min(10 * self.users, MOST_CELLS)}: about ten times the users",
-            )
 
     def _reaches(self, recipe: Recipe, steps: IntArray) -> Hits:
         return np.array([reach(recipe, int(step), hashes=self.hashes) for step in steps])

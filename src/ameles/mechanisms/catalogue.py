@@ -10,6 +10,7 @@ from ameles.core import codec, recipe
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.modular_once import ModularOnce
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.noisy_counts import NoisyCropped, NoisyHeavy, NoisyIncidence
@@ -130,6 +131,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     NoisyCropped,
     NoisyHeavy,
     NoisyIncidence,
+    ModularOnce,
     GeometricMechanism,
     LaplaceMechanism,
     HistogramMechanism,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ameles.measures.measure import Measure
 from ameles.measures.seized_distinct import users_fit
-from ameles.measures.table_measure import TableMeasure
+from ameles.measures.table_measure import HashedMeasure
 from ameles.plan.plan import Plan
 
 
@@ -20,7 +20,7 @@ def shared_cells(plan: Plan) -> list[str]:
     for one in plan.releases:
         if one.name in tables:
             (half,) = one.half_widths(plan.recipes[one.name], plan.terms(one), last)
-            if isinstance(one, TableMeasure):
+            if isinstance(one, HashedMeasure):
                 whole += [f"'{one.name}'"] if 4 * half > one.worth else []
             else:
                 wide += [f"'{one.name}'"] if 4 * half > tables[one.name] else []
@@ -39,12 +39,12 @@ def _shared(release: Measure) -> str:
     cells = (
         f"Users are counted in {size:,} cells, chosen by a keyed hash. Two users may share a cell"
     )
-    if isinstance(release, TableMeasure) and release.adds_up:
+    if isinstance(release, HashedMeasure) and release.adds_up:
         return (
             f"{cells}, and their events then count as those of one: the intervals of "
             f"'{release.name}' allow for that if at most {release.users:,} users come."
         )
-    if isinstance(release, TableMeasure):
+    if isinstance(release, HashedMeasure):
         return (
             f"{cells}: the intervals of '{release.name}' allow for it. It is a part of "
             f"{release.users:,} users, whether more come or fewer."

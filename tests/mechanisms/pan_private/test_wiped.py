@@ -150,7 +150,7 @@ def test_draws_that_are_not_wiped_are_found(module: Any, monkeypatch: pytest.Mon
 # What is drawn once and is in the state for ever: a sample, a key, a prime.
 KEPT = {"SampledDensity", "BucketDensity", "DynamicDensity"}
 DRAWING = ("distinct:", "_others:")  # the users of a sample
-PUBLISHED = {"DensityRun._close: bins", "_HistogramRun._close: bins"}  # with their noise
+PUBLISHED = {"DensityRun._close: bins", "HistogramRun._noisy: bins"}  # with their noise
 
 
 def used(sample: Sample, noise: Handed) -> tuple[Any, Leftovers]:

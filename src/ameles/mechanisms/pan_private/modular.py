@@ -54,7 +54,9 @@ from ameles.mechanisms.pan_private.residue_table import (
     ResidueRun,
 )
 from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
+from ameles.mechanisms.run import Turn
 from ameles.mechanisms.snapshot import State
+from ameles.noise.arrays import IntArray
 
 Out = TypeVar("Out")
 
@@ -99,8 +101,8 @@ class ModularIncidence(ModularRecipe[tuple[Estimate, ...]]):
         """The error of each fraction, where no intrusion was announced."""
         return self.error_over(1, 1)
 
-    def _empty_run(self, state: State, noise: Noise) -> UserRun[tuple[Estimate, ...]]:
-        return _HistogramRun(self, state, noise)
+    def _empty_run(self, state: State, noise: Noise) -> HistogramRun:
+        return HistogramRun(self, state, noise)
 
 
 class Residues(Parameter[tuple[int, ...], tuple[int, ...]]):
@@ -167,14 +169,28 @@ class ModularRun(ResidueRun[Out]):
         return self._recipe.modulus
 
 
-class _HistogramRun(ModularRun[tuple[Estimate, ...]]):
+class HistogramRun(ModularRun[tuple[Estimate, ...]]):
+    """A run that releases the whole histogram."""
+
+    def release_bins(self) -> IntArray:
+        """The release as the noisy number of users with each residue."""
+        with Turn(self):
+            self.check_room(1)
+            bins = self._noisy()
+            self._t += 1
+        return bins
+
     def _close(self, beta: float) -> tuple[Estimate, ...]:
+        error = self._recipe.error_over(self._offsets(), 1)
+        return tuple(error.estimate(error.fraction(int(noisy)), beta) for noisy in self._noisy())
+
+    def _noisy(self) -> IntArray:
         error = self._recipe.error_over(self._offsets(), 1)
         bins = self._histogram()
         drawn = self._noise.laplace(error.scale, bins.size)
         bins += drawn
         wipe(drawn)
-        return tuple(error.estimate(error.fraction(int(noisy)), beta) for noisy in bins)
+        return bins
 
 
 class _FractionRun(ModularRun[Estimate]):
