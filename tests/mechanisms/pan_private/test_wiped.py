@@ -150,7 +150,13 @@ def test_draws_that_are_not_wiped_are_found(module: Any, monkeypatch: pytest.Mon
 # What is drawn once and is in the state for ever: a sample, a key, a prime.
 KEPT = {"SampledDensity", "BucketDensity", "DynamicDensity"}
 DRAWING = ("distinct:", "_others:")  # the users of a sample
-PUBLISHED = {"DensityRun._close: bins", "HistogramRun._noisy: bins"}  # with their noise
+# with their noise
+PUBLISHED = {
+    "DensityRun._close: bins",
+    "HistogramRun._noisy: bins",
+    "HistogramRun._noisy: what it gave",
+    "ModularOnceRun.release: what it gave",
+}
 
 
 def used(sample: Sample, noise: Handed) -> tuple[Any, Leftovers]:
