@@ -40,6 +40,7 @@ from ameles.mechanisms.local.hadamard import HadamardResponse
 from ameles.mechanisms.local.marginals import MarginalResponse
 from ameles.mechanisms.local.parity import ParityLearner
 from ameles.mechanisms.local.response import RandomizedResponse
+from ameles.mechanisms.local.response_counter import RandomizedResponseCounter
 from ameles.mechanisms.local.unary import UnaryEncoding
 from ameles.mechanisms.mechanism import AnyMechanism, Mechanism
 from ameles.mechanisms.one_shot.choice_series import ChoiceSeries
@@ -160,6 +161,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     MeanResponse,
     MarginalResponse,
     ParityLearner,
+    RandomizedResponseCounter,
 )
 
 MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)

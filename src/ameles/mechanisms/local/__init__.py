@@ -13,6 +13,7 @@ from ameles.mechanisms.local.marginals import Marginal, MarginalResponse
 from ameles.mechanisms.local.oracle import LocalOracle
 from ameles.mechanisms.local.parity import ParityLearner, statistical_query_bound
 from ameles.mechanisms.local.response import RandomizedResponse
+from ameles.mechanisms.local.response_counter import RandomizedResponseCounter
 from ameles.mechanisms.local.server import Server
 from ameles.mechanisms.local.statistical_query import (
     CentralQueries,
@@ -36,6 +37,7 @@ __all__ = [
     "MeanResponse",
     "ParityLearner",
     "RandomizedResponse",
+    "RandomizedResponseCounter",
     "Server",
     "UnaryEncoding",
     "central_sample_size",
