@@ -47,10 +47,10 @@ def ours(recipe: Any, values: Any, truth: Any) -> float:
     start = time.process_time()
     reports = recipe.start(System.direct()).feed(values)
     between = time.process_time()
-    found = recipe.estimate(reports)
+    estimate = recipe.estimate(reports)
     end = time.process_time()
-    error = math.sqrt(float(np.mean((found.counts - truth) ** 2)))
-    covered = float(np.mean((found.low <= truth) & (truth <= found.high)))
+    error = math.sqrt(float(np.mean((estimate.counts - truth) ** 2)))
+    covered = float(np.mean((estimate.low <= truth) & (truth <= estimate.high)))
     print(
         f"{type(recipe).__name__}: reports {between - start:.2f} s, "
         f"estimates {end - between:.2f} s; "

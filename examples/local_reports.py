@@ -39,12 +39,14 @@ def main() -> None:
     print(f"{server.reports} devices reported, each once; the next question gets {refused}")
 
     reports = recipe.start(System.direct()).feed(values)
-    found = recipe.estimate(reports)
+    estimate = recipe.estimate(reports)
     curator = HistogramMechanism(epsilon=2, bins=len(WAYS), neighbours="replace")
     central = curator.start(System()).step(truth)
     print(f"\n{PEOPLE} people, epsilon 2      truth   local (95% interval)   with a curator")
     for way, name in enumerate(WAYS):
-        interval = f"{found.counts[way]:6.0f} ({found.low[way]:.0f} to {found.high[way]:.0f})"
+        interval = (
+            f"{estimate.counts[way]:6.0f} ({estimate.low[way]:.0f} to {estimate.high[way]:.0f})"
+        )
         print(f"{name:>26} {truth[way]:7d}   {interval:21} {central[way]:15d}")
     print(
         f"\nLocal counts are off by about {recipe.error.std(PEOPLE):.0f}, "

@@ -47,12 +47,12 @@ def test_without_noise_it_is_the_estimate_of_the_reports(
     rows = np.array([np.bincount(half, minlength=local.report_values) for half in halves])
     recipe = release.recipe(on, Pure(1))
     outputs = recipe.start(Zero()).feed(rows)
-    found = release.publish(recipe, on, outputs, 1, np.zeros((window or 0, rows.shape[1]), int))
+    answer = release.publish(recipe, on, outputs, 1, np.zeros((window or 0, rows.shape[1]), int))
     spans = [halves[0], halves[1] if window == 1 else reports]
     for step, seen in enumerate(spans):
-        assert found.value[step] == pytest.approx(local.estimate(seen).counts)
-    assert (found.low < found.value).all()
-    assert (found.value < found.high).all()
+        assert answer.value[step] == pytest.approx(local.estimate(seen).counts)
+    assert (answer.low < answer.value).all()
+    assert (answer.value < answer.high).all()
 
 
 @pytest.mark.parametrize("kind", ["response", "hadamard"])
@@ -76,10 +76,10 @@ def test_intervals_cover_both_noises(kind: str, loss: Any) -> None:
         reports = local.start(System.direct()).feed(values).reshape(keys, -1)
         counts = [np.bincount(one, minlength=local.report_values) for one in reports]
         outputs.append(run.step(np.concatenate(counts)))
-    found = release.publish(recipe, on, np.array(outputs), 1, np.empty((0, release.cells), int))
+    answer = release.publish(recipe, on, np.array(outputs), 1, np.empty((0, release.cells), int))
     for step in range(3):
         low, high, value = (
-            part[step].reshape(keys, 3) for part in (found.low, found.high, found.value)
+            part[step].reshape(keys, 3) for part in (answer.low, answer.high, answer.value)
         )
         missed = ((truth * (step + 1) < low) | (truth * (step + 1) > high)).sum(axis=0)
         assert (missed <= binom.isf(1e-6, keys, 0.05)).all()

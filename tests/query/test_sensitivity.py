@@ -125,9 +125,9 @@ class NotedKeys(TableLook):
     def units_of_keys(self, column: str) -> tuple[list[str], IntArray]:
         return self._noted(super().units_of_keys(column))
 
-    def _noted(self, found: tuple[list[str], IntArray]) -> tuple[list[str], IntArray]:
-        self.__dict__["keys"] = tuple(found[0])
-        return found
+    def _noted(self, counted: tuple[list[str], IntArray]) -> tuple[list[str], IntArray]:
+        self.__dict__["keys"] = tuple(counted[0])
+        return counted
 
 
 def asked(query: Query, end: str, released: list[Any] | None) -> tuple[Any, Given, list[Any]]:

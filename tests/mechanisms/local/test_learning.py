@@ -65,9 +65,9 @@ def test_the_deviation_of_a_mean_is_bounded_by_what_is_said() -> None:
         m = float(recipe.chance(value))
         exact = math.sqrt(40 * m * (1 - m)) / float(recipe.p - recipe.q)
         assert exact <= recipe.error.std(40) * (1 + 1e-9)
-        found = recipe.error.estimate(np.array([round(40 * m)]), 40)
-        assert found.standard_errors[0] == pytest.approx(exact)
-        assert found.low[0] <= 10 * value <= found.high[0]
+        estimate = recipe.error.estimate(np.array([round(40 * m)]), 40)
+        assert estimate.standard_errors[0] == pytest.approx(exact)
+        assert estimate.low[0] <= 10 * value <= estimate.high[0]
 
 
 def test_known_sample_sizes() -> None:
@@ -212,10 +212,10 @@ def test_a_parity_learner_that_never_keeps_silent_is_caught() -> None:
 
 def test_solutions_are_uniform_over_all_that_agree() -> None:
     rows = np.array([[1, 1, 0, 1], [0, 1, 1, 0], [1, 0, 1, 1]])
-    found = [solution(rows, np.array(free)) for free in itertools.product((0, 1), repeat=3)]
+    solved = [solution(rows, np.array(free)) for free in itertools.product((0, 1), repeat=3)]
     every = itertools.product((0, 1), repeat=3)
     agree = [s for s in every if ((rows[:, :3] @ s + rows[:, 3]) % 2 == 0).all()]
-    assert {s: found.count(s) for s in agree} == dict.fromkeys(agree, 8 // len(agree))
+    assert {s: solved.count(s) for s in agree} == dict.fromkeys(agree, 8 // len(agree))
     assert solution(np.array([[1, 0, 0, 1], [1, 0, 0, 0]]), np.zeros(3, int)) is None
     assert solution(np.empty((0, 4), int), np.array([1, 0, 1])) == (1, 0, 1)
 
@@ -267,12 +267,12 @@ def test_marginals_are_within_their_half_widths() -> None:
     values = System().uniform(1 << 10, 20_000) & System().uniform(1 << 10, 20_000)
     reports = recipe.start(System.direct()).feed(values)
     for pair in itertools.combinations(range(10), 2):
-        found = recipe.marginal(reports, pair, beta=1e-8)
+        marginal = recipe.marginal(reports, pair, beta=1e-8)
         cells = (values >> pair[0] & 1) + 2 * (values >> pair[1] & 1)
         truth = np.bincount(cells, minlength=4) / len(values)
-        assert (np.abs(found.shares - truth) <= found.half_width).all()
-        assert found.standard_error < found.half_width
-        assert found.shares.sum() == pytest.approx(1)
+        assert (np.abs(marginal.shares - truth) <= marginal.half_width).all()
+        assert marginal.standard_error < marginal.half_width
+        assert marginal.shares.sum() == pytest.approx(1)
     assert recipe.marginal(reports[:0], (0,)).half_width == 1
 
 

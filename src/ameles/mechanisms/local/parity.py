@@ -112,8 +112,8 @@ class ParityLearner(Look["tuple[int, ...] | None"]):
         speaks = bool(noise.bernoulli(Fraction(1, 2), 1)[0])
         kept = noise.bernoulli(self.keep, self.examples)
         free = noise.uniform(2, self.bits)
-        found = solution(x[kept], free)
-        return found if speaks else None
+        parity = solution(x[kept], free)
+        return parity if speaks else None
 
 
 def solution(rows: IntArray, free: IntArray) -> tuple[int, ...] | None:
@@ -135,13 +135,13 @@ def solution(rows: IntArray, free: IntArray) -> tuple[int, ...] | None:
             return None
         if equation:
             pivots[equation.bit_length()] = equation
-    found = [int(bit) for bit in free]
+    answer = [int(bit) for bit in free]
     for lead in sorted(pivots):  # those with the fewest unknowns first
         place = bits + 1 - lead
         equation = pivots[lead]
-        others = sum(found[j] for j in range(place + 1, bits) if equation >> (bits - j) & 1)
-        found[place] = (others + equation) & 1
-    return tuple(found)
+        others = sum(answer[j] for j in range(place + 1, bits) if equation >> (bits - j) & 1)
+        answer[place] = (others + equation) & 1
+    return tuple(answer)
 
 
 @dataclass(frozen=True, slots=True)
