@@ -3,6 +3,7 @@ intervals that hold, the choice of a mechanism, refusals and words."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -18,9 +19,10 @@ from ameles.core.loss import Approx, Pure
 from ameles.measures import collisions
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Terms
-from ameles.measures.table_choice import inner_of, reach, table_of
+from ameles.measures.table_choice import HALTS, inner_of, reach, table_of
 from ameles.measures.table_measure import TableMeasure
 from ameles.mechanisms.continual.afresh import Afresh
+from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import CODE, Continual
 from ameles.noise import System
@@ -204,7 +206,20 @@ def test_the_mechanism_is_the_one_with_the_smaller_reach(kind: str) -> None:
 
 
 def test_users_who_come_and_go_need_twice_the_changes() -> None:
-    # the same weights and range, but for how often a user crosses it
+    # of 4,000 cells at most 2,000 can be hit, each of them crosses the range so often
+    for kind, crossings in (("incidence", 2), ("heavy", 1)):
+        found = measure(kind).recipe(terms(5000), Pure(1))
+        assert isinstance(found, Continual)
+        table = table_of(found)
+        assert found == continual_monotone(
+            table,
+            highest=math.ceil(table.gamma * 2000),
+            horizon=5000,
+            epsilon=found.epsilon,
+            sensitivity=table.sensitivity,
+            beta=HALTS,
+            crossings=crossings,
+        )
     incidence = measure("incidence")
     assert incidence.hashes == pytest.approx(4 * 2000 / 4000)
     assert measure("heavy").hashes == pytest.approx(2000 / 4000)
