@@ -3,7 +3,7 @@ release, refusals and words."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any
@@ -19,6 +19,7 @@ from ameles.measures.modular import Modular
 from ameles.mechanisms.continual.modular_once import ModularOnce
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import CODE
+from ameles.mechanisms.pan_private.modular import ModularIncidence
 from ameles.noise import System
 from tests.measures.test_table_measures import CELLS, HASHES, SOME, terms
 
@@ -124,3 +125,19 @@ def test_refusals() -> None:
     assert refused(measure(), replace(terms(), intrusions=Intrusions.NONE)) == {"measure"}
     odd = measure(over="step", by={"region": ["north", "south"]}, users=5000)
     assert refused(odd, terms()) == {"over", "by", "table"}
+
+
+def test_the_hash_is_in_the_error() -> None:
+    table = _table(Pure(8))
+    error = table.error
+    peak = error.chances[1] - error.chances[0]
+    hashed = modular.HashedError(**asdict(error), hashing=4 * 2000 * peak**2)
+    assert hashed.exponent(0.1) == pytest.approx(error.exponent(0.1) + 1000 * peak**2 * 0.01)
+    assert modular._half(table, 2000) == max(hashed.margins(0.05)) * 4000
+    assert modular._half(table, 2000) > max(error.margins(0.05)) * 4000
+
+
+def _table(loss: Pure) -> ModularIncidence:
+    once = measure().recipe(terms(1), loss)
+    assert isinstance(once, ModularOnce)
+    return once.table
