@@ -306,3 +306,8 @@ def test_answers_are_as_close_as_stated() -> None:
         updates += reply.said is Said.ABOVE
     assert 0 < updates <= recipe.error.most_updates(300, 1e-6)
     assert run.hypothesis[:8].sum() > 0.5
+
+
+def test_a_universe_may_have_one_element() -> None:
+    run = replace(SMALL, universe=1).start(Zero())
+    assert run.step(([True], 95)) == Reply(Said.BELOW, 100)
