@@ -48,6 +48,7 @@ from ameles.mechanisms.pan_private.incidence import Incidence
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
 from tests import checks
+from tests.learning_samples import LEARNERS
 from tests.recipe_checks import Sample
 from tests.table_samples import TABLES
 from tests.truthful_samples import TRUTHFUL
@@ -227,6 +228,7 @@ OTHERS: tuple[Sample, ...] = (
     CHOICES,
     *TABLES,
     *TRUTHFUL,
+    *LEARNERS,
     table(Density(**TABLE)),
     table(Density(intrusions=3, **MOVED)),
     table(SampledDensity(sample=99, **TABLE)),

@@ -35,6 +35,9 @@ from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
+from ameles.mechanisms.learning.mixture import Mixture
+from ameles.mechanisms.learning.perceptron import Perceptron
+from ameles.mechanisms.learning.weighted_majority import WeightedMajority
 from ameles.mechanisms.local.bounded_mean import MeanResponse
 from ameles.mechanisms.local.hadamard import HadamardResponse
 from ameles.mechanisms.local.marginals import MarginalResponse
@@ -149,6 +152,9 @@ OTHERS: tuple[type[Recipe], ...] = (
     RandomizedResponse,
     UnaryEncoding,
     HadamardResponse,
+    WeightedMajority,
+    Perceptron,
+    Mixture,
     PunishingMechanism,
     MedianLocation,
     PrivateVcg,

@@ -1,0 +1,60 @@
+"""Access list: items ordered by how often they were asked for, from private counts.
+
+Theorem      Dwork-Naor-Pitassi-Rothblum 2010 mention it (catalogue 22): one counter for each item;
+             the list is ordered by noisy counts.  A request that is replaced by another moves two
+             counts by one.  The order is post-processing, so the guarantee is the counters'
+Neighbours   one request is replaced
+Error        two items can be in the wrong order only while their counts differ by less than twice
+             the error of the counts
+
+>>> from ameles.noise import Zero
+>>> items = AccessList(list_counter(epsilon=1, items=3, horizon=8).start(Zero()), items=3)
+>>> [items.request(2), items.request(2), items.request(1)]  # places in the list, from 1
+[3, 1, 3]
+>>> items.order
+(2, 1, 0)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ameles.core.parameters import Exact, whole
+from ameles.mechanisms.counters.recipe import CounterRun
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+
+
+def list_counter(*, epsilon: Exact, items: int, horizon: int) -> PanPrivateCounter:
+    """The counters of the requests for each item.
+
+    >>> list_counter(epsilon=1, items=3, horizon=8).bound
+    2
+    """
+    width = whole(items, "items", low=1, high=1 << 20)
+    return PanPrivateCounter(epsilon=epsilon, horizon=horizon, width=width, bound=2)
+
+
+class AccessList:
+    """A list that moves what is asked for often to its front."""
+
+    def __init__(self, run: CounterRun, *, items: int) -> None:
+        self._run = run
+        self._order = tuple(range(whole(items, "items", low=1, high=1 << 20)))
+
+    def __repr__(self) -> str:
+        return f"<list over {self._run!r}>"
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The items as they stand, the first in front."""
+        return self._order
+
+    def request(self, item: int) -> int:
+        """The place at which the item was found; then the list is ordered anew."""
+        asked = whole(item, "item", low=0, high=len(self._order) - 1)
+        place = self._order.index(asked) + 1
+        change = np.zeros(len(self._order), dtype=np.int64)
+        change[asked] = 1
+        counts = np.asarray(self._run.step(change))
+        self._order = tuple(np.argsort(-counts, kind="stable").tolist())
+        return place

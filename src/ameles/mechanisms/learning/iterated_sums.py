@@ -1,0 +1,92 @@
+"""What learners from noisy sums share: a table of integers, and a fixed number of rounds of sums.
+
+Blum-Dwork-McSherry-Nissim 2005: each round publishes sums over all rows with noise, at an equal
+share of epsilon, and computes the next model from them alone.  The number of rounds is fixed: to
+stop when a model stands still would itself have to be private.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import Norm
+from ameles.core.loss import Pure
+from ameles.core.parameters import Epsilon, Whole
+from ameles.mechanisms.one_shot.one_shot import TWO_MOVE, Look
+from ameles.noise.arrays import IntArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Model = TypeVar("Model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IteratedSums(Look[Model], Generic[Model]):
+    """A model that is learned from ``rounds`` rounds of noisy sums over a table."""
+
+    norm: ClassVar[Norm] = Norm.L1
+
+    epsilon: Epsilon = Epsilon()
+    rounds: Whole = Whole(1, 1 << 16)
+    features: Whole = Whole(1, 1 << 16)
+    grid: Whole = Whole(1, 1 << 16)
+
+    @property
+    def reach(self) -> int:
+        """The L1 norm by which one unit changes the sums of a round: of one row, or of two."""
+        return self.row_norm * (2 if self.neighbours in TWO_MOVE else 1)
+
+    @property
+    @abstractmethod
+    def row_norm(self) -> int:
+        """The L1 norm of what one row adds to the sums of a round."""
+
+    @property
+    def loss(self) -> Pure:
+        """Epsilon, for all rounds together."""
+        return Pure(self.epsilon)
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise on each sum."""
+        return self.reach * self.rounds / self.epsilon
+
+
+def features_of(x: object, columns: int, low: int, high: int) -> IntArray:
+    """Rows of whole numbers, clamped to a range; the error reveals no value.
+
+    >>> features_of([[3, -9]], 2, 0, 5)
+    array([[3, 0]])
+    """
+    try:
+        rows = np.asarray(x)
+    except ValueError:  # rows of different lengths
+        raise _not(columns, "rows of different lengths") from None
+    if rows.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1] != columns:
+        raise _not(columns, f"an array of {rows.dtype} with shape {rows.shape}")
+    if rows.dtype.kind == "u":
+        rows = np.minimum(rows, rows.dtype.type(min(high, np.iinfo(rows.dtype).max)))
+    return np.asarray(np.clip(rows.astype(np.int64), low, high))
+
+
+def labels_of(y: object, count: int) -> IntArray:
+    """Labels of -1 and 1: what is above zero is 1."""
+    labels: Any = np.asarray(y)
+    if labels.dtype.kind not in "biu" or labels.shape != (count,):
+        raise BadInput(
+            f"There must be one label, true or false, for each row. Got an array of {labels.dtype} "
+            f"with shape {labels.shape} instead."
+        )
+    return np.where(labels > 0, 1, -1)
+
+
+def _not(columns: int, got: str) -> BadInput:
+    return BadInput(
+        f"The rows must be a table of whole numbers with {columns} columns. Got {got} instead."
+    )
