@@ -29,9 +29,12 @@ def sums_of_mixture(recipe: Mixture, rows: Any, monkeypatch: pytest.MonkeyPatch)
     """The exact sums of the first round."""
     seen: list[Any] = []
     following = Mixture._next
-    monkeypatch.setattr(
-        Mixture, "_next", lambda self, noisy: (seen.append(noisy), following(self, noisy))[1]
-    )
+
+    def shown(self: Mixture, noisy: Any) -> Any:
+        seen.append(noisy)
+        return following(self, noisy)
+
+    monkeypatch.setattr(Mixture, "_next", shown)
     recipe.start(Zero()).step(rows)
     return seen[0]
 
