@@ -19,6 +19,7 @@ from typing import ClassVar
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+from hypothesis.errors import FlakyFailure
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -220,5 +221,6 @@ def test_any_order(search: Search) -> None:
     ["lost position", "late lost", "noise at publish", "publish before commit", "no fence"],
 )
 def test_it_finds_a_broken_engine(broken: str, search: Search) -> None:
-    with pytest.raises((AssertionError, TimeoutError)):
+    # A fault that depends on timing may not show again: then it was found all the same.
+    with pytest.raises((AssertionError, TimeoutError, FlakyFailure)):
         search(broken, 30)

@@ -255,7 +255,7 @@ def test_an_answer_becomes_a_data_frame(library: str, monkeypatch: pytest.Monkey
         (lambda t: t.noisy_sum("age", lower=1, upper=0, epsilon=1), "lower"),
         (lambda t: t.histogram("age", epsilon=1), "exactly one of edges and categories"),
         (lambda t: t.distinct_users(epsilon=1), "It needs a unit that is a user"),
-        (lambda t: t.top_k(3, by={"region": ["north"]}, epsilon=1), "3 keys, of 1 declared"),
+        (lambda t: t.top_k(3, by={"region": ["north"]}, epsilon=1), "3 of 1 declared keys"),
         (lambda t: t.above_threshold([], threshold=1, epsilon=1), "a list of 1 to"),
         (lambda t: t.above_threshold([len], threshold=1, epsilon=1), "must be SQL, as text"),
         (lambda t: t.above_threshold(["age > f()"], threshold=1, epsilon=1), "the function 'f'"),
