@@ -91,6 +91,17 @@ def test_a_file_that_may_not_grow(tmp_path: Path, victims: Victims) -> None:
     assert Witness(world).verdict() == []
 
 
+def writing(world: World) -> bool:
+    """Whether somebody has a transaction open that may write."""
+    with closing(sqlite3.connect(world.place / "s.db", timeout=0)) as database:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        database.execute("ROLLBACK")
+        return False
+
+
 def stopped(world: World, clock: Clock) -> list[str]:
     """One is stopped for three days, and another one tries; what is wrong then."""
     victims = world.victims
@@ -98,6 +109,10 @@ def stopped(world: World, clock: Clock) -> list[str]:
     first = victims.start(world.follow(clock))
     world.wait_for(1)
     first.send(signal.SIGSTOP)
+    while writing(world):  # stopped within a transaction, it would keep the second one waiting
+        first.send(signal.SIGCONT)
+        time.sleep(0.002)
+        first.send(signal.SIGSTOP)
     second = victims.run(world.replay(2))
     if second.ended() != 4 or "is run by another process" not in second.words:
         return [f"the second one ended with {second.ended()}"]
