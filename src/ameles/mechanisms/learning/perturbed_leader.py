@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -105,12 +106,13 @@ def leader_regret(
     """
     gamma = float(exact(rate, "rate"))
     experts = counter.columns
-    # E max |N_i| is at most the integral of P(max > m): the quantiles at all levels, from above
-    levels = [2.0**-place for place in range(1, 40)]
+    # E max |N_i| is the integral of its quantiles over all levels: from above, level by level.
+    # Below the last level the noise doubles with a chance that is far smaller still.
+    at = min(steps, counter.horizon or steps)
+    levels = [2.0**-place for place in range(40)]
     spread = sum(
-        (high - low) * counter.error.bound(min(steps, counter.horizon or steps), low / experts)
-        for high, low in zip([1.0, *levels], [*levels, 0.0], strict=True)
-        if low > 0
+        (high - low) * counter.error.bound(at, low / experts) for high, low in pairwise(levels)
     )
+    spread += 2 * levels[-1] * counter.error.bound(at, levels[-1] / experts)
     known = (math.exp(gamma) - 1) * best + (1 + math.log(experts)) / gamma
     return known + 2 * spread / grid
