@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from ameles.core.rules import FIRST
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.store import Store, open_store
 from ameles.store.migration import migrate, scripts, statements, version_of
+from ameles.store.retirements import Retirement
 from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, visitors
 from tests.warm_processes import run
 
@@ -23,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "fixtures"
 SECOND = (
     "ALTER TABLE stream ADD COLUMN note TEXT NOT NULL DEFAULT 'none';\n"
-    "CREATE TABLE token (name TEXT NOT NULL PRIMARY KEY) STRICT;\n"
+    "CREATE TABLE more (name TEXT NOT NULL PRIMARY KEY) STRICT;\n"
 )
 
 
@@ -43,6 +45,8 @@ def test_a_store_of_every_version_is_read(tmp_path: Path, version: int) -> None:
         holds_what_was_written(store)
         if version >= 4:
             holds_what_was_asked(store, version)
+        if version >= 6:
+            holds_what_was_served(store)
 
 
 def holds_what_was_written(store: Store) -> None:
@@ -93,6 +97,25 @@ def holds_what_was_asked(store: Store, version: int) -> None:
         assert (second.question, second.label, second.answer) == ("sum", None, None)
         assert ledger.resume(recipe, second.snapshot).t == 0
         assert transaction.set_answer("guests", 2, "13") == "13"
+
+
+def holds_what_was_served(store: Store) -> None:
+    """From version 6 on the fixtures also have two tokens, a batch and texts, and their stream was
+    retired."""
+    with store.reading() as transaction:
+        stream = transaction.stream("flu")
+        assert stream is not None
+        site, press = transaction.tokens()
+        assert transaction.token(sha256(b"a token").digest()) == site
+        assert (site.scope, site.revoked, press.scope, press.revoked) == (
+            "ingest",
+            None,
+            "read",
+            MARCH,
+        )
+        assert transaction.counted_batches(stream, 3, [bytes(16)]) == {bytes(16)}
+        assert transaction.descriptions(stream) == {"plan": '"the plan in words"'}
+        assert transaction.retirement(stream) == Retirement(MARCH, "the season is over")
 
 
 def test_every_version_has_its_fixture() -> None:

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from ameles.store.answers import Answers
+from ameles.store.batches import Batches
 from ameles.store.budgets import Budgets
 from ameles.store.checked import Checked
+from ameles.store.descriptions import Descriptions
 from ameles.store.epochs import Epochs
 from ameles.store.intrusions import IntrusionLog
 from ameles.store.releases import Releases
+from ameles.store.retirements import Retirements
 from ameles.store.seen import SeenUsersTable
 from ameles.store.states import States
 from ameles.store.streams import Streams
+from ameles.store.tokens import Tokens
 
 
 class Transaction(
-    Budgets, Answers, Streams, SeenUsersTable, Releases, States, IntrusionLog, Epochs, Checked
+    Budgets,
+    Answers,
+    Streams,
+    SeenUsersTable,
+    Releases,
+    States,
+    IntrusionLog,
+    Epochs,
+    Checked,
+    Tokens,
+    Batches,
+    Descriptions,
+    Retirements,
 ):
     """What ``store.writing()`` and ``store.reading()`` give, until their end."""
 

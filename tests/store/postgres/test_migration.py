@@ -13,7 +13,12 @@ from ameles.store.postgres.migration import SECRET, migrate, scripts, version_of
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import launch, new_store
-from tests.store.test_migration import FIXTURES, holds_what_was_asked, holds_what_was_written
+from tests.store.test_migration import (
+    FIXTURES,
+    holds_what_was_asked,
+    holds_what_was_served,
+    holds_what_was_written,
+)
 from tests.warm_processes import run
 
 NEWER = "ALTER TABLE stream ADD COLUMN note TEXT NOT NULL DEFAULT 'none'; CREATE TABLE more (x INT)"
@@ -45,6 +50,8 @@ def test_a_store_of_every_version_is_read(postgres: Server, version: int) -> Non
             holds_what_ran(store)
         if version >= 4:
             holds_what_was_asked(store, version)
+        if version >= 6:
+            holds_what_was_served(store)
         assert repr(store) == f"<PostgresStore 'postgresql://owner@{postgres.folder}/{database}'>"
         holds_what_was_written(store)
 

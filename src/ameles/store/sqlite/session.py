@@ -79,9 +79,9 @@ class SqliteSession(Connected[sqlite3.Connection]):
         names, marks = _names(given)
         try:
             connection.execute("PRAGMA query_only = OFF")
-            connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS asked ({names})")
-            connection.execute("DELETE FROM temp.asked")
-            connection.executemany(f"INSERT INTO temp.asked VALUES ({marks})", rows(given))
+            connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS asked_{table} ({names})")
+            connection.execute(f"DELETE FROM temp.asked_{table}")
+            connection.executemany(f"INSERT INTO temp.asked_{table} VALUES ({marks})", rows(given))
             connection.execute(f"PRAGMA query_only = {'OFF' if self._writable else 'ON'}")
         except self.failures as problem:
             raise self._broken(problem) from None
@@ -143,10 +143,13 @@ class SqliteSession(Connected[sqlite3.Connection]):
 
 
 def lookup_sql(table: str, keys: Sequence[str], wanted: Sequence[str]) -> str:
-    """SQL that looks up the rows of a table by the keys in ``asked``."""
+    """SQL that looks up the rows of a table by the keys in its ``asked``."""
     columns = "".join(f', {table}."{name}"' for name in wanted)
     equal = " AND ".join(f'{table}."{name}" = asked."{name}"' for name in keys)
-    return f"SELECT asked.place{columns} FROM asked CROSS JOIN {table} WHERE {equal}"
+    return (
+        f"SELECT asked.place{columns} FROM temp.asked_{table} AS asked CROSS JOIN {table} "
+        f"WHERE {equal}"
+    )
 
 
 def _names(columns: Columns | Sequence[str]) -> tuple[str, str]:

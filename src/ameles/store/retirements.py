@@ -1,0 +1,34 @@
+"""Streams that were retired: their state is erased, so they never go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ameles.store.records import StreamRecord, microseconds, moment
+from ameles.store.session import TransactionPart
+
+
+@dataclass(frozen=True, slots=True)
+class Retirement:
+    """When and why a stream was retired."""
+
+    at: datetime
+    why: str
+
+
+class Retirements(TransactionPart):
+    """Retired streams, for ever."""
+
+    def retire(self, stream: StreamRecord, *, at: datetime, why: str) -> None:
+        """Records that a stream is retired; a second time is refused."""
+        self._session.write(
+            "INSERT INTO retirement (stream, at, why) VALUES (?, ?, ?)",
+            (stream.number, microseconds(at), why),
+            double=f"The stream '{stream.name}' is retired already.",
+        )
+
+    def retirement(self, stream: StreamRecord) -> Retirement | None:
+        """When and why a stream was retired; None if it was not."""
+        row = self._session.row("SELECT at, why FROM retirement WHERE stream = ?", (stream.number,))
+        return None if row is None else Retirement(moment(row[0]), row[1])
