@@ -1,41 +1,99 @@
-"""Batches: counted once in a step, forgotten with its release, apart from other streams."""
+"""Batches: stored once in a step, in order, forgotten when they are counted and their step is
+released."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store.batches import NewBatch, StoredBatch
 from tests.store.places import Place
 from tests.store.stores import launch, new_store
 
 FIRST, SECOND, THIRD = (bytes([number]) * 16 for number in (1, 2, 3))
 
 
-def test_the_batches_of_a_step_are_known_until_its_release(place: Place) -> None:
+def batch(digest: bytes, step: int = 1) -> NewBatch:
+    return NewBatch(digest, step, "csv", b"of " + digest[:1])
+
+
+def test_the_digests_of_a_step_are_known_until_its_release(place: Place) -> None:
     with new_store(place) as store:
         with store.writing() as transaction:
             stream = launch(transaction)
             assert transaction.counted_batches(stream, 1, []) == frozenset()
-            transaction.add_batches(stream, 1, [SECOND, FIRST])
-            transaction.add_batches(stream, 2, [SECOND, THIRD])
-            transaction.add_batches(stream, 2, [])
+            transaction.add_batches(stream, [batch(SECOND), batch(FIRST)])
+            transaction.add_batches(stream, [batch(SECOND, 2), batch(THIRD, 2)])
+            transaction.add_batches(stream, [])
         with store.writing() as transaction:
             asked = [THIRD, FIRST]
             assert transaction.counted_batches(stream, 1, asked) == {FIRST}
             assert transaction.counted_batches(stream, 2, asked) == {THIRD}
             transaction.seen(stream, 0, [FIRST])  # another table that is looked up
             assert transaction.counted_batches(stream, 2, [SECOND]) == {SECOND}
-            transaction.forget_batches(stream, 1)
+            transaction.forget_batches(replace(stream, released=1), counted=0)
             assert transaction.counted_batches(stream, 1, [FIRST, SECOND]) == frozenset()
             assert transaction.counted_batches(stream, 2, [SECOND]) == {SECOND}
 
 
-def test_a_batch_is_never_recorded_twice(place: Place) -> None:
+def test_batches_wait_in_their_order_until_they_are_counted(place: Place) -> None:
     with new_store(place) as store:
         with store.writing() as transaction:
             stream = launch(transaction)
-            transaction.add_batches(stream, 1, [FIRST])
-        with pytest.raises(StoreRefused, match="counted before"), store.writing() as transaction:
-            transaction.add_batches(stream, 1, [SECOND, FIRST])
+            transaction.add_batches(stream, [batch(SECOND), batch(FIRST), batch(THIRD, 3)])
+        with store.writing() as transaction:
+            assert transaction.waiting_steps(stream, after=0) == (1, 3)
+            assert transaction.waiting_steps(stream, after=2) == (3,)
+            early = transaction.waiting_batches(stream, after=0, last_step=2)
+            assert early == (
+                StoredBatch(1, 1, "csv", b"of \x02"),
+                StoredBatch(2, 1, "csv", b"of \x01"),
+            )
+            assert [
+                one.number for one in transaction.waiting_batches(stream, after=1, last_step=3)
+            ] == [2, 3]
+            transaction.forget_batches(stream, counted=2)
+            assert [
+                one.number for one in transaction.waiting_batches(stream, after=0, last_step=3)
+            ] == [3]
+            transaction.forget_batches(stream, counted=3)
+            # numbers go on when nothing waits
+            transaction.add_batches(stream, [batch(FIRST, 4)])
+            (last,) = transaction.waiting_batches(stream, after=0, last_step=4)
+            assert last.number == 4
+
+
+def test_steps_open_and_close_and_never_go_back(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        assert transaction.open_step(stream) == 1
+        transaction.add_batches(stream, [batch(FIRST, 3)])
+        assert transaction.open_step(stream) == 3
+        transaction.close_intake(stream, 2)
+        assert transaction.open_step(stream) == 3
+        transaction.close_intake(stream, 3)
+        assert transaction.open_step(stream) == 4
+        assert transaction.open_step(replace(stream, released=6)) == 7
+        transaction.add_batches(stream, [batch(SECOND, 4)])
+        (last,) = transaction.waiting_batches(stream, after=1, last_step=4)
+        assert last.number == 2
+
+
+def test_a_batch_is_never_stored_twice(place: Place) -> None:
+    with new_store(place) as store:
+        with store.writing() as transaction:
+            stream = launch(transaction)
+            transaction.add_batches(stream, [batch(FIRST)])
+        with pytest.raises(StoreRefused, match="stored before"), store.writing() as transaction:
+            transaction.add_batches(stream, [batch(SECOND), batch(FIRST)])
         with store.reading() as transaction:
             assert transaction.counted_batches(stream, 1, [FIRST, SECOND]) == {FIRST}
+            assert len(transaction.waiting_batches(stream, after=0, last_step=1)) == 1
+
+
+def test_the_lines_of_a_batch_are_never_printed() -> None:
+    secret = b"a person"
+    assert "person" not in repr(NewBatch(FIRST, 1, "csv", secret))
+    assert "person" not in repr(StoredBatch(1, 1, "csv", secret))

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ameles.core.loss import Pure
 from ameles.core.rules import FIRST
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.store import Store, open_store
+from ameles.store.batches import StoredBatch
 from ameles.store.migration import migrate, scripts, statements, version_of
 from ameles.store.retirements import Retirement
 from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, visitors
@@ -114,6 +116,9 @@ def holds_what_was_served(store: Store) -> None:
             MARCH,
         )
         assert transaction.counted_batches(stream, 3, [bytes(16)]) == {bytes(16)}
+        assert transaction.open_step(replace(stream, released=0)) == 3
+        (waiting,) = transaction.waiting_batches(stream, after=0, last_step=3)
+        assert waiting == StoredBatch(1, 3, "json", b"{}\n")
         assert transaction.descriptions(stream) == {"plan": '"the plan in words"'}
         assert transaction.retirement(stream) == Retirement(MARCH, "the season is over")
 

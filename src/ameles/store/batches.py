@@ -1,41 +1,133 @@
-"""The batches of events that were counted in the open step, so that none is counted twice.
+"""Batches of events that senders gave to a service: none is lost, and none is counted twice.
 
-A sender who got no answer sends a batch again.  While its step is open the store knows whether it
-was counted.  With the step's release the batches are forgotten: they are secrets, and a batch for a
-closed step is refused without looking.
+A batch is acknowledged when it is stored.  The engine counts it later, and its position says up to
+which batch it has counted; counted ones are then deleted.
+
+A sender who got no answer sends a batch again.  While its step is open the store knows its digest.
+When the step closes the digests are forgotten, and a batch that names a closed step is refused
+without looking: it may have been counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from ameles.store.columns import Columns
 from ameles.store.records import StreamRecord
 from ameles.store.session import TransactionPart
 
 
+@dataclass(frozen=True, slots=True)
+class NewBatch:
+    """A batch to store."""
+
+    digest: bytes  # of the token and of the id that its holder gave the batch
+    step: int  # in which it arrived
+    form: str  # how its lines are written
+    lines: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """A batch that the engine may count."""
+
+    number: int
+    step: int
+    form: str
+    lines: bytes = field(repr=False)
+
+
 class Batches(TransactionPart):
-    """Digests of batches, by stream and step."""
+    """Batches by stream: their lines until they are counted, their digests while their step is
+    open."""
+
+    def open_step(self, stream: StreamRecord) -> int:
+        """The earliest step that batches may name."""
+        return max(self._intake(stream)[0], stream.released + 1)
+
+    def close_intake(self, stream: StreamRecord, step: int) -> None:
+        """Refuses batches for this step and earlier ones from now on."""
+        earliest, last = self._intake(stream)
+        if step >= earliest:
+            self._set_intake(stream, step + 1, last)
 
     def counted_batches(
         self, stream: StreamRecord, step: int, digests: Sequence[bytes]
     ) -> frozenset[bytes]:
-        """Those of some batches that were counted in a step."""
+        """Those of some batches that are known in a step."""
         keys: Columns = {"stream": stream.number, "step": step, "digest": list(digests)}
         rows = self._session.lookup("batch", keys, ("step",)) if digests else []
         return frozenset(digests[place] for place, _ in rows)
 
-    def add_batches(self, stream: StreamRecord, step: int, digests: Sequence[bytes]) -> None:
-        """Records batches with the counts of their events; a second time is refused."""
-        if digests:
-            self._session.append(
-                "batch",
-                {"stream": stream.number, "step": step, "digest": sorted(digests)},
-                double=f"A batch of stream '{stream.name}' was counted before.",
-            )
+    def add_batches(self, stream: StreamRecord, batches: Sequence[NewBatch]) -> None:
+        """Stores batches in the order of arrival; their steps must be open and never go back.
 
-    def forget_batches(self, stream: StreamRecord, released: int) -> None:
-        """Forgets the batches of released steps."""
+        A batch that is known in its step is refused.
+        """
+        if not batches:
+            return
+        _, last = self._intake(stream)
+        numbers = range(last + 1, last + 1 + len(batches))
+        known = sorted((batch.step, batch.digest) for batch in batches)
+        self._session.append(
+            "batch",
+            {
+                "stream": stream.number,
+                "step": [step for step, _ in known],
+                "digest": [digest for _, digest in known],
+            },
+            double=f"A batch of stream '{stream.name}' was stored before.",
+        )
+        self._session.append(
+            "arrived",
+            {
+                "stream": stream.number,
+                "number": list(numbers),
+                "step": [batch.step for batch in batches],
+                "form": [batch.form for batch in batches],
+                "lines": [batch.lines for batch in batches],
+            },
+        )
+        self._set_intake(stream, batches[-1].step, numbers[-1])
+
+    def waiting_batches(
+        self, stream: StreamRecord, *, after: int, last_step: int
+    ) -> tuple[StoredBatch, ...]:
+        """The batches after a number that arrived by the end of a step, in order."""
+        rows = self._session.rows(
+            "SELECT number, step, form, lines FROM arrived "
+            "WHERE stream = ? AND number > ? AND step <= ? ORDER BY number",
+            (stream.number, after, last_step),
+        )
+        return tuple(
+            StoredBatch(number, step, form, bytes(lines)) for number, step, form, lines in rows
+        )
+
+    def waiting_steps(self, stream: StreamRecord, *, after: int) -> tuple[int, ...]:
+        """The steps in which batches after a number arrived."""
+        rows = self._session.rows(
+            "SELECT DISTINCT step FROM arrived WHERE stream = ? AND number > ? ORDER BY step",
+            (stream.number, after),
+        )
+        return tuple(step for (step,) in rows)
+
+    def forget_batches(self, stream: StreamRecord, *, counted: int) -> None:
+        """Deletes the lines of batches up to a number, and the digests of released steps."""
         self._session.write(
-            "DELETE FROM batch WHERE stream = ? AND step <= ?", (stream.number, released)
+            "DELETE FROM arrived WHERE stream = ? AND number <= ?", (stream.number, counted)
+        )
+        self._session.write(
+            "DELETE FROM batch WHERE stream = ? AND step <= ?", (stream.number, stream.released)
+        )
+
+    def _intake(self, stream: StreamRecord) -> tuple[int, int]:
+        row = self._session.row("SELECT open, last FROM intake WHERE stream = ?", (stream.number,))
+        return (1, 0) if row is None else (row[0], row[1])
+
+    def _set_intake(self, stream: StreamRecord, earliest: int, last: int) -> None:
+        self._session.write(
+            "INSERT INTO intake (stream, open, last) VALUES (?, ?, ?) "
+            "ON CONFLICT (stream) DO UPDATE SET open = excluded.open, last = excluded.last",
+            (stream.number, earliest, last),
         )

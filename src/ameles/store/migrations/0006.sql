@@ -1,5 +1,5 @@
--- Version 6.  What a service needs: tokens, the batches of open steps, texts for readers; and
--- streams that were retired.
+-- Version 6.  What a service needs: tokens, batches of events and their steps, texts for readers;
+-- and streams that were retired.
 
 CREATE TABLE token (
     number INTEGER NOT NULL PRIMARY KEY,
@@ -27,6 +27,23 @@ CREATE TABLE batch (
     digest BLOB NOT NULL,          -- of the token and of the id that its holder gave the batch
     PRIMARY KEY (stream, step, digest)
 ) STRICT, WITHOUT ROWID;
+
+-- Where the next batch goes: batches never go back to an earlier step.
+CREATE TABLE intake (
+    stream INTEGER NOT NULL PRIMARY KEY REFERENCES stream (number),
+    open INTEGER NOT NULL,        -- the earliest step that batches may still name
+    last INTEGER NOT NULL         -- the number of the last batch
+) STRICT;
+
+-- Secret: batches that were acknowledged and may not be counted yet, in the order of arrival.
+CREATE TABLE arrived (
+    stream INTEGER NOT NULL REFERENCES stream (number),
+    number INTEGER NOT NULL,
+    step INTEGER NOT NULL,        -- in which it arrived
+    form TEXT NOT NULL,            -- how its lines are written
+    lines BLOB NOT NULL,
+    PRIMARY KEY (stream, number)
+) STRICT;
 
 CREATE TABLE description (
     stream INTEGER NOT NULL REFERENCES stream (number),

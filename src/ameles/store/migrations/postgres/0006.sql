@@ -1,5 +1,5 @@
--- Version 6.  What a service needs: tokens, the batches of open steps, texts for readers; and
--- streams that were retired.
+-- Version 6.  What a service needs: tokens, batches of events and their steps, texts for readers;
+-- and streams that were retired.
 
 CREATE TABLE token (
     number BIGINT NOT NULL PRIMARY KEY,
@@ -29,6 +29,23 @@ CREATE TABLE batch (
     step BIGINT NOT NULL,
     digest BYTEA NOT NULL,         -- of the token and of the id that its holder gave the batch
     PRIMARY KEY (stream, step, digest)
+);
+
+-- Where the next batch goes: batches never go back to an earlier step.
+CREATE TABLE intake (
+    stream BIGINT NOT NULL PRIMARY KEY REFERENCES stream (number),
+    open BIGINT NOT NULL,         -- the earliest step that batches may still name
+    last BIGINT NOT NULL          -- the number of the last batch
+);
+
+-- Secret: batches that were acknowledged and may not be counted yet, in the order of arrival.
+CREATE TABLE arrived (
+    stream BIGINT NOT NULL REFERENCES stream (number),
+    number BIGINT NOT NULL,
+    step BIGINT NOT NULL,         -- in which it arrived
+    form TEXT NOT NULL,            -- how its lines are written
+    lines BYTEA NOT NULL,
+    PRIMARY KEY (stream, number)
 );
 
 CREATE TABLE description (
