@@ -103,7 +103,7 @@ class Watched:
         """Sets the clock to so many minutes after the start."""
         self.at = CLOCK.first + int(count * MINUTE)
 
-    def next(self) -> Ended | Came | None:
+    def next(self) -> Ended | Came[bytes] | None:
         """What happens next; None: nothing does any more."""
         since = time.monotonic()
         for arrival in self._happened:
@@ -219,7 +219,7 @@ class TestInstants:
 class TestRows:
     def test_rows_and_instants_are_in_the_order_in_which_they_came(self, piped: Watched) -> None:
         assert piped.quiet()
-        expected: list[Ended | Came] = []
+        expected: list[Ended | Came[bytes]] = []
         for step in range(1, 6):
             piece = b"%d\n" % step
             give(piped, piece)
@@ -247,7 +247,7 @@ class TestRows:
         give(piped, b"last\n")
         give(piped, None)
         assert piped.next() == Came(piped.at, b"last\n")
-        assert piped.next() == Came(piped.at, b"")
+        assert piped.next() == Came(piped.at, None)
         piped.minutes(1)
         assert piped.next() == Ended(1, None)
 

@@ -217,7 +217,7 @@ class TestStandardInput:
         self.taken, self.said = 0, 0
         known = arrivals.Arrivals.counted
 
-        def noted(these: arrivals.Arrivals, size: int) -> None:
+        def noted(these: arrivals.Arrivals[bytes], size: int) -> None:
             known(these, size)
             self.taken += size
 

@@ -13,7 +13,7 @@ from ameles.connectors import sources
 from ameles.connectors.dialects import DIALECTS
 from ameles.connectors.line_blocks import LinesPiece
 from ameles.connectors.reading import Reading
-from ameles.connectors.source import PassingSource, SeekableSource, SourceRequest
+from ameles.connectors.source import BlockSource, SeekableSource, SourceRequest
 from ameles.core.exceptions import PlanError
 from ameles.engine.running.session import Session
 from ameles.plan.plan import read_plan_text
@@ -54,7 +54,7 @@ class TopicSource(SeekableSource[dict[str, int]]):
         return Reading(pieces, json.dumps(until))
 
 
-class CalledSource(PassingSource):
+class CalledSource(BlockSource):
     """Blocks that somebody sends and waits for, as a web server gets them."""
 
     blocks: ClassVar[list[bytes]] = []

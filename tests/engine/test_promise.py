@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.connectors.standard_input import StandardInput
-from ameles.engine.following import arrivals, follow
+from ameles.engine.following import arrivals, counting
 from ameles.engine.following.arrivals import Arrivals, Came, Ended
 from ameles.plan.clock import Clock
 from ameles.plan.durations import Duration
@@ -46,7 +46,7 @@ class Nothing(StandardInput):
 class Script:
     """A queue of what happens at which time, and a session that counts for ``costs`` seconds."""
 
-    happens: list[tuple[float, Came | Ended | None]]
+    happens: list[tuple[float, Came[bytes] | Ended | None]]
     costs: float
     time: float = 0.0
     handed: dict[bytes, float] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Script:
     def put(self, arrival: object) -> None:
         """What the real threads find is left out."""
 
-    def get(self, timeout: float) -> Came | Ended | None:
+    def get(self, timeout: float) -> Came[bytes] | Ended | None:
         assert timeout > 0
         at, arrival = self.happens[0]
         if at > self.time + timeout:
@@ -91,7 +91,7 @@ def run(script: Script, *, timed: bool) -> None:
         take=script.take,
         publish=lambda: None,
     )
-    follow._Counting(session, source, came, lambda step: None).run()
+    counting.Counting(session, source, came, lambda step: None).run()
 
 
 GAPS = st.lists(st.sampled_from([0.0, 0.01, 0.4, 0.5, 0.9, 0.99, 1.0, 1.01, 3.0]), max_size=30)
@@ -104,7 +104,7 @@ def test_rows_are_counted_within_a_second(
     gaps: list[float], ends: list[int], costs: float, timed: bool
 ) -> None:
     """After they were handed out: before that they had piled up behind what was being counted."""
-    happens: list[tuple[float, Came | Ended | None]] = []
+    happens: list[tuple[float, Came[bytes] | Ended | None]] = []
     at, day = 0.0, 0
     for number, gap in enumerate(gaps):
         at += gap
@@ -129,7 +129,7 @@ def test_rows_that_never_cease_are_counted_within_a_second() -> None:
 
 
 def test_many_rows_are_counted_at_once_but_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "AT_ONCE", 8)
+    monkeypatch.setattr(counting, "AT_ONCE", 8)
     rows = [(0.0, Came(CLOCK.first, b"%d\n" % n)) for n in range(10)]
     script = Script([*rows, (99.0, None)], 0.0)
     run(script, timed=True)

@@ -15,7 +15,7 @@ from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.source import SeekableSource
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.engine.engine import Engine
-from ameles.engine.following.follow import Publishing
+from ameles.engine.following.publishing import Publishing
 from ameles.engine.running.stream_sinks import SinkState, StreamSinks
 from ameles.store import open_store
 from ameles.testing import ListSink

@@ -20,7 +20,7 @@ from ameles.connectors import appended_sink, parquet_sink, text_source
 from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.sink import Row
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.following import follow
+from ameles.engine.following.counting import Counting
 from ameles.engine.gathering.gatherer import DuckGatherer, Gathered
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.running.stream_sink import StreamSink
@@ -172,7 +172,7 @@ def _clock_believed() -> None:
     def step_of(self: Any, at: int) -> int:
         return int(self._session.plan.clock.ended(at)) + 1
 
-    mock.patch.object(follow._Counting, "_step_of", step_of).start()
+    mock.patch.object(Counting, "_step_of", step_of).start()
     released = _gathering(lambda at: min(at.released, (at.arrived or 0) - 1))
     released()
 

@@ -33,7 +33,7 @@ def test_the_digests_of_a_step_are_known_until_its_release(place: Place) -> None
             assert transaction.counted_batches(stream, 2, asked) == {THIRD}
             transaction.seen(stream, 0, [FIRST])  # another table that is looked up
             assert transaction.counted_batches(stream, 2, [SECOND]) == {SECOND}
-            transaction.forget_batches(replace(stream, released=1), counted=0)
+            transaction.forget_batches(replace(stream, released=1), counted=0, most=9)
             assert transaction.counted_batches(stream, 1, [FIRST, SECOND]) == frozenset()
             assert transaction.counted_batches(stream, 2, [SECOND]) == {SECOND}
 
@@ -46,22 +46,24 @@ def test_batches_wait_in_their_order_until_they_are_counted(place: Place) -> Non
         with store.writing() as transaction:
             assert transaction.waiting_steps(stream, after=0) == (1, 3)
             assert transaction.waiting_steps(stream, after=2) == (3,)
-            early = transaction.waiting_batches(stream, after=0, last_step=2)
+            early = transaction.waiting_batches(stream, after=0, last_step=2, most=9)
             assert early == (
                 StoredBatch(1, 1, "csv", b"of \x02"),
                 StoredBatch(2, 1, "csv", b"of \x01"),
             )
             assert [
-                one.number for one in transaction.waiting_batches(stream, after=1, last_step=3)
+                one.number
+                for one in transaction.waiting_batches(stream, after=1, last_step=3, most=9)
             ] == [2, 3]
-            transaction.forget_batches(stream, counted=2)
+            transaction.forget_batches(stream, counted=2, most=9)
             assert [
-                one.number for one in transaction.waiting_batches(stream, after=0, last_step=3)
+                one.number
+                for one in transaction.waiting_batches(stream, after=0, last_step=3, most=9)
             ] == [3]
-            transaction.forget_batches(stream, counted=3)
+            transaction.forget_batches(stream, counted=3, most=9)
             # numbers go on when nothing waits
             transaction.add_batches(stream, [batch(FIRST, 4)])
-            (last,) = transaction.waiting_batches(stream, after=0, last_step=4)
+            (last,) = transaction.waiting_batches(stream, after=0, last_step=4, most=9)
             assert last.number == 4
 
 
@@ -77,7 +79,7 @@ def test_steps_open_and_close_and_never_go_back(place: Place) -> None:
         assert transaction.open_step(stream) == 4
         assert transaction.open_step(replace(stream, released=6)) == 7
         transaction.add_batches(stream, [batch(SECOND, 4)])
-        (last,) = transaction.waiting_batches(stream, after=1, last_step=4)
+        (last,) = transaction.waiting_batches(stream, after=1, last_step=4, most=9)
         assert last.number == 2
 
 
@@ -90,7 +92,7 @@ def test_a_batch_is_never_stored_twice(place: Place) -> None:
             transaction.add_batches(stream, [batch(SECOND), batch(FIRST)])
         with store.reading() as transaction:
             assert transaction.counted_batches(stream, 1, [FIRST, SECOND]) == {FIRST}
-            assert len(transaction.waiting_batches(stream, after=0, last_step=1)) == 1
+            assert len(transaction.waiting_batches(stream, after=0, last_step=1, most=9)) == 1
 
 
 def test_the_lines_of_a_batch_are_never_printed() -> None:

@@ -117,7 +117,7 @@ def holds_what_was_served(store: Store) -> None:
         )
         assert transaction.counted_batches(stream, 3, [bytes(16)]) == {bytes(16)}
         assert transaction.open_step(replace(stream, released=0)) == 3
-        (waiting,) = transaction.waiting_batches(stream, after=0, last_step=3)
+        (waiting,) = transaction.waiting_batches(stream, after=0, last_step=3, most=9)
         assert waiting == StoredBatch(1, 3, "json", b"{}\n")
         assert transaction.descriptions(stream) == {"plan": '"the plan in words"'}
         assert transaction.retirement(stream) == Retirement(MARCH, "the season is over")

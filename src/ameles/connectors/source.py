@@ -11,7 +11,7 @@ there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
@@ -24,6 +24,7 @@ from ameles.connectors.reading import Reading
 from ameles.core.exceptions import PlanError
 
 Ends = TypeVar("Ends")
+Block = TypeVar("Block", bound=Sized)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,7 @@ class Source(ABC):
     live: ClassVar[bool]  # the program sees each event arrive, so events need no time column
     keeps_events: ClassVar[bool]  # raw events stay in it, so no plan can promise pan-privacy
     takes_format: ClassVar[bool]  # the plan's key ``format`` says how records are written
+    needs_service: ClassVar[bool] = False  # only ``ameles serve`` can give it events
 
     @classmethod
     @abstractmethod
@@ -132,7 +134,7 @@ class SeekableSource(Source, Generic[Ends]):
         """
 
 
-class PassingSource(Source):
+class PassingSource(Source, Generic[Block]):
     """A source whose events can be read once only."""
 
     seekable = False
@@ -141,8 +143,12 @@ class PassingSource(Source):
     takes_format = True
 
     @abstractmethod
-    def incoming(self) -> Iterator[bytes]:
+    def incoming(self) -> Iterator[Block]:
         """Blocks of whole records as they come, until the source ends."""
+
+
+class BlockSource(PassingSource[bytes]):
+    """A source that passes as a row of bytes, whose sender waits for nothing."""
 
     @abstractmethod
     def reading(self, blocks: list[bytes]) -> Reading:
@@ -152,4 +158,4 @@ class PassingSource(Source):
         """Says that this many more blocks, in the order of arrival, are counted and stored."""
 
 
-AnySource: TypeAlias = SeekableSource[Any] | PassingSource
+AnySource: TypeAlias = SeekableSource[Any] | PassingSource[Any]

@@ -10,6 +10,7 @@ from ameles.connectors.compressed_source import CompressedSource
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format
+from ameles.connectors.http_source import HttpSource
 from ameles.connectors.parquet_source import ParquetSource
 from ameles.connectors.source import AnySource, SourceRequest
 from ameles.connectors.standard_input import StandardInput
@@ -36,6 +37,7 @@ class UnknownFiles(FileSource):
 
 SOURCES: tuple[type[AnySource], ...] = (
     StandardInput,
+    HttpSource,
     TextSource,
     CompressedSource,
     ParquetSource,

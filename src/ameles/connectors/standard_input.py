@@ -18,7 +18,7 @@ from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.line_blocks import LinesPiece
 from ameles.connectors.lines import blocks, text
 from ameles.connectors.reading import Reading
-from ameles.connectors.source import PassingSource, SourceRequest
+from ameles.connectors.source import BlockSource, SourceRequest
 from ameles.core import codec
 
 PIECE = 1 << 20  # most bytes that are read at a time
@@ -26,7 +26,7 @@ DESCRIPTOR = 0
 POSITION = codec.write("position", 1, {"kind": "standard input"})
 
 
-class StandardInput(PassingSource):
+class StandardInput(BlockSource):
     """Lines of a descriptor, as they come; for CSV the first line names the columns."""
 
     @classmethod

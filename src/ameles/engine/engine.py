@@ -20,8 +20,8 @@ from ameles.connectors.duck import KeptConnection
 from ameles.connectors.file_identity import LOOKS, ChangedMeanwhile
 from ameles.connectors.reading import Reading
 from ameles.connectors.sink import Sink
-from ameles.connectors.source import AnySource, PassingSource, SeekableSource
-from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
+from ameles.connectors.source import AnySource, BlockSource, SeekableSource
+from ameles.core.exceptions import AmelesError, BadInput, PlanError, SourceUnreadable
 from ameles.core.noise import Noise
 from ameles.engine.releasing.held_stream import HeldStream
 from ameles.engine.running.launch import check_unchanged, launch, under_its_rules
@@ -82,15 +82,17 @@ class Engine:
         """Closes every unreleased step that has ended by ``until``, by default the current time."""
         cut = microseconds(until or datetime.now(UTC))
         source = self.source()
+        if source.needs_service:
+            raise needs_service(self.plan)
         with self.session(source) as session:
-            if isinstance(source, PassingSource):
+            if isinstance(source, BlockSource):
                 self._take_all(session, source, self.target(cut))
-            elif not session.over:
+            elif isinstance(source, SeekableSource) and not session.over:
                 self.take(session, source, self.target(cut))
             session.publish()
             return session.report
 
-    def _take_all(self, session: Session, source: PassingSource, target: int) -> None:
+    def _take_all(self, session: Session, source: BlockSource, target: int) -> None:
         """Reads a source whose events pass once, block by block to its end, then closes steps."""
         for block in source.incoming():
             session.take(source.reading([block]), 0, ended=target)
@@ -215,3 +217,13 @@ class Engine:
             if position is not None:
                 transaction.set_position(stream, position)
         return stream, True
+
+
+def needs_service(plan: Plan) -> BadInput:
+    """The refusal to run a plan whose events only a service can give."""
+    what = plan.stream.source_kind.describe(plan.stream.source)
+    return BadInput(
+        f"The source is {what}, and this command receives none.",
+        why="a service takes events in, and releases steps when they end",
+        tip="ameles serve PLAN",
+    )

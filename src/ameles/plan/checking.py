@@ -158,7 +158,8 @@ class Checking:
             self.problems.append(
                 Problem(
                     "stream.format",
-                    "It is for standard input; the ending of a file says its format.",
+                    "It is for standard input: the ending of a file says its format, and so does "
+                    "each batch that is posted.",
                     tip='source = "-", or leave it out',
                 )
             )
@@ -203,8 +204,9 @@ class Checking:
                 Problem(
                     "privacy.intrusions",
                     "A file keeps its raw events, so protecting the state alone would be useless.",
-                    why="pan-private state is for events that are seen once, on standard input",
-                    tip='source = "-", or intrusions = "none"',
+                    why="pan-private state is for events that are seen once, on standard input or "
+                    "posted to a service",
+                    tip='source = "-", source = "http", or intrusions = "none"',
                 )
             )
         if stream.time is not None:

@@ -88,6 +88,8 @@ class FormatFields(Section):
             )
         if kind == "parquet" and self.encoding != "utf-8":
             raise problem("A Parquet file has an encoding of its own.", tip="leave encoding out")
+        if self.source_kind.needs_service and self.encoding != "utf-8":
+            raise problem("Events are posted in UTF-8.", tip="leave encoding out")
         if self.delimiter == self.quote:
             raise problem("delimiter and quote are the same.", tip='delimiter = ";"')
         missing = [name for name in self.columns if name not in (self.header or self.columns)]

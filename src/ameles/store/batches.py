@@ -17,6 +17,8 @@ from ameles.store.columns import Columns
 from ameles.store.records import StreamRecord
 from ameles.store.session import TransactionPart
 
+DIGESTS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class NewBatch:
@@ -92,13 +94,13 @@ class Batches(TransactionPart):
         self._set_intake(stream, batches[-1].step, numbers[-1])
 
     def waiting_batches(
-        self, stream: StreamRecord, *, after: int, last_step: int
+        self, stream: StreamRecord, *, after: int, last_step: int, most: int
     ) -> tuple[StoredBatch, ...]:
-        """The batches after a number that arrived by the end of a step, in order."""
+        """The first batches after a number that arrived by the end of a step, in order."""
         rows = self._session.rows(
             "SELECT number, step, form, lines FROM arrived "
-            "WHERE stream = ? AND number > ? AND step <= ? ORDER BY number",
-            (stream.number, after, last_step),
+            "WHERE stream = ? AND number > ? AND step <= ? ORDER BY number LIMIT ?",
+            (stream.number, after, last_step, most),
         )
         return tuple(
             StoredBatch(number, step, form, bytes(lines)) for number, step, form, lines in rows
@@ -112,14 +114,37 @@ class Batches(TransactionPart):
         )
         return tuple(step for (step,) in rows)
 
-    def forget_batches(self, stream: StreamRecord, *, counted: int) -> None:
-        """Deletes the lines of batches up to a number, and the digests of released steps."""
-        self._session.write(
-            "DELETE FROM arrived WHERE stream = ? AND number <= ?", (stream.number, counted)
+    def waiting_bytes(self, stream: StreamRecord) -> int:
+        """The size of all batches that are stored."""
+        size: int = self._session.one(
+            "SELECT coalesce(sum(length(lines)), 0) FROM arrived WHERE stream = ?",
+            (stream.number,),
         )
-        self._session.write(
-            "DELETE FROM batch WHERE stream = ? AND step <= ?", (stream.number, stream.released)
+        return size
+
+    def forget_batches(self, stream: StreamRecord, *, counted: int, most: int) -> bool:
+        """Deletes the lines of batches up to a number, and the digests of released steps.
+
+        At most so many batches, and ``DIGESTS`` times as many digests, so that it takes no long
+        time; returns whether there is more to delete.
+        """
+        first = self._session.one(
+            "SELECT coalesce(min(number), 0) FROM arrived WHERE stream = ?", (stream.number,)
         )
+        until = min(counted, first + most - 1)
+        self._session.write(
+            "DELETE FROM arrived WHERE stream = ? AND number <= ?", (stream.number, until)
+        )
+        released = (stream.number, stream.released)
+        self._session.write(
+            "DELETE FROM batch WHERE (stream, step, digest) IN (SELECT stream, step, digest "
+            "FROM batch WHERE stream = ? AND step <= ? ORDER BY step, digest LIMIT ?)",
+            (*released, DIGESTS * most),
+        )
+        left = self._session.row(
+            "SELECT 1 FROM batch WHERE stream = ? AND step <= ? LIMIT 1", released
+        )
+        return (first > 0 and until < counted) or left is not None
 
     def _intake(self, stream: StreamRecord) -> tuple[int, int]:
         row = self._session.row("SELECT open, last FROM intake WHERE stream = ?", (stream.number,))

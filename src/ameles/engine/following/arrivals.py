@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Generic
 
-from ameles.connectors.source import AnySource, PassingSource, SeekableSource
+from ameles.connectors.source import Block, PassingSource, SeekableSource
 from ameles.plan.clock import Clock
 
 # Seconds between looks at the clock, which may jump: after a suspend, or by a correction.
@@ -44,11 +44,11 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """Whole records that were read at this instant; without records, the source has ended."""
+class Came(Generic[Block]):
+    """Whole records that were read at this instant; None: the source has ended."""
 
     at: int
-    block: bytes = field(repr=False)
+    block: Block | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,16 @@ class Idle:
     """Nothing has happened for a while, or rows have waited for as long as they may."""
 
 
-class Arrivals:
-    """What happens to a stream, in order, until it is stopped or its last step has ended."""
+class Arrivals(Generic[Block]):
+    """What happens to a stream, in order, until it is stopped or its last step has ended.
+
+    Without a source only the ends of steps happen.
+    """
 
     def __init__(
         self,
         clock: Clock,
-        source: AnySource,
+        source: SeekableSource[Any] | PassingSource[Block] | None,
         stop: threading.Event,
         *,
         released: int,
@@ -78,14 +81,14 @@ class Arrivals:
         self._horizon = horizon
         self._grace = grace
         self._now = now
-        self._queue: SimpleQueue[Ended | Came | BaseException | None] = SimpleQueue()
+        self._queue: SimpleQueue[Ended | Came[Block] | BaseException | None] = SimpleQueue()
         self._order = threading.Condition()
         self._backlog = 0
         self._elapsed = elapsed
         self._handed = 0  # bytes that were handed out and not counted
         self._since = 0.0  # when the first of them was handed out
 
-    def __iter__(self) -> Iterator[Ended | Came | Idle]:
+    def __iter__(self) -> Iterator[Ended | Came[Block] | Idle]:
         """Starts both threads; their exceptions are raised here."""
         watching: list[Callable[[], None]] = [self._watch]
         if isinstance(self._source, PassingSource):
@@ -100,11 +103,11 @@ class Arrivals:
                 raise arrival
             if isinstance(arrival, Came):
                 self._since = self._since if self._handed else self._elapsed()
-                self._handed += len(arrival.block)
+                self._handed += len(arrival.block or ())
             yield arrival
             arrival = None  # the next may come in hours: do not hold events until then
 
-    def _next(self) -> Ended | Came | Idle | BaseException | None:
+    def _next(self) -> Ended | Came[Block] | Idle | BaseException | None:
         """The next item of the queue, or idle if rows have waited long enough."""
         left = self._since + QUIET - self._elapsed() if self._handed else QUIET
         if left > 0:
@@ -146,14 +149,14 @@ class Arrivals:
             self._last = ended
         return at
 
-    def _read(self, source: PassingSource) -> None:
+    def _read(self, source: PassingSource[Block]) -> None:
         for block in source.incoming():
             with self._order:
                 self._queue.put(Came(self._look(), block))
                 self._backlog += len(block)
-                block = b""  # recorded below
+                del block  # the next may come in hours
                 self._order.wait_for(lambda: self._backlog < BACKLOG or self._stop.is_set())
             if self._stop.is_set():
                 return  # unread bytes stay in the pipe
         with self._order:
-            self._queue.put(Came(self._look(), b""))
+            self._queue.put(Came(self._look(), None))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ameles.connectors.file_identity import LOOKS, ChangedMeanwhile
 from ameles.connectors.file_source import FileSource
+from ameles.connectors.format import kind_of
 from ameles.connectors.named_files import find_files
 from ameles.connectors.source import PassingSource
 from ameles.connectors.standard_input import StandardInput
@@ -154,6 +155,8 @@ def _standing(plan: Plan, store: Store) -> tuple[bool, int, str | None]:
 def _rows(plan: Plan, position: str | None, sample: Path | None) -> Rows:
     if sample is not None:
         kind = plan.stream.format
+        if not plan.stream.source_kind.takes_format:  # those who send batches choose it
+            kind = "csv" if kind_of(str(sample)) == "csv" else "jsonl"
         return SampleRows(sample, lambda number: StandardInput(kind, plan.kinds, number, plan.form))
     source = plan_source(plan, raw=True)
     if isinstance(source, PassingSource):

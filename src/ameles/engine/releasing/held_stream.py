@@ -6,9 +6,10 @@ each commit says what the store has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ameles.connectors.reading import Reading
+from ameles.engine.releasing.batch_ids import BatchIds
 from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord
 
@@ -20,6 +21,7 @@ class HeldStream:
     plan: Plan
     store: Store
     record: StreamRecord
+    batch_ids: BatchIds = field(default_factory=BatchIds)  # of a state that may be seized
 
     @property
     def over(self) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ameles.connectors.reading import Reading
+from ameles.engine.releasing.batch_ids import BatchIds
 from ameles.engine.releasing.held_stream import HeldStream, Intake
 from ameles.engine.running.stream_sink import StreamSink
 from ameles.engine.running.stream_sinks import StreamSinks, failure
@@ -87,6 +88,11 @@ class Session:
     def position(self) -> str | None:
         """How far the source was read."""
         return self.state.position
+
+    @property
+    def batch_ids(self) -> BatchIds:
+        """The batches that the open step has taken, if the state may be seized."""
+        return self._held.batch_ids
 
     def finish(self) -> None:
         """Releases the steps that a crash left half done, with the totals they had then."""

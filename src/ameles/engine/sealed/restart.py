@@ -24,8 +24,9 @@ import numpy as np
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.noise import Noise
 from ameles.core.wiping import wipe_bytes
+from ameles.engine.releasing.batch_ids import BatchIds
 from ameles.engine.releasing.release_run import folded
-from ameles.engine.sealed.stream_vault import StreamVault
+from ameles.engine.sealed.stream_vault import BATCHES, StreamVault
 from ameles.engine.sealed.vault import EpochEnded, Vault, VaultMissing
 from ameles.mechanisms.catalogue import mechanism_from_json
 from ameles.mechanisms.pan_private.erase import erase
@@ -41,6 +42,7 @@ class OpenedEpoch:
 
     vault: Vault
     snapshots: dict[str, bytes] = field(repr=False)
+    batch_ids: BatchIds  # that the open step has taken
     base: bytes = field(repr=False)  # the released counts that this epoch adds to
     ended: tuple[int, ...]  # the last released step of each earlier epoch
 
@@ -88,7 +90,10 @@ class Restarting:
                     tip="ameles run, without --restart",
                 )
         base = epochs[-1].base if epochs else b""
-        return OpenedEpoch(vault, snapshots, base, tuple(epoch.released for epoch in epochs))
+        ended = tuple(epoch.released for epoch in epochs)
+        stored = snapshots.pop(BATCHES, None)
+        batch_ids = BatchIds() if stored is None else BatchIds.from_bytes(stored)
+        return OpenedEpoch(vault, snapshots, batch_ids, base, ended)
 
     def announced(self, vault: Vault, why: str) -> tuple[OpenedEpoch, int]:
         """The state of a new epoch after an announced intrusion into this vault, which is erased;

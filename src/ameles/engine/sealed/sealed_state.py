@@ -91,6 +91,7 @@ class SealedState:
             saves = opened.vault.generation + sum(opened.ended)
             runs = resumed_runs(held, noise, opened.snapshots, saves)
             wipe_bytes(*opened.snapshots.values())
+            held.batch_ids = opened.batch_ids
             for run in runs:
                 run.terms = replace(run.terms, ended=opened.ended)
             return cls(
@@ -129,6 +130,7 @@ class SealedState:
             self._fold(intake.reading)
         while (step := self._held.record.released + 1) <= intake.target:
             outputs = [_numbers(folded(run.run).release()) for run in self.runs]
+            self._held.batch_ids.clear()
             self._seal(step, outputs)
             self._store_step(step, outputs)
             self._progress(step, intake.target)
@@ -211,6 +213,8 @@ class SealedState:
 
     def _seal(self, step: int, outputs: list[IntArray] | None) -> None:
         snapshots = [run.run.snapshot() for run in self.runs]
+        if self._held.plan.stream.source_kind.needs_service:
+            snapshots.append(self._held.batch_ids.to_bytes())
         state = packed(snapshots)
         kept = b"" if outputs is None else b"".join(o.astype("<i8").tobytes() for o in outputs)
         try:

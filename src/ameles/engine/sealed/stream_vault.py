@@ -9,6 +9,7 @@ from uuid import UUID
 
 from ameles.connectors import durable
 from ameles.core.wiping import wipe_bytes
+from ameles.engine.releasing.batch_ids import BatchIds
 from ameles.engine.sealed.vault import (
     EpochEnded,
     FileSlot,
@@ -20,6 +21,8 @@ from ameles.engine.sealed.vault import (
 )
 from ameles.engine.sealed.vault.problems import told
 from ameles.plan.plan import Plan
+
+BATCHES = ""  # no release has this name
 
 _LENGTH = struct.Struct("<Q")
 
@@ -90,7 +93,8 @@ class StreamVault:
         _make_durably(self._folder)
         if isinstance(self._slot, FileSlot):  # it makes its own folder, but not the parents
             _make_durably(self._slot.place.parent.parent)
-        state = packed(snapshots[release.name] for release in self._plan.releases)
+        parts = [snapshots[release.name] for release in self._plan.releases]
+        state = packed([*parts, BatchIds().to_bytes()] if self._receives else parts)
         begun = Vault.begun(self._folder, epoch=self._epoch)
         place = self._place(self._size(len(state)))
         with Vault.open(place) if begun else Vault.create(place) as vault:
@@ -100,17 +104,23 @@ class StreamVault:
             durable.replace(self._sizes(), str(len(state)).encode("ascii"))
 
     def open(self) -> tuple[Vault, dict[str, bytes]]:
-        """The vault and the snapshots in it."""
+        """The vault and the snapshots in it, by release; that of the batches is ``BATCHES``."""
         vault = Vault.open(self._place(self._known_size()))
         sealed = vault.load()
         snapshots = [] if sealed is None else unpacked(sealed.state)
-        if len(snapshots) != len(self._plan.releases):
+        names = [release.name for release in self._plan.releases]
+        names += [BATCHES] if self._receives else []
+        if len(snapshots) != len(names):
             vault.close()
             raise EpochEnded("The vault has no state of this stream.")
         if sealed is not None:
             wipe_bytes(sealed.state)
-        names = [release.name for release in self._plan.releases]
         return vault, dict(zip(names, snapshots, strict=True))
+
+    @property
+    def _receives(self) -> bool:
+        """Whether the state has a list of batches."""
+        return self._plan.stream.source_kind.needs_service
 
     def _place(self, size: int) -> VaultPlace:
         return VaultPlace(
