@@ -263,3 +263,20 @@ def test_reports_of_another_shape_are_refused(reports: Any) -> None:
 def test_a_report_that_is_no_type_counts_as_the_nearest() -> None:
     recipe = MedianLocation(epsilon=1, agents=3, places=3, neighbours="replace")
     assert chosen(recipe, [-5, 9, 2]) == chosen(recipe, [0, 3, 2])
+
+
+def test_gains_are_of_losses_and_groups_that_can_be() -> None:
+    assert largest_gain("0.1", group=5) == pytest.approx(math.tanh(0.25))
+    for epsilon, group in (("-1", 1), (1, 0), (1, -3)):
+        with pytest.raises(BadInput, match="parameter must be"):
+            largest_gain(epsilon, group)
+
+
+def test_the_law_of_a_vote_clamps_reports_as_the_vote_does() -> None:
+    recipe = TwoOutcomeVote(epsilon=1, agents=3, neighbours="replace")
+    assert recipe.law([7, -2, 10**30]) == recipe.law([True, False, True])
+
+
+def test_a_facility_problem_that_no_machine_holds_is_refused_at_once() -> None:
+    with pytest.raises(BadInput, match="fewer places"):
+        facility_location(places=64, facilities=6, epsilon=1, agents=3)

@@ -119,3 +119,15 @@ def test_costs_of_extreme_laws() -> None:
     for laws in (([0.5], [1.0]), ([0.5, 0.5], [1.0]), ([], []), ([1.5, -0.5], [0.5, 0.5])):
         with pytest.raises(BadInput, match="add up to 1"):
             information_cost(*laws)
+
+
+@pytest.mark.parametrize("prior", [-0.5, 1.5, math.nan])
+def test_a_prior_is_a_probability(prior: float) -> None:
+    with pytest.raises(BadInput, match="prior"):
+        information_cost([0.5, 0.5], [0.5, 0.5], prior=prior)
+
+
+@pytest.mark.parametrize("outcome", [-1, 2])
+def test_an_outcome_is_one_of_the_law(outcome: int) -> None:
+    with pytest.raises(BadInput, match="outcome"):
+        outcome_cost([0.5, 0.5], [0.5, 0.5], outcome=outcome)

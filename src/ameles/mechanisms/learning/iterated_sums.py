@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from functools import partial
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Norm
 from ameles.core.loss import Pure
 from ameles.core.parameters import Epsilon, Whole
+from ameles.mechanisms.clamped import clamped
 from ameles.mechanisms.one_shot.one_shot import TWO_MOVE, Look
 from ameles.noise.arrays import IntArray
 
@@ -64,25 +66,23 @@ def features_of(x: object, columns: int, low: int, high: int) -> IntArray:
     >>> features_of([[3, -9]], 2, 0, 5)
     array([[3, 0]])
     """
-    try:
-        rows = np.asarray(x)
-    except ValueError:  # rows of different lengths
-        raise _not(columns, "rows of different lengths") from None
-    if rows.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1] != columns:
-        raise _not(columns, f"an array of {rows.dtype} with shape {rows.shape}")
-    if rows.dtype.kind == "u":
-        rows = np.minimum(rows, rows.dtype.type(min(high, np.iinfo(rows.dtype).max)))
-    return np.asarray(np.clip(rows.astype(np.int64), low, high))
+    rows = clamped(x, low, high, refuse=partial(_not, columns))
+    if not rows.size:  # no rows are a table, too
+        rows = rows.reshape(-1, columns) if rows.ndim < 2 else rows
+    if rows.ndim != 2 or rows.shape[1] != columns:
+        raise _not(columns, f"an array with shape {rows.shape}")
+    return rows
 
 
 def labels_of(y: object, count: int) -> IntArray:
     """Labels of -1 and 1: what is above zero is 1."""
-    labels: Any = np.asarray(y)
-    if labels.dtype.kind not in "biu" or labels.shape != (count,):
-        raise BadInput(
-            f"There must be one label, true or false, for each row. Got an array of {labels.dtype} "
-            f"with shape {labels.shape} instead."
-        )
+
+    def refused(got: str) -> BadInput:
+        return BadInput(f"There must be one label, true or false, for each row. Got {got} instead.")
+
+    labels = clamped(y, -1, 1, refuse=refused)
+    if labels.shape != (count,):
+        raise refused(f"an array with shape {labels.shape}")
     return np.where(labels > 0, 1, -1)
 
 

@@ -46,6 +46,7 @@ from ameles.core.guarantee import (
 from ameles.core.loss import Concentrated
 from ameles.core.noise import Noise
 from ameles.core.parameters import Number, OptionalHorizon, Switch, Whole
+from ameles.mechanisms.clamped import clamped
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.snapshot import State
 from ameles.mechanisms.stepped import SteppedRun
@@ -137,19 +138,12 @@ class WeightedMajorityRun(SteppedRun[object, int]):
         return (self._losses,)
 
     def _checked(self, x: object) -> IntArray:
-        if not isinstance(x, np.ndarray | list | tuple):
-            raise self._not(f"a {type(x).__name__}")
-        try:
-            given = np.asarray(x)
-        except ValueError:  # rows of different lengths
-            raise self._not("rows of different lengths") from None
-        if given.dtype.kind not in "iu" or given.shape != (self._recipe.experts,):
-            raise self._not(f"an array of {given.dtype} with shape {given.shape}")
         grid = self._recipe.grid
-        if given.dtype.kind == "u":
-            given = np.minimum(given, given.dtype.type(min(grid, np.iinfo(given.dtype).max)))
         low = -grid if self._recipe.signed else 0
-        return np.asarray(np.clip(given.astype(np.int64), low, grid))
+        losses = clamped(x, low, grid, refuse=self._not)
+        if losses.shape != (self._recipe.experts,):
+            raise self._not(f"an array with shape {losses.shape}")
+        return losses
 
     def _not(self, got: str) -> BadInput:
         return BadInput(

@@ -3,7 +3,8 @@
 Agents take turns.  In a turn an agent looks at the published counts and at their own type, and may
 change the counts.  Whatever agents do from then on depends on others only through what was
 published, so by the billboard lemma everything told to the others is private in an agent's type, if
-the published counts are: one agent acts at most ``acts`` times, each time by at most ``reach``.
+the published counts are.  An agent who reports another type takes back all their acts and does
+others, perhaps in other turns: ``change`` bounds the L1 norm of both together, over all turns.
 
 What an agent does depends on earlier noise.  So the counts come from the binary counter, whose
 blocks are independent Laplace mechanisms: those compose also where later inputs depend on earlier
@@ -24,13 +25,12 @@ from ameles.noise.arrays import IntArray
 
 @dataclass(frozen=True, slots=True)
 class Billboard:
-    """So many counts over so many turns, in which one agent may act ``acts`` times."""
+    """So many counts over so many turns; a false report moves them by at most ``change``."""
 
     epsilon: Fraction
     columns: int
     turns: int
-    acts: int
-    reach: int
+    change: int
 
     @property
     def counter(self) -> BinaryCounter:
@@ -39,8 +39,7 @@ class Billboard:
             epsilon=self.epsilon,
             horizon=self.turns,
             width=self.columns,
-            contributions=min(self.acts, self.turns),
-            bound=self.reach,
+            bound=self.change,  # in one turn or in many: Laplace noise hides the sum
         )
 
     def start(self, noise: Noise) -> OpenBillboard:

@@ -5,9 +5,12 @@ Theorem      after Rogers-Roth 2014 (catalogue 56): best responses in turn lead 
              Here players see the crowds on a billboard with noise, move when that promises more
              than ``margin``, and at most ``moves`` times
 Neighbours   one player reports another type
-Noise        that of the binary counter over all turns, for players who act 1 + ``moves`` times
-Error        if the players came to rest, nobody gains more than margin + 4 e / n by moving, e the
-             largest error of the published counts, with probability 1 - beta
+Noise        that of the binary counter over all turns.  A player of another type may choose another
+             place at first (2 in L1) and move at other times to other places: each of the two types
+             moves ``moves`` times (2 each), or in all but the first of their turns
+Error        if nobody moved in the last round though they could, nobody gains more than
+             margin + 2 e / n by moving: two counts may be off, each by at most e, with probability
+             1 - beta
 Memory       nothing is kept
 
 A place pays ``worth[type][place]`` minus the share of all players who are there.  Where a player
@@ -79,12 +82,12 @@ class CongestionGame(ReportMechanism[Settled]):
     @property
     def board(self) -> Billboard:
         """The counts of players at each place; a move takes one from a place to another."""
+        moved = min(self.moves, self.rounds - 1)
         return Billboard(
             epsilon=self.epsilon,
             columns=len(self.worth[0]),
             turns=self.turns,
-            acts=1 + self.moves,
-            reach=2,
+            change=2 + 4 * moved,
         )
 
     @property
@@ -141,7 +144,7 @@ class EquilibriumError:
     @checks_step
     def bound(self, t: int, beta: float) -> float:
         """Nobody gains more than this, with probability at least 1 - beta."""
-        return float(self.margin) + 4 * self.board.off_by(beta) / self.agents
+        return float(self.margin) + 2 * self.board.off_by(beta) / self.agents
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:

@@ -27,10 +27,11 @@ import numpy as np
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours
 from ameles.core.noise import Noise
-from ameles.core.parameters import Epsilon, Exact, Whole, exact, whole
+from ameles.core.parameters import Epsilon, Exact, Whole, whole
 from ameles.mechanisms.one_shot.selection import ExponentialError
 from ameles.mechanisms.truthful.punishing import PunishingMechanism, smallest_punishment
 from ameles.mechanisms.truthful.reports import (
+    LARGEST_TABLE,
     PrivateChoice,
     exponential_law,
     largest_gain,
@@ -68,6 +69,14 @@ def facility_location(
             why="there is one reaction only: everybody uses that facility",
             tip="MedianLocation, whose lies gain at most tanh(epsilon / 2)",
         )
+    cells = (m + 1) ** (k + 1) * k
+    if cells > LARGEST_TABLE:
+        raise BadInput(
+            f"So many places and facilities need a table of {cells} utilities. At most "
+            f"{LARGEST_TABLE} are allowed.",
+            why="the gap is computed exactly, over all outcomes",
+            tip="fewer places or fewer facilities",
+        )
     points = [Fraction(place, m) for place in range(m + 1)]
     spots = list(itertools.product(points, repeat=k))
     utilities = [
@@ -82,7 +91,7 @@ def facility_location(
     if punish is not None:
         return recipe(punish)
     gap = recipe(0).gap
-    least = smallest_punishment(gap, largest_gain(exact(epsilon, "epsilon")))
+    least = smallest_punishment(gap, largest_gain(epsilon))
     return recipe(Fraction(min(FINEST, int(least * FINEST) + 1), FINEST))
 
 

@@ -6,7 +6,8 @@ Theorem      after Hsu-Huang-Roth-Roughgarden-Wu 2014 (catalogue 63): bidders wh
              outbid when that many came after theirs.  Bids are counted on a billboard with noise,
              so fewer copies are sold than there are: ``reserve`` of each good covers the error
 Neighbours   one bidder reports other values
-Noise        that of the binary counter over all turns, for bidders who bid ``bids`` times
+Noise        that of the binary counter over all turns.  A bidder with other values may bid at other
+             times for other goods, so ``bids`` bids are taken back and as many made
 Error        with probability 1 - beta no good is given to more bidders than there are copies, if
              the reserve is at least the bound
 Memory       nothing is kept
@@ -92,12 +93,12 @@ class PriceDiscovery(ReportMechanism[Market]):
     @property
     def board(self) -> Billboard:
         """The bids for each good, over all turns."""
+        in_a_turn = min(2, len(self.supply))
         return Billboard(
             epsilon=self.epsilon,
             columns=len(self.supply),
             turns=self.agents * self.rounds,
-            acts=self.bids,
-            reach=1,
+            change=min(2 * self.bids, in_a_turn * self.rounds),
         )
 
     @property

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ameles.core.exceptions import BadInput
-from ameles.core.parameters import Exact, exact
+from ameles.core.parameters import Exact, exact, refuse, whole
 
 
 def loss_cost(epsilon: Exact, *, value: Exact) -> Fraction:
@@ -39,6 +39,7 @@ def outcome_cost(no: Sequence[float], yes: Sequence[float], *, outcome: int) -> 
     0.0
     """
     _check(no, yes)
+    whole(outcome, "outcome", low=0, high=len(no) - 1)
     if not (no[outcome] and yes[outcome]):
         return 0.0 if no[outcome] == yes[outcome] else math.inf
     return abs(math.log(yes[outcome] / no[outcome]))
@@ -53,6 +54,8 @@ def information_cost(no: Sequence[float], yes: Sequence[float], *, prior: float 
     (1.0, 0.0)
     """
     _check(no, yes)
+    if not 0 <= prior <= 1:
+        raise refuse("prior", "a probability", prior)
     total = 0.0
     for p, q in zip(no, yes, strict=True):
         mixed = (1 - prior) * p + prior * q
@@ -74,5 +77,7 @@ def largest_information(epsilon: Exact) -> float:
 
 def _check(no: Sequence[float], yes: Sequence[float]) -> None:
     for law in (no, yes):
-        if len(law) != len(no) or min(law, default=-1) < 0 or abs(math.fsum(law) - 1) > 1e-9:
+        if len(law) != len(no) or not (
+            min(law, default=-1) >= 0 and abs(math.fsum(law) - 1) < 1e-9
+        ):
             raise BadInput("Both laws need a probability for each outcome, which add up to 1.")

@@ -4,7 +4,7 @@ Each of a public number of agents has a type and reports one.  A mechanism that 
 in each report changes its outcome's law by at most tanh(epsilon / 2) in total variation when one
 agent lies.  So a lie gains at most that much, if utilities lie between 0 and 1:
 
->>> round(largest_gain(Fraction(1, 2)), 3)
+>>> round(largest_gain("0.5"), 3)
 0.245
 """
 
@@ -15,14 +15,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
-
-import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours, Norm
 from ameles.core.loss import Pure
 from ameles.core.parameters import Epsilon, Exact, Parameter, Whole, exact, refuse, whole
+from ameles.mechanisms.clamped import clamped
 from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.noise.arrays import IntArray
 
@@ -34,10 +34,17 @@ LARGEST_TABLE = 1 << 22
 LARGEST_GRID = 1 << 30
 
 
-def largest_gain(epsilon: Fraction, group: int = 1) -> float:
+def largest_gain(epsilon: Exact, group: int = 1) -> float:
     """The most that a lie of one agent, or of a group that lies together, can gain in a mechanism
-    with this loss and with utilities between 0 and 1."""
-    return math.tanh(float(group * epsilon) / 2)
+    with this loss and with utilities between 0 and 1.
+
+    >>> round(largest_gain("0.1", group=5), 3)
+    0.245
+    """
+    loss = exact(epsilon, "epsilon")
+    if loss < 0:
+        raise refuse("epsilon", "0 or more", epsilon)
+    return math.tanh(float(whole(group, "group", low=1, high=MOST_AGENTS) * loss) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,16 +174,10 @@ def table_of(x: object, agents: int, columns: int, largest: int) -> IntArray:
 
 
 def _within(x: object, shape: tuple[int, ...], largest: int) -> IntArray:
-    if not isinstance(x, np.ndarray | list | tuple):
-        raise _not(shape, f"a {type(x).__name__}")
-    try:
-        given = np.asarray(x)
-    except ValueError:  # rows of different lengths
-        raise _not(shape, "rows of different lengths") from None
-    if given.dtype.kind not in "iu" or given.shape != shape:
-        raise _not(shape, f"an array of {given.dtype} with shape {given.shape}")
-    top = given.dtype.type(min(largest, np.iinfo(given.dtype).max))
-    return np.asarray(np.clip(given, given.dtype.type(0), top), dtype=np.int64)
+    reports = clamped(x, 0, largest, refuse=partial(_not, shape))
+    if reports.shape != shape:
+        raise _not(shape, f"an array with shape {reports.shape}")
+    return reports
 
 
 def _not(shape: tuple[int, ...], got: str) -> BadInput:

@@ -65,7 +65,7 @@ class TwoOutcomeVote(PrivateChoice[int]):
 
     def law(self, reports: Sequence[int]) -> list[float]:
         """The probability of each outcome, from the exact tail of the noise."""
-        margin = 2 * sum(int(vote) for vote in reports) - self.agents
+        margin = 2 * int(self.checked(reports).sum()) - self.agents
         ratio = math.exp(-1 / float(self.scale))
         # P(noise > -margin) for P(noise = k) proportional to ratio^|k|
         if margin <= 0:
