@@ -55,7 +55,7 @@ def checks_step(method: Method) -> Method:
         if given or name in named:
             _check_step(name, given[0] if given else named[name])
         if len(given) > 1 or "beta" in named:
-            _check_beta(given[1] if len(given) > 1 else named["beta"])
+            check_beta(given[1] if len(given) > 1 else named["beta"])
         return method(self, *given, **named)
 
     return cast("Method", checked)
@@ -70,6 +70,7 @@ def _check_step(name: str, step: object) -> None:
         raise refuse(name, "an integer from 1 on", step)
 
 
-def _check_beta(beta: object) -> None:
+def check_beta(beta: object) -> None:
+    """Refuses what is no probability between 0 and 1."""
     if not isinstance(beta, Real) or not 0 < float(beta) < 1:
         raise refuse("beta", "a probability above 0 and below 1", beta)

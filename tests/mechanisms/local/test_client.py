@@ -20,13 +20,15 @@ from ameles.core.exceptions import BadInput
 from ameles.mechanisms.local import (
     Client,
     HadamardResponse,
+    MarginalResponse,
+    MeanResponse,
     RandomizedResponse,
     Server,
     UnaryEncoding,
 )
 from ameles.mechanisms.local import device as device_folder
 from ameles.mechanisms.local.device.client import LONGEST_FILE, BudgetRefused
-from ameles.mechanisms.local.device.questions import Question, Unfit
+from ameles.mechanisms.local.device.questions import Question
 from ameles.noise import Tape
 
 RECIPES: tuple[Any, ...] = (
@@ -34,6 +36,8 @@ RECIPES: tuple[Any, ...] = (
     UnaryEncoding(categories=3, odds=3),
     UnaryEncoding(categories=11, odds=3, optimised=False),
     HadamardResponse(categories=6, odds=3),
+    MeanResponse(largest=1, odds=3),
+    MeanResponse(largest=7, odds="3/2"),
 )
 
 
@@ -42,7 +46,7 @@ def question(recipe: Any, name: str = "flu") -> str:
 
 
 def named(recipe: Any) -> str:
-    return f"{type(recipe).__name__}-{recipe.categories}"
+    return f"{type(recipe).__name__}-{recipe.values}"
 
 
 @pytest.fixture
@@ -51,6 +55,7 @@ def client(tmp_path: Path) -> Client:
 
 
 BIT = RandomizedResponse(categories=2, epsilon=1)
+MEAN = MeanResponse(largest=3, epsilon=1)
 
 
 def scripted(draws: Iterator[int], below: int) -> int:
@@ -70,7 +75,7 @@ def test_a_device_draws_as_the_recipe_does(recipe: Any) -> None:
     else:
         scripts = [[(i * 7 + j * (i + 3)) % below for j in range(count)] for i in range(40)]
     for script in scripts:
-        for value in (*range(recipe.categories), None):
+        for value in (*range(recipe.values + 1), -1, None):
             expected = recipe.start(Tape(script)).step(value)
             report: Any = asked.randomized(value, partial(scripted, iter(script)))
             document = {
@@ -86,7 +91,7 @@ def test_a_device_draws_as_the_recipe_does(recipe: Any) -> None:
             assert server.reports == before + 1
             if isinstance(expected, np.ndarray):
                 report = np.unpackbits(np.frombuffer(bytes.fromhex(str(report)), np.uint8))
-                assert report[: recipe.categories].tolist() == expected.tolist()
+                assert report[: recipe.values].tolist() == expected.tolist()
             else:
                 assert report == expected
 
@@ -94,9 +99,11 @@ def test_a_device_draws_as_the_recipe_does(recipe: Any) -> None:
 @pytest.mark.parametrize(
     "given", [{"epsilon": e} for e in ("0.0001", "1/3", "1", "20")] + [{"odds": 3}, {"odds": "7/2"}]
 )
-@pytest.mark.parametrize("kind", [RandomizedResponse, UnaryEncoding, HadamardResponse])
+@pytest.mark.parametrize(
+    "kind", [RandomizedResponse, UnaryEncoding, HadamardResponse, MeanResponse]
+)
 def test_a_device_computes_the_loss_itself(kind: Any, given: dict[str, Any]) -> None:
-    recipe = kind(categories=5, **given)
+    recipe = kind(**({"largest": 5} if kind is MeanResponse else {"categories": 5}), **given)
     asked = Question.read(question(recipe))
     assert (asked.loss, asked.odds) == (recipe.loss.epsilon, recipe.table_odds)
 
@@ -226,12 +233,10 @@ def test_a_file_beyond_its_limit_is_refused(client: Client, tmp_path: Path) -> N
 
 def test_budgets_are_private_files(client: Client, tmp_path: Path) -> None:
     assert (tmp_path / "budget").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(Unfit):
-        Client.create(tmp_path / "other", cap="many")
 
 
-def changed(**fields: Any) -> str:
-    document = json.loads(question(BIT))
+def changed(recipe: Any = BIT, /, **fields: Any) -> str:
+    document = json.loads(question(recipe))
     for name, value in fields.items():
         where = document if name in document else document["randomizer"]
         where[name] = value
@@ -268,6 +273,17 @@ def changed(**fields: Any) -> str:
         changed(epsilon=None, odds="1000000001"),
         changed(epsilon=None, odds="10000000000001/10000000000000"),
         changed(optimised=1),
+        changed(optimised=True),
+        changed(version=True),
+        changed(largest=2),
+        changed(recipe="MeanResponse"),
+        changed(MEAN, largest=0),
+        changed(MEAN, largest=2**20 + 1),
+        changed(MEAN, largest=True),
+        changed(MEAN, categories=3),
+        changed(MEAN)[:-2],
+        changed(MEAN).replace('"version": 1, "largest"', '"version": true, "largest"'),
+        changed(UnaryEncoding(categories=3, odds=3), optimised=1),
         changed(truthful=True),
         changed(randomizer=[]),
     ],
@@ -320,6 +336,8 @@ def reports_of(recipe: Any, **fields: Any) -> str:
         reports_of(BIT, question="tax"),
         reports_of(BIT, randomizer="0" * 64),
         reports_of(BIT, version=2),
+        reports_of(BIT, version=True),
+        reports_of(MEAN),
         reports_of(BIT, more=1),
         '{"ameles":"refusal","version":1,"question":"flu","why":"budget"}',
     ],
@@ -341,9 +359,25 @@ def test_hostile_bits_are_not_counted(report: Any) -> None:
 
 
 def test_questions_have_names_that_fit() -> None:
-    for name in ("", "a b", "x" * 65, "ä"):
-        with pytest.raises(BadInput):
+    names: list[Any] = ["", "a b", "x" * 65, "ä", None, 5, "flu\n"]
+    for name in names:
+        with pytest.raises(BadInput, match="name of up to 64"):
             Server(BIT, question=name)
+
+
+def test_a_server_asks_what_devices_answer() -> None:
+    others: list[Any] = [MarginalResponse(attributes=2, epsilon=1), None]
+    for other in others:
+        with pytest.raises(BadInput, match="A server asks through"):
+            Server(other, question="flu")
+
+
+def test_caps_finish_the_sentence(tmp_path: Path) -> None:
+    caps: list[Any] = [-1, "nan", "1e3", None, True, "x", 10**41]
+    for cap in caps:
+        with pytest.raises(BudgetRefused, match="A cap must be written like"):
+            Client.create(tmp_path / "budget", cap=cap)
+    assert not (tmp_path / "budget").exists()
 
 
 def test_losses_are_exact_fractions(client: Client) -> None:

@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from ameles.core.exceptions import BadInput, BudgetExceeded
+from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.mechanisms.local import (
@@ -93,6 +94,12 @@ def test_what_is_no_probability_is_refused(name: str) -> None:
             pac_sample_size(hypotheses=2, epsilon=1, **given)
     with pytest.raises(BadInput):
         statistical_query_bound(bits=3, tolerance=0.5)
+    for epsilon in (0.0, -1.0, math.inf, math.nan):
+        for size in (central_sample_size, local_sample_size):
+            with pytest.raises(BadInput, match="epsilon"):
+                size(queries=2, tolerance=0.1, beta=0.1, epsilon=epsilon)
+        with pytest.raises(BadInput, match="epsilon"):
+            pac_sample_size(hypotheses=2, alpha=0.1, beta=0.1, epsilon=epsilon)
 
 
 def test_a_local_group_of_the_known_size_answers_within_the_tolerance() -> None:
@@ -111,7 +118,8 @@ def test_oracles_tell_the_mean_and_end() -> None:
     examples = [(1, 0), (1, 1), (0, 1), (0, 0)]
     central = CentralQueries(examples, epsilon=1, queries=2, noise=Zero(), grid=4)
     assert central(lambda one: 4 * one[0]) == 0.5
-    assert central(lambda one: 9 if one[1] else -7) == 0.5  # moved into the range
+    # moved into the range, also what no 64 bits hold: an error would tell of an example
+    assert central(lambda one: 10**30 if one[1] else -(10**30)) == 0.5
     with pytest.raises(BudgetExceeded, match="2 queries"):
         central(lambda one: 1)
     assert central.guarantee.loss == Pure(1)
@@ -123,6 +131,7 @@ def test_oracles_tell_the_mean_and_end() -> None:
     with pytest.raises(BudgetExceeded, match="4 users"):
         local(lambda one: one[0])
     assert local.guarantee.loss == Pure(1)
+    assert local.guarantee.intrusions is Intrusions.NONE  # the examples are in this process
 
 
 def test_central_noise_is_that_of_all_queries() -> None:

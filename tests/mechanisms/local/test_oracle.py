@@ -84,6 +84,18 @@ def test_what_is_no_user_or_budget_is_refused() -> None:
         LocalOracle(halves, cap=1, noise=Zero())
 
 
+def test_a_table_that_states_its_own_loss_is_refused() -> None:
+    class Free(FiniteTable):
+        @property
+        def epsilon(self) -> Fraction:
+            return Fraction(0)
+
+    oracle = LocalOracle([1, 0], cap=1, noise=Zero())
+    with pytest.raises(BadInput, match="computes the loss"):
+        oracle(0, Free([["999/1000", "1/1000"], ["1/1000", "999/1000"]]))
+    assert oracle.spent(0) == 0
+
+
 def test_users_are_not_copied_and_tell_no_value() -> None:
     oracle = LocalOracle([8_675_309], cap=1, noise=Zero())
     with pytest.raises(NoCopy):

@@ -266,7 +266,9 @@ def test_no_users_are_no_reports() -> None:
     for kind in KINDS:
         recipe = kind(categories=5, epsilon=1)
         reports = recipe.start(System.direct()).feed([])
-        assert recipe.estimate(reports).counts.tolist() == [0] * 5
+        found = recipe.estimate(reports)
+        assert found.counts.tolist() == [0] * 5 == recipe.estimate([]).counts.tolist()
+        assert not np.signbit(found.low).any()
 
 
 def test_the_transform_is_the_matrix() -> None:

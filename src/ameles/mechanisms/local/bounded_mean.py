@@ -32,11 +32,10 @@ from ameles.mechanisms.local.odds import LocalEpsilon, Odds
 from ameles.mechanisms.local.randomizer import (
     FrequencyRandomizer,
     Reports,
-    promised_loss,
-    promised_odds,
     whole_values,
 )
 from ameles.mechanisms.local.table import FiniteTable
+from ameles.mechanisms.pan_private.erase import wipe
 from ameles.noise.arrays import IntArray
 
 FINEST = 1 << 20
@@ -52,19 +51,6 @@ class MeanResponse(FrequencyRandomizer):
     largest: Whole = Whole(1, FINEST, 1)
     epsilon: LocalEpsilon = LocalEpsilon()
     odds: Odds = Odds()
-
-    def __post_init__(self) -> None:
-        promised_odds(self.epsilon, self.odds)
-
-    @property
-    def table_odds(self) -> Fraction:
-        """The odds of the table."""
-        return promised_odds(self.epsilon, self.odds)
-
-    @property
-    def promised(self) -> Fraction:
-        """The loss of one report."""
-        return promised_loss(self.epsilon, self.odds)
 
     @property
     def values(self) -> int:
@@ -104,11 +90,6 @@ class MeanResponse(FrequencyRandomizer):
         return 1, self.largest * (odds.numerator + odds.denominator)
 
     @property
-    def report_size(self) -> int:
-        """A bit."""
-        return 1
-
-    @property
     def report_values(self) -> int:
         """Bits."""
         return 2
@@ -120,11 +101,13 @@ class MeanResponse(FrequencyRandomizer):
         one = place < values
         kept = response < odds.numerator
         reports: Reports = (one == kept).astype(np.int64)[:, None]
+        wipe(place, response, one, kept)
         return reports
 
     def listed(self, xs: object) -> IntArray:
         """Values moved into the range; None counts as zero."""
-        return np.clip(whole_values(xs), 0, self.largest)
+        numbers = whole_values(xs)
+        return np.clip(numbers, 0, self.largest, out=numbers)
 
     def tally(self, reports: Reports) -> IntArray:
         """How many bits are one."""

@@ -28,7 +28,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.core.error import checks_step
+from ameles.core.error import check_beta, checks_step
 from ameles.noise.arrays import IntArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -112,6 +112,7 @@ class FrequencyError:
 
     def estimate(self, support: IntArray, reports: int, *, beta: float = 0.05) -> Frequencies:
         """The counts of all categories, from how many reports support each."""
+        check_beta(beta)
         gap = self.p - self.q
         counts: FloatArray = (support.astype(np.float64) - reports * self.q) / gap
         own = np.clip(counts, 0, reports)
@@ -124,7 +125,7 @@ class FrequencyError:
             reports=reports,
             counts=counts,
             standard_errors=np.sqrt(variance) / gap,
-            low=np.clip(reports * (low - self.q) / gap, 0, reports),
+            low=np.clip(reports * (low - self.q) / gap, 0, reports) + 0.0,  # no -0.0
             high=np.clip(reports * (high - self.q) / gap, 0, reports),
             confidence=1 - beta,
         )

@@ -35,10 +35,9 @@ from ameles.mechanisms.local.odds import LocalEpsilon, Odds
 from ameles.mechanisms.local.randomizer import (
     FrequencyRandomizer,
     Reports,
-    promised_loss,
-    promised_odds,
 )
 from ameles.mechanisms.local.table import FiniteTable
+from ameles.mechanisms.pan_private.erase import wipe
 from ameles.noise.arrays import IntArray
 
 MOST_CATEGORIES = (1 << 20) - 1
@@ -59,19 +58,6 @@ class HadamardResponse(FrequencyRandomizer):
     categories: Whole = Whole(2, MOST_CATEGORIES)
     epsilon: LocalEpsilon = LocalEpsilon()
     odds: Odds = Odds()
-
-    def __post_init__(self) -> None:
-        promised_odds(self.epsilon, self.odds)
-
-    @property
-    def table_odds(self) -> Fraction:
-        """The odds of the table."""
-        return promised_odds(self.epsilon, self.odds)
-
-    @property
-    def promised(self) -> Fraction:
-        """The loss of one report."""
-        return promised_loss(self.epsilon, self.odds)
 
     @property
     def values(self) -> int:
@@ -119,11 +105,6 @@ class HadamardResponse(FrequencyRandomizer):
         return 1, self.size * self._parts[1]
 
     @property
-    def report_size(self) -> int:
-        """A column."""
-        return 1
-
-    @property
     def report_values(self) -> int:
         """The columns."""
         return self.size
@@ -135,13 +116,26 @@ class HadamardResponse(FrequencyRandomizer):
         one is set so that the column is in the right half.
         """
         draw, half = drawn[:, 0], self.size // 2
-        agree = draw // half < 2 * self._parts[0]
-        row: IntArray = np.where(values < 0, 1, values + 1)
-        lowest: IntArray = row & -row
-        place = draw % half
-        column = (place & -lowest) << 1 | (place & (lowest - 1))
-        column |= np.where(odd(column & row) == agree, lowest, 0)
-        return np.where(values < 0, draw % self.size, column)[:, None]
+        column, share = draw % half, draw // half
+        agree, unlisted = share < 2 * self._parts[0], values < 0
+        row = values + 1
+        row[unlisted] = 1
+        lowest = -row
+        lowest &= row
+        below = lowest - 1
+        below &= column  # the bits of the number that stay where they are
+        column -= below
+        column <<= 1
+        column |= below
+        common = column & row
+        ones = np.bitwise_count(common)
+        ones &= 1
+        moves = ones == agree
+        lowest *= moves
+        column |= lowest
+        np.remainder(draw, self.size, out=column, where=unlisted)
+        wipe(share, agree, unlisted, row, lowest, below, common, ones, moves)
+        return column[:, None]
 
     def tally(self, reports: Reports) -> IntArray:
         """How often each column was reported."""
@@ -156,11 +150,6 @@ class HadamardResponse(FrequencyRandomizer):
 def agrees(row: int, column: int) -> bool:
     """Whether the matrix has a plus there: the common bits are even in number."""
     return (row & column).bit_count() % 2 == 0
-
-
-def odd(numbers: IntArray) -> IntArray:
-    """Whether each number has an odd number of ones."""
-    return (np.bitwise_count(numbers) & 1).astype(np.int64)
 
 
 def walsh_hadamard(counts: IntArray) -> IntArray:

@@ -32,7 +32,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ameles.core.parameters import Exact, refuse, whole
-from ameles.mechanisms.local.statistical_query import StatisticalOracle
+from ameles.mechanisms.local.statistical_query import StatisticalOracle, positive
 from ameles.mechanisms.one_shot.exponential import ExponentialMechanism
 from ameles.noise.arrays import IntArray
 
@@ -66,7 +66,7 @@ def pac_sample_size(*, hypotheses: int, alpha: float, beta: float, epsilon: floa
         if not 0 < number < 1:
             raise refuse(name, "above 0 and below 1", number)
     sample = 8 * math.log(4 * size / beta) / alpha**2
-    choice = 4 * math.log(2 * size / beta) / (epsilon * alpha)
+    choice = 4 * math.log(2 * size / beta) / (positive(epsilon) * alpha)
     return math.ceil(max(sample, choice))
 
 

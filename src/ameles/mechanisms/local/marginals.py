@@ -32,6 +32,7 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ameles.core.error import checks_step
 from ameles.core.exceptions import BadInput
@@ -41,10 +42,9 @@ from ameles.mechanisms.local.odds import LocalEpsilon, Odds
 from ameles.mechanisms.local.randomizer import (
     LocalRandomizer,
     Reports,
-    promised_loss,
-    promised_odds,
 )
 from ameles.mechanisms.local.table import FiniteTable
+from ameles.mechanisms.pan_private.erase import wipe
 from ameles.noise.arrays import IntArray
 
 MOST_PARITIES = 1 << 20
@@ -76,23 +76,13 @@ class MarginalResponse(LocalRandomizer):
     odds: Odds = Odds()
 
     def __post_init__(self) -> None:
-        promised_odds(self.epsilon, self.odds)
+        super().__post_init__()
         if self.ways > self.attributes or self.parities > MOST_PARITIES:
             raise BadInput(
                 f"Marginals of {self.ways} of {self.attributes} attributes are too many, or none.",
                 why="a report is one of at most 2**20 parities",
                 tip="fewer ways",
             )
-
-    @property
-    def table_odds(self) -> Fraction:
-        """The odds of the table."""
-        return promised_odds(self.epsilon, self.odds)
-
-    @property
-    def promised(self) -> Fraction:
-        """The loss of one report."""
-        return promised_loss(self.epsilon, self.odds)
 
     @property
     def values(self) -> int:
@@ -128,11 +118,6 @@ class MarginalResponse(LocalRandomizer):
         return 1, 2 * self.parities * (odds.numerator + odds.denominator)
 
     @property
-    def report_size(self) -> int:
-        """A parity and its sign."""
-        return 1
-
-    @property
     def report_values(self) -> int:
         """Twice the parities."""
         return 2 * self.parities
@@ -142,10 +127,18 @@ class MarginalResponse(LocalRandomizer):
         odds = self.table_odds
         every = odds.numerator + odds.denominator
         place, response = np.divmod(drawn[:, 0], 2 * every)
-        minus = np.bitwise_count(values & parity_masks(self.attributes, self.ways)[place]) & 1
-        kept = response < 2 * odds.numerator
-        sign = np.where(values < 0, response & 1, np.where(kept, minus, 1 - minus))
-        return (2 * place + sign).astype(np.int64)[:, None]
+        common = parity_masks(self.attributes, self.ways)[place]
+        common &= values
+        minus = np.bitwise_count(common)
+        minus &= 1
+        flipped, unlisted = response >= 2 * odds.numerator, values < 0
+        minus ^= flipped
+        response &= 1
+        np.copyto(minus, response, where=unlisted, casting="unsafe")
+        place *= 2
+        place += minus
+        wipe(response, common, minus, flipped, unlisted)
+        return place[:, None]
 
     def tally(self, reports: Reports) -> IntArray:
         """How often each parity was reported with each sign."""
@@ -158,7 +151,7 @@ class MarginalResponse(LocalRandomizer):
         return MarginalError(self.parities, self.ways, (odds + 1) / (odds - 1))
 
     def marginal(
-        self, reports: Reports, attributes: Sequence[int], *, beta: float = 0.05
+        self, reports: ArrayLike, attributes: Sequence[int], *, beta: float = 0.05
     ) -> Marginal:
         """The joint shares of these attributes, the first one the lowest digit of the cell."""
         asked = sorted(set(attributes))
@@ -168,10 +161,11 @@ class MarginalResponse(LocalRandomizer):
                 f"A marginal is of 1 to {self.ways} different attributes, numbered from 0 to "
                 f"{self.attributes - 1}."
             )
-        n = len(reports)
+        given = self.checked(reports)
+        n = len(given)
         error = MarginalError(self.parities, len(asked), self.error.width)
         masks = parity_masks(self.attributes, self.ways)
-        signs = self.tally(reports).reshape(-1, 2)
+        signs = self.tally(given).reshape(-1, 2)
         means = (signs[:, 0] - signs[:, 1]) * (self.parities * error.width / max(1, n))
         shares = np.full(1 << len(asked), 1.0)
         for mask, mean in zip(masks.tolist(), means.tolist(), strict=True):

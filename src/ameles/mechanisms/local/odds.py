@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from ameles.accounting.interval import Interval
 from ameles.core.exceptions import BadInput
@@ -58,6 +59,26 @@ def require_one(epsilon: Fraction | None, odds: Fraction | None) -> None:
             why="the odds are e^epsilon as an exact number",
             tip="epsilon=1, or odds=3 for a coin that decides whether the answer is the truth",
         )
+
+
+class EpsilonOrOdds:
+    """What recipes share that are given exactly one of ``epsilon`` and ``odds``."""
+
+    epsilon: Any
+    odds: Any
+
+    def __post_init__(self) -> None:
+        require_one(self.epsilon, self.odds)
+
+    @property
+    def table_odds(self) -> Fraction:
+        """The odds of the table: e^epsilon rounded down, or those that were given."""
+        return local_odds(self.epsilon, self.odds)
+
+    @property
+    def promised(self) -> Fraction:
+        """The loss of one report."""
+        return local_loss(self.epsilon, self.odds)
 
 
 @lru_cache(maxsize=256)

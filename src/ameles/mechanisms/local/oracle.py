@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ameles.core.exceptions import BudgetExceeded
+from ameles.core.exceptions import BadInput, BudgetExceeded
 from ameles.core.guarantee import EVENT, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
@@ -66,6 +66,12 @@ class LocalUser(Unique):
         A value without a row answers as the last row does.
         """
         self.check_process()
+        if type(table) is not FiniteTable:  # a subclass could state another loss
+            raise BadInput(
+                f"A user answers through a FiniteTable. Got a {type(table).__name__} instead.",
+                why="the user computes the loss of every answer from its table",
+                tip="FiniteTable(rows)",
+            )
         loss = table.epsilon
         if self._spent + loss > self._cap:
             raise BudgetExceeded(

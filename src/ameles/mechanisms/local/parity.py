@@ -46,14 +46,13 @@ from ameles.core.guarantee import Neighbours, Norm, Relation
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole, refuse
-from ameles.mechanisms.local.odds import LocalEpsilon, Odds
-from ameles.mechanisms.local.randomizer import promised_loss, promised_odds
+from ameles.mechanisms.local.odds import EpsilonOrOdds, LocalEpsilon, Odds
 from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.noise.arrays import IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParityLearner(Look["tuple[int, ...] | None"]):
+class ParityLearner(EpsilonOrOdds, Look["tuple[int, ...] | None"]):
     """A secret parity of ``bits`` bits, from rows of that many bits and their label, or None."""
 
     norm: ClassVar[Norm] = Norm.MAX
@@ -64,9 +63,6 @@ class ParityLearner(Look["tuple[int, ...] | None"]):
     epsilon: LocalEpsilon = LocalEpsilon()
     odds: Odds = Odds()
 
-    def __post_init__(self) -> None:
-        promised_odds(self.epsilon, self.odds)
-
     @property
     def reach(self) -> int:
         """One example is one row."""
@@ -75,7 +71,7 @@ class ParityLearner(Look["tuple[int, ...] | None"]):
     @property
     def keep(self) -> Fraction:
         """The probability p to keep an example: (r - 1) / (r + 1)."""
-        odds = promised_odds(self.epsilon, self.odds)
+        odds = self.table_odds
         return (odds - 1) / (odds + 1)
 
     @property
@@ -86,7 +82,7 @@ class ParityLearner(Look["tuple[int, ...] | None"]):
     @property
     def loss(self) -> Pure:
         """The loss that was asked for."""
-        return Pure(promised_loss(self.epsilon, self.odds))
+        return Pure(self.promised)
 
     @property
     def error(self) -> ParityError:

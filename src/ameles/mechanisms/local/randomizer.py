@@ -28,15 +28,16 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.mechanisms.local.frequencies import Frequencies, FrequencyError
-from ameles.mechanisms.local.odds import local_loss, local_odds, require_one
+from ameles.mechanisms.local.odds import EpsilonOrOdds
 from ameles.mechanisms.mechanism import Mechanism
+from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.run import Run, Turn
 from ameles.mechanisms.snapshot import State
 from ameles.mechanisms.stepped import integer
@@ -52,7 +53,7 @@ Reports: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalRandomizer(Mechanism["LocalRun"]):
+class LocalRandomizer(EpsilonOrOdds, Mechanism["LocalRun"]):
     """A randomizer of one user's value, whose reports anyone may see."""
 
     @property
@@ -73,22 +74,20 @@ class LocalRandomizer(Mechanism["LocalRun"]):
 
     @abstractmethod
     def encode(self, values: IntArray, drawn: IntArray) -> Reports:
-        """The reports of these values (``UNLISTED`` among them), given a row of draws for each."""
+        """The reports of these values (``UNLISTED`` among them), given a row of draws for each.
+
+        It overwrites its own arrays of values, draws or both: the state may be seized afterwards.
+        """
 
     @property
-    @abstractmethod
     def report_size(self) -> int:
-        """How many numbers a report has."""
+        """How many numbers a report has; most have one."""
+        return 1
 
     @property
     @abstractmethod
     def report_values(self) -> int:
         """The numbers of a report are below this."""
-
-    @property
-    @abstractmethod
-    def promised(self) -> Fraction:
-        """The loss of one report."""
 
     @property
     def loss(self) -> Pure:
@@ -110,15 +109,38 @@ class LocalRandomizer(Mechanism["LocalRun"]):
     def listed(self, xs: object) -> IntArray:
         """Users' values as they are encoded, in an array of their own."""
         numbers = whole_values(xs)
-        return np.where((numbers >= 0) & (numbers < self.values), numbers, UNLISTED)
+        below, above = numbers < 0, numbers >= self.values
+        numbers[below] = UNLISTED
+        numbers[above] = UNLISTED
+        wipe(below, above)
+        return numbers
 
     def reports(self, values: IntArray, noise: Noise) -> Reports:
         """The reports of many users: one number each, or one row."""
         count, below = self.draws
         drawn = noise.uniform(below, (len(values), count))
         given = self.encode(values, drawn)
-        drawn.fill(0)
+        wipe(drawn)
         return given[:, 0] if self.report_size == 1 else given
+
+    def checked(self, reports: object) -> Reports:
+        """Reports as an array, one number or one row each; anything else is refused."""
+        try:
+            given = np.asarray(reports)
+        except ValueError:  # rows of different lengths
+            given = np.empty(())
+        row = () if self.report_size == 1 else (self.report_size,)
+        if given.shape == (0,):
+            return np.empty((0, *row), dtype=np.int64)
+        fits = given.dtype.kind in "iu" and given.shape[1:] == row and given.ndim > 0
+        if not fits or (given.size and not 0 <= given.min() <= given.max() < self.report_values):
+            what = f"rows of {self.report_size} bits" if row else "whole numbers"
+            raise BadInput(
+                f"Reports must be {what} from 0 to {self.report_values - 1}.",
+                why="a report outside of this range would count for many users",
+                tip="what the run gave; leave out reports that are damaged",
+            )
+        return given
 
     def _run(self, state: State, noise: Noise) -> LocalRun:
         return LocalRun(self, state, noise)
@@ -142,14 +164,16 @@ class LocalRun(Run[Any, Any]):
         self.check_live()
         given = self._recipe.listed(xs)
         each = max(1, CHUNK // self._recipe.draws[0])
-        with Turn(self):
-            self.check_room(len(given))
-            self._t += len(given)  # counted first: a step that fails inside is not tried again
-            parts = [
-                self._recipe.reports(given[start : start + each], self._noise)
-                for start in range(0, max(1, len(given)), each)
-            ]
-        given.fill(0)
+        try:
+            with Turn(self):
+                self.check_room(len(given))
+                self._t += len(given)  # counted first: a step that fails inside is not tried again
+                parts = [
+                    self._recipe.reports(given[start : start + each], self._noise)
+                    for start in range(0, max(1, len(given)), each)
+                ]
+        finally:
+            wipe(given)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _parts(self) -> tuple[IntArray, ...]:
@@ -162,7 +186,10 @@ def whole_values(xs: object) -> IntArray:
         if xs.dtype.kind not in "iu" or xs.ndim != 1:
             raise _not_values(f"an array of {xs.dtype} with {xs.ndim} dimensions")
         largest = LARGEST if xs.dtype.kind == "i" else np.uint64(LARGEST)
-        return np.minimum(xs, largest).astype(np.int64)
+        narrow = np.minimum(xs, largest)
+        numbers: IntArray = narrow.astype(np.int64)
+        wipe(narrow)
+        return numbers
     if not isinstance(xs, Sequence) or isinstance(xs, str | bytes):
         raise _not_values(f"a {type(xs).__name__}")
     given = [UNLISTED if x is None else integer(x, "value") for x in xs]
@@ -199,26 +226,18 @@ class FrequencyRandomizer(LocalRandomizer):
         """How many of so many reports support each category; most tallies say it."""
         return tally
 
-    def support(self, reports: Reports) -> IntArray:
+    def support(self, reports: ArrayLike) -> IntArray:
         """How many of these reports support each category."""
-        return self.supported(self.tally(reports), len(reports))
+        given = self.checked(reports)
+        return self.supported(self.tally(given), len(given))
 
     @property
     def error(self) -> FrequencyError:
         """The error of one category's estimated count, after so many reports as steps."""
         return FrequencyError(float(self.p), float(self.q), self.values)
 
-    def estimate(self, reports: Reports, *, beta: float = 0.05) -> Frequencies:
+    def estimate(self, reports: ArrayLike, *, beta: float = 0.05) -> Frequencies:
         """The count of every category, with standard errors and intervals."""
-        return self.error.estimate(self.support(reports), len(reports), beta=beta)
-
-
-def promised_odds(epsilon: Fraction | None, odds: Fraction | None) -> Fraction:
-    """The odds of the table for one of the two, which must be given."""
-    require_one(epsilon, odds)
-    return local_odds(epsilon, odds)
-
-
-def promised_loss(epsilon: Fraction | None, odds: Fraction | None) -> Fraction:
-    """The loss for one of the two."""
-    return local_loss(epsilon, odds)
+        given = self.checked(reports)
+        support = self.supported(self.tally(given), len(given))
+        return self.error.estimate(support, len(given), beta=beta)

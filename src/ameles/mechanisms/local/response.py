@@ -34,10 +34,9 @@ from ameles.mechanisms.local.odds import LocalEpsilon, Odds
 from ameles.mechanisms.local.randomizer import (
     FrequencyRandomizer,
     Reports,
-    promised_loss,
-    promised_odds,
 )
 from ameles.mechanisms.local.table import FiniteTable
+from ameles.mechanisms.pan_private.erase import wipe
 from ameles.noise.arrays import IntArray
 
 MOST_CATEGORIES = 1 << 20
@@ -58,19 +57,6 @@ class RandomizedResponse(FrequencyRandomizer):
     categories: Whole = Whole(2, MOST_CATEGORIES)
     epsilon: LocalEpsilon = LocalEpsilon()
     odds: Odds = Odds()
-
-    def __post_init__(self) -> None:
-        promised_odds(self.epsilon, self.odds)
-
-    @property
-    def table_odds(self) -> Fraction:
-        """The odds of the table."""
-        return promised_odds(self.epsilon, self.odds)
-
-    @property
-    def promised(self) -> Fraction:
-        """The loss of one report."""
-        return promised_loss(self.epsilon, self.odds)
 
     @property
     def values(self) -> int:
@@ -115,11 +101,6 @@ class RandomizedResponse(FrequencyRandomizer):
         return 1, self._parts[2]
 
     @property
-    def report_size(self) -> int:
-        """A category."""
-        return 1
-
-    @property
     def report_values(self) -> int:
         """The categories."""
         return self.categories
@@ -127,9 +108,16 @@ class RandomizedResponse(FrequencyRandomizer):
     def encode(self, values: IntArray, drawn: IntArray) -> Reports:
         """The truth for low draws, another category for high ones."""
         truth, other, _ = self._parts
-        place = (drawn[:, 0] - truth) // other  # of the other categories, in their order
-        chosen = np.where(drawn[:, 0] < truth, values, place + (place >= values))
-        return np.where(values < 0, drawn[:, 0] % self.categories, chosen)[:, None]
+        draw = drawn[:, 0]
+        kept, unlisted = draw < truth, values < 0
+        reports = draw - truth
+        reports //= other  # the place among the other categories, in their order
+        after = reports >= values
+        reports += after
+        np.copyto(reports, values, where=kept)
+        np.remainder(draw, self.categories, out=reports, where=unlisted)
+        wipe(kept, unlisted, after)
+        return reports[:, None]
 
     def tally(self, reports: Reports) -> IntArray:
         """How often each category was reported."""

@@ -36,8 +36,8 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalHorizon
 from ameles.mechanisms.local.frequencies import FloatArray, FrequencyError
-from ameles.mechanisms.local.odds import LocalEpsilon, Odds
-from ameles.mechanisms.local.randomizer import promised_loss, promised_odds, whole_values
+from ameles.mechanisms.local.odds import EpsilonOrOdds, LocalEpsilon, Odds
+from ameles.mechanisms.local.randomizer import whole_values
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.run import Run, Turn
 from ameles.mechanisms.snapshot import State
@@ -45,20 +45,12 @@ from ameles.noise.arrays import IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponseCounter(Mechanism["ResponseCounterRun"]):
+class RandomizedResponseCounter(EpsilonOrOdds, Mechanism["ResponseCounterRun"]):
     """A running count of bits, each of which is randomised when it arrives."""
 
     epsilon: LocalEpsilon = LocalEpsilon()
     odds: Odds = Odds()
     horizon: OptionalHorizon = OptionalHorizon()
-
-    def __post_init__(self) -> None:
-        promised_odds(self.epsilon, self.odds)
-
-    @property
-    def table_odds(self) -> Fraction:
-        """The odds of one bit."""
-        return promised_odds(self.epsilon, self.odds)
 
     @property
     def p(self) -> Fraction:
@@ -69,7 +61,7 @@ class RandomizedResponseCounter(Mechanism["ResponseCounterRun"]):
     def guarantee(self) -> Guarantee:
         """About one step, without end if there is no horizon."""
         return Guarantee(
-            loss=Pure(promised_loss(self.epsilon, self.odds)),
+            loss=Pure(self.promised),
             unit=EVENT,
             neighbours=Neighbours.STEP,
             contribution=Contribution(steps=1, bound=1, norm=Norm.L1),

@@ -34,7 +34,13 @@ class Server:
     """Adds up the reports to one question."""
 
     def __init__(self, randomizer: FrequencyRandomizer, *, question: str) -> None:
-        if not _ID.fullmatch(str(question)):
+        if not isinstance(randomizer, FrequencyRandomizer):
+            raise BadInput(
+                f"A server asks through a randomizer of categories or of a bounded number. Got "
+                f"{type(randomizer).__name__} instead.",
+                tip="RandomizedResponse, UnaryEncoding, HadamardResponse or MeanResponse",
+            )
+        if str(question) != question or not _ID.fullmatch(question):
             raise BadInput(
                 "A question must have a name of up to 64 letters, digits and . _ : -",
                 tip='question="flu:2026-w07"',
@@ -86,7 +92,9 @@ class Server:
         if len(text) > 1000 + self._randomizer.report_size:
             raise ValueError
         document = json.loads(text, parse_constant=_refused, parse_float=_refused)
-        if document.keys() != FIELDS or (document["ameles"], document["version"]) != ("report", 1):
+        version = document["version"]
+        head = document["ameles"], version, type(version)  # True equals 1
+        if document.keys() != FIELDS or head != ("report", 1, int):
             raise ValueError
         if (document["question"], document["randomizer"]) != (self._id, self._fingerprint):
             raise ValueError

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
@@ -129,8 +130,9 @@ class LocalQueries(Unique, Generic[Example]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of all answers together: every user answers one query."""
-        return self._recipe.guarantee
+        """Of all answers together: every user answers one query.  The state is secret here."""
+        # the examples are in this process, so whoever seizes it has them
+        return replace(self._recipe.guarantee, intrusions=Intrusions.NONE)
 
     @property
     def answered(self) -> int:
@@ -152,7 +154,7 @@ class LocalQueries(Unique, Generic[Example]):
 def central_sample_size(*, queries: int, tolerance: float, beta: float, epsilon: float) -> int:
     """How many examples answer so many queries within the tolerance."""
     m, tau = whole(queries, "queries", low=1, high=1 << 40), _unit(tolerance, "tolerance")
-    noise = 2 * m * math.log(2 * m / _unit(beta, "beta")) / (epsilon * tau)
+    noise = 2 * m * math.log(2 * m / _unit(beta, "beta")) / (positive(epsilon) * tau)
     sample = 2 * math.log(4 * m / beta) / tau**2
     return math.ceil(max(noise, sample))
 
@@ -160,20 +162,26 @@ def central_sample_size(*, queries: int, tolerance: float, beta: float, epsilon:
 def local_sample_size(*, queries: int, tolerance: float, beta: float, epsilon: float) -> int:
     """How many users each of so many queries needs, to be answered within the tolerance."""
     m, tau = whole(queries, "queries", low=1, high=1 << 40), _unit(tolerance, "tolerance")
-    c = 1 / math.tanh(epsilon / 2)
+    c = 1 / math.tanh(positive(epsilon) / 2)
     return math.ceil(c**2 * math.log(2 * m / _unit(beta, "beta")) / (2 * tau**2))
 
 
 def graded(query: Callable[[Example], int], examples: Sequence[Example], grid: int) -> IntArray:
     """What a query gives each example, moved into 0 to the grid: a refusal would tell."""
-    given = np.array([int(query(one)) for one in examples], dtype=np.int64)
-    return np.clip(given, 0, grid)
+    return np.array([max(0, min(int(query(one)), grid)) for one in examples], dtype=np.int64)
 
 
 def _unit(number: float, name: str) -> float:
     if not 0 < number < 1:
         raise refuse(name, "above 0 and below 1", number)
     return number
+
+
+def positive(epsilon: float) -> float:
+    """The epsilon of a sample size; what is none is refused."""
+    if not 0 < epsilon < math.inf:
+        raise refuse("epsilon", "above 0", epsilon)
+    return epsilon
 
 
 def _promise(epsilon: Fraction, queries: int, grid: int) -> Guarantee:

@@ -37,10 +37,9 @@ from ameles.mechanisms.local.odds import LocalEpsilon, Odds, root_odds
 from ameles.mechanisms.local.randomizer import (
     FrequencyRandomizer,
     Reports,
-    promised_loss,
-    promised_odds,
 )
 from ameles.mechanisms.local.table import FiniteTable
+from ameles.mechanisms.pan_private.erase import wipe
 from ameles.noise.arrays import IntArray
 
 MOST_CATEGORIES = 1 << 16
@@ -54,19 +53,6 @@ class UnaryEncoding(FrequencyRandomizer):
     epsilon: LocalEpsilon = LocalEpsilon()
     odds: Odds = Odds()
     optimised: Switch = Switch(True)
-
-    def __post_init__(self) -> None:
-        promised_odds(self.epsilon, self.odds)
-
-    @property
-    def table_odds(self) -> Fraction:
-        """The odds of the two bits together."""
-        return promised_odds(self.epsilon, self.odds)
-
-    @property
-    def promised(self) -> Fraction:
-        """The loss of one report."""
-        return promised_loss(self.epsilon, self.odds)
 
     @property
     def values(self) -> int:
@@ -135,8 +121,13 @@ class UnaryEncoding(FrequencyRandomizer):
         """Ones of the users' own categories stay for low draws, zeros become ones for high."""
         kept, zeros, _ = self._parts
         bits = (drawn >= zeros).view(np.uint8)
-        of = np.flatnonzero(values >= 0)
-        bits[of, values[of]] = drawn[of, values[of]] < kept
+        listed = values >= 0
+        users = np.flatnonzero(listed)
+        own = values[users]
+        draws = drawn[users, own]
+        ones = draws < kept
+        bits[users, own] = ones
+        wipe(listed, users, own, draws, ones)
         return bits
 
     def tally(self, reports: Reports) -> IntArray:

@@ -74,8 +74,11 @@ class Client:
         cap: str | int | Fraction,
         draw: Callable[[int], int] = secrets.randbelow,
     ) -> Client:
-        """A new budget; a file that is there already is refused."""
-        most = amount(str(cap))
+        """A new budget; a file that is there already is refused (``FileExistsError``)."""
+        try:
+            most = amount(str(cap))
+        except Unfit:
+            raise BudgetRefused("A cap must be written like 2, '0.5' or '1/3'.") from None
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(handle, "wb") as file:
             here = os.fstat(file.fileno())

@@ -26,7 +26,13 @@ DIGITS = 12
 PRECISION = 60
 LONGEST = 4096  # characters of a question
 _AMOUNT = re.compile(r"[0-9]{1,40}(/[0-9]{1,40}|\.[0-9]{1,40})?")
-MOST = {"RandomizedResponse": 1 << 20, "UnaryEncoding": 1 << 16, "HadamardResponse": (1 << 20) - 1}
+# The smallest and the largest number of categories, or largest value of a mean.
+SIZES = {
+    "RandomizedResponse": (2, 1 << 20),
+    "UnaryEncoding": (2, 1 << 16),
+    "HadamardResponse": (2, (1 << 20) - 1),
+    "MeanResponse": (1, 1 << 20),
+}
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
@@ -50,7 +56,7 @@ class Question:
 
     id: str
     kind: str
-    categories: int
+    size: int  # how many categories, or the largest value
     odds: Fraction  # of the table
     loss: Fraction
     optimised: bool
@@ -63,7 +69,7 @@ class Question:
             raise Unfit
         try:
             document = json.loads(text)
-            if (document["ameles"], document["version"]) != ("question", 1):
+            if document["ameles"] != "question" or not _first(document["version"]):
                 raise Unfit
             name, asked = document["id"], document["randomizer"]
             if not isinstance(name, str) or not _ID.fullmatch(name):
@@ -74,11 +80,16 @@ class Question:
 
     @classmethod
     def _of(cls, name: str, asked: dict[str, Any]) -> Question:
-        kind, categories = asked["recipe"], asked["categories"]
-        optimised = asked.get("optimised", True)
-        known = {"recipe", "version", "categories", "epsilon", "odds", "optimised"}
-        fits = kind in MOST and type(categories) is int and 2 <= categories <= MOST[kind]
-        if not fits or asked["version"] != 1 or asked.keys() - known or type(optimised) is not bool:
+        kind, optimised = asked["recipe"], asked.get("optimised", True)
+        least, most = SIZES[kind]
+        name_of_size = "largest" if kind == "MeanResponse" else "categories"
+        size = asked[name_of_size]
+        known = {"recipe", "version", name_of_size, "epsilon", "odds"}
+        if kind == "UnaryEncoding":
+            known.add("optimised")
+        if type(size) is not int or not least <= size <= most or type(optimised) is not bool:
+            raise Unfit
+        if not _first(asked["version"]) or asked.keys() - known:
             raise Unfit
         if (asked["epsilon"] is None) == (asked["odds"] is None):
             raise Unfit
@@ -93,22 +104,24 @@ class Question:
                 raise Unfit
             loss = _rounded(_exact(odds).ln(_context()), ROUND_CEILING)
         written = json.dumps(asked, sort_keys=True, separators=(",", ":")).encode()
-        return cls(name, kind, categories, odds, loss, optimised, sha256(written).hexdigest())
+        return cls(name, kind, size, odds, loss, optimised, sha256(written).hexdigest())
 
     def randomized(self, value: int | None, draw: Callable[[int], int]) -> int | str:
         """The report on a value; bits are written as hexadecimal digits."""
-        listed = value if value is not None and 0 <= value < self.categories else -1
         a, b = self.odds.numerator, self.odds.denominator
+        if self.kind == "MeanResponse":
+            return _mean(max(0, min(value or 0, self.size)), self.size, a, b, draw)
+        listed = value if value is not None and 0 <= value < self.size else -1
         if self.kind == "RandomizedResponse":
-            return _response(listed, self.categories, a, b, draw)
+            return _response(listed, self.size, a, b, draw)
         if self.kind == "HadamardResponse":
-            return _hadamard(listed, 1 << self.categories.bit_length(), a, b, draw)
+            return _hadamard(listed, 1 << self.size.bit_length(), a, b, draw)
         kept, zeros, every = a + b, 2 * a, 2 * (a + b)
         if not self.optimised:
             root = _root(self.odds)
             kept, zeros, every = root.numerator, root.numerator, root.numerator + root.denominator
-        packed = bytearray(-(-self.categories // 8))
-        for place in range(self.categories):
+        packed = bytearray(-(-self.size // 8))
+        for place in range(self.size):
             drawn = draw(every)
             if drawn < kept if place == listed else drawn >= zeros:
                 packed[place // 8] |= 128 >> place % 8
@@ -125,6 +138,11 @@ def _response(value: int, categories: int, a: int, b: int, draw: Callable[[int],
     return place + (place >= value)
 
 
+def _mean(value: int, largest: int, a: int, b: int, draw: Callable[[int], int]) -> int:
+    place, response = divmod(draw(largest * (a + b)), a + b)
+    return int((place < value) == (response < a))
+
+
 def _hadamard(value: int, size: int, a: int, b: int, draw: Callable[[int], int]) -> int:
     drawn = draw(size * (a + b))
     if value < 0:
@@ -136,6 +154,10 @@ def _hadamard(value: int, size: int, a: int, b: int, draw: Callable[[int], int])
     odd = (column & row).bit_count() % 2 == 1
     agree = drawn // (size // 2) < 2 * a
     return column | (lowest if odd == agree else 0)
+
+
+def _first(version: object) -> bool:
+    return type(version) is int and version == 1  # True equals 1
 
 
 def _context() -> Context:
