@@ -7,17 +7,19 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
+from ameles.core.guarantee import USER
 from ameles.engine.gathering import crowded
+from ameles.engine.gathering.contribution_bounds import ContributionBounds
 from ameles.engine.gathering.crowded import without_crowds
 from ameles.engine.gathering.event_sql import foremost
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 
 # 500 events of 30 users in 4 steps; most have more than the smaller bounds allow
 EVENTS = (
-    "SELECT n % 4 + 1 AS step, 'u' || (n * n % 30) AS who, hash(n, 'place') AS place, n AS cell "
-    "FROM range(500) AS events(n)"
+    "SELECT n % 4 + 1 AS step, 'u' || (n * n % 30) AS who, hash(n, 'place') AS place, "
+    "hash(n * n % 30) AS part, n AS cell FROM range(500) AS events(n)"
 )
-COLUMNS = "step, who, place, cell"
+COLUMNS = "step, who, place, part, cell"
 
 
 @pytest.fixture
@@ -28,7 +30,10 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def kept(duck: duckdb.DuckDBPyConnection, per_step: int) -> list[tuple[int, ...]]:
     with TemporaryTables(duck) as tables:
-        kept = without_crowds(tables, EVENTS, COLUMNS, per_step)
+        bounds = ContributionBounds(
+            unit=USER, per_step=per_step, max_steps=1, lifetime=None, answers=("cell",), marks=()
+        )
+        kept = without_crowds(tables, EVENTS, bounds)
         return sorted(duck.execute(kept).fetchall())
 
 
@@ -41,7 +46,7 @@ def test_as_if_all_were_put_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(crowded, "_HASHES", hashes)
-    plain = f"SELECT {COLUMNS} FROM ({EVENTS}) {foremost('who', per_step)}"
+    plain = f"SELECT {COLUMNS} FROM ({EVENTS}) {foremost('who', per_step, ['cell'])}"
     assert kept(duck, per_step) == sorted(duck.execute(plain).fetchall())
 
 
@@ -49,5 +54,5 @@ def test_a_crowd_that_is_not_put_in_order_is_seen(
     duck: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sound = kept(duck, 3)
-    monkeypatch.setattr(crowded, "foremost", lambda user, per_step: "")
+    monkeypatch.setattr(crowded, "foremost", lambda user, per_step, answers: "")
     assert len(kept(duck, 3)) == 500 > len(sound)

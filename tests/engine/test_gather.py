@@ -206,10 +206,13 @@ def test_bounds_as_events_pass_matter(
     sound = in_parquet(tmp_path / "sound")
     sound.run(8)
     if broken == "nobody has too many":
-        monkeypatch.setattr("ameles.engine.gathering.crowded.foremost", lambda user, per_step: "")
+        monkeypatch.setattr(
+            "ameles.engine.gathering.crowded.foremost", lambda user, per_step, answers: ""
+        )
     else:
         monkeypatch.setattr(
-            "ameles.engine.gathering.crowded.foremost", lambda user, per_step: "WHERE false"
+            "ameles.engine.gathering.crowded.foremost",
+            lambda user, per_step, answers: "WHERE false",
         )
     unsound = in_parquet(tmp_path / "unsound")
     unsound.run(8)

@@ -39,13 +39,13 @@ class Bounded:
     def once(self, cell: str, release: str, span: Literal["step", "life"]) -> str:
         """SQL: the (step, cell) of each user, for a release in which a user counts once."""
         if span == "step":
-            unseen, one = "", "key, step ORDER BY place"
+            unseen, one = "", f"key, step ORDER BY place, {cell}"
         else:
             bit = _bit(self.bounds.marks.index(release))
             known = f"SELECT key, span FROM {self.remembered} WHERE (marks & {bit}) <> 0"
             unseen, one = (
                 f"ANTI JOIN ({known}) USING (key, span) ",
-                "key, span ORDER BY step, place",
+                f"key, span ORDER BY step, place, {cell}",
             )
         return (
             f"SELECT step, {cell} AS cell FROM ({self.rows}) {unseen}WHERE {cell} IS NOT NULL "

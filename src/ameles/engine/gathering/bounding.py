@@ -79,7 +79,7 @@ class Bounding:
         """Holds rows whose users are keyed hashes: (step, key, place, part, answers)."""
         with TemporaryTables(self.duck) as tables:
             names = self.bounds.columns("step", "key", "place", "part")
-            kept = f"SELECT {names} FROM ({rows}) {foremost('key', self.bounds.per_step)}"
+            kept = f"SELECT {names} FROM ({rows}) {self._foremost('key')}"
             yield self._allowed(tables, tables.create("keyed", kept))
 
     def with_keys(self, select: str) -> str:
@@ -99,17 +99,16 @@ class Bounding:
             if single:  # the file is large, and quick to read again
                 kept = self._uncrowded(tables, select)
             else:
-                order = foremost("who", self.bounds.per_step)
-                kept = f"SELECT {self._columns} FROM ({select}) {order}"
+                columns = self.bounds.columns("step", "who", "place", "part")
+                kept = f"SELECT {columns} FROM ({select}) {self._foremost('who')}"
             tables.insert(fresh, kept)
         return fresh, scans
 
-    @property
-    def _columns(self) -> str:
-        return self.bounds.columns("step", "who", "place", "part")
-
     def _uncrowded(self, tables: TemporaryTables, select: str) -> str:
-        return without_crowds(tables, select, self._columns, self.bounds.per_step)
+        return without_crowds(tables, select, self.bounds)
+
+    def _foremost(self, user: str) -> str:
+        return foremost(user, self.bounds.per_step, self.bounds.answers)
 
     def _keyed(
         self,
@@ -125,7 +124,7 @@ class Bounding:
         users = f"(SELECT DISTINCT who FROM {fresh})"
         hashes = f"SELECT who, {user_key(self.salt, 'who')} AS key FROM {users}"
         rows = f"SELECT {names} FROM {fresh} JOIN ({hashes}) USING (who)"
-        order = foremost("key", self.bounds.per_step)
+        order = self._foremost("key")
         if not waiting:
             held = f"SELECT * FROM ({rows}) {order}" if again else rows
             table = tables.create("keyed", held)

@@ -7,14 +7,16 @@ If two users share a hash, the result is the same.
 
 from __future__ import annotations
 
+from ameles.engine.gathering.contribution_bounds import ContributionBounds
 from ameles.engine.gathering.event_sql import foremost
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 
 _HASHES = 1 << 32
 
 
-def without_crowds(tables: TemporaryTables, select: str, columns: str, per_step: int) -> str:
+def without_crowds(tables: TemporaryTables, select: str, bounds: ContributionBounds) -> str:
     """SQL: the events of a scan that its users keep.  Only events of large groups are held."""
+    columns, per_step = bounds.columns("step", "who", "place", "part"), bounds.per_step
     rows = (
         f"SELECT {columns}, CAST(hash(who, step) % {_HASHES} AS UINTEGER) AS crowd FROM ({select})"
     )
@@ -23,7 +25,7 @@ def without_crowds(tables: TemporaryTables, select: str, columns: str, per_step:
     kept = tables.create(
         "foremost",
         f"SELECT {columns} FROM ({rows}) SEMI JOIN {crowded} USING (crowd) "
-        f"{foremost('who', per_step)}",
+        f"{foremost('who', per_step, bounds.answers)}",
     )
     return (
         f"SELECT {columns} FROM ({rows}) ANTI JOIN {crowded} USING (crowd) "

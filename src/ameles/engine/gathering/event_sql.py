@@ -7,6 +7,7 @@ counts nowhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ameles.connectors.typed_columns import HEAVIEST
@@ -72,7 +73,6 @@ class EventSql:
         answers = [f"{step} AS step", *self._answers()]
         if privacy.user is not None:
             columns = ", ".join(identifier(name) for name in stream.columns)
-            # Equal places mean equal events, so it does not matter which of them is kept.
             who = f"CAST({identifier(privacy.user)} AS VARCHAR)"
             answers += [
                 f"{who} AS who",
@@ -150,10 +150,15 @@ def user_number(salt: bytes, who: str) -> str:
     return f"CAST('0x' || left(sha256('{salt.hex()}' || {who}), 15) AS BIGINT)"
 
 
-def foremost(user: str, per_step: int) -> str:
-    """SQL, after FROM: selects only the events that a user keeps in a step."""
-    nth = f"row_number() OVER (PARTITION BY {user}, step ORDER BY place)"
-    return f"QUALIFY {nth} <= {per_step}"
+def foremost(user: str, per_step: int, answers: Sequence[str]) -> str:
+    """SQL, after FROM: selects only the events that a user keeps in a step.
+
+    Events with the same place can be made, whatever the salt is.  Which of them is kept must not
+    depend on the order in which rows are read, so their answers decide.  Events with the same
+    answers can replace each other.
+    """
+    order = ", ".join(("place", *answers))
+    return f"QUALIFY row_number() OVER (PARTITION BY {user}, step ORDER BY {order}) <= {per_step}"
 
 
 def sum_of(amount: str, weight: str | None) -> str:
