@@ -67,6 +67,8 @@ AT_LENGTH = {
         "launch_question",
         "plan",
         "releases",
+        "serve",
+        "token",
     ),
 }
 

@@ -36,6 +36,7 @@ PLANTED_IN = {
     "front-door": "core",
     "keys": "mechanisms",
     "pictures": "plot",
+    "readout": "service/readout",
     "terminal": "noise",
 }
 

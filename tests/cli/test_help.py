@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from ameles.cli.commands import Later, app
+from ameles.service import server
 from tests.cli.conftest import Program
 
 EXAMPLE_PLANS = Path(__file__).parents[2] / "examples"
@@ -94,6 +95,8 @@ def test_the_examples_run(
 ) -> None:
     if "door.toml" in example:
         launch_door(site, ameles, monkeypatch)
+    if example.startswith("ameles serve"):
+        serve_briefly(monkeypatch)
     before = {file.name for file in site.iterdir()}
     _, *arguments = shlex.split(example)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)  # a person tries it
@@ -102,6 +105,13 @@ def test_the_examples_run(
     assert ended.out.strip() or ended.err.strip()
     left = {file.name for file in site.iterdir()} - before
     assert not left or arguments[0] in LEAVE_FILES, "an example leaves nothing behind"
+
+
+def serve_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that ends at once, on a port that nobody else has."""
+    listening = server.listening
+    monkeypatch.setattr(server, "listening", lambda text: listening("127.0.0.1:0"))
+    monkeypatch.setattr("ameles.service.service.run_server", lambda *given: None)
 
 
 def launch_door(site: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,10 @@ from importlib import metadata
 
 import pytest
 
-from ameles.cli.ledger import rate_of
 from ameles.core.guarantee import EVENT, Neighbours
 from ameles.core.loss import Pure
 from ameles.ledger import Ledger
-from ameles.ledger.report import report
+from ameles.ledger.report import rate_of, report
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from tests.cli.conftest import Program, TypeIn
 from tests.cli.test_run import change

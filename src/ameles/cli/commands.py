@@ -125,6 +125,18 @@ _command(
     "ameles run ameles.toml --until 2026-01-01 --json",
 )
 _command(
+    "serve",
+    "Follow streams and show them over HTTP.",
+    "ameles serve ameles.toml",
+    "ameles serve ameles.toml --listen 127.0.0.1:9000 --log json",
+)
+_command(
+    "token",
+    "Make, list or revoke tokens: who may send, read or administer a plan's stream over HTTP.",
+    "ameles token create --name dashboard --scope read",
+    "ameles token list --json",
+)
+_command(
     "status",
     "Say where a stream stands: last and next release, lag, and budget.",
     "ameles status",

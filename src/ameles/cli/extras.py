@@ -18,7 +18,7 @@ PURPOSES = {  # short enough for one line of a table
     "plot": "pictures",
     "postgres": "Postgres store",
     "redis": "Redis source (later)",
-    "serve": "HTTP service (later)",
+    "serve": "HTTP service",
     "spark": "Spark sources (later)",
 }
 

@@ -17,7 +17,7 @@ from ameles.core.guarantee import Guarantee
 from ameles.core.loss import loss_to_dict
 from ameles.engine.running.registry_record import promises, registered
 from ameles.ledger.ledger import Ledger
-from ameles.ledger.report import BudgetReport, report
+from ameles.ledger.report import rate_of, report
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import Transaction, public_address
 
@@ -138,22 +138,3 @@ def _show(book: Ledger) -> None:
     for renewal in book.renewals:
         typer.echo(f"renewed on {renewal.at:%Y-%m-%d} by {renewal.added}: {renewal.why}")
     typer.echo(rate_of(standing), err=True)
-
-
-def rate_of(standing: BudgetReport) -> str:
-    """How fast the budget is spent, in words.
-
-    A stream is paid for when it is launched, so the first days after a launch give no rate.
-    """
-    days = f"the last {standing.window.days} days"
-    if standing.retired:
-        return f"In {days} {standing.recent} was spent. The cap is used up: nothing more can start."
-    if not any(vars(standing.recent).values()):
-        return f"In {days} nothing was spent."
-    if standing.used_up is None:
-        more = standing.per_day is not None and all(vars(standing.left).values())
-        lasts = "; at this rate the cap lasts beyond the year 9999" if more else ""
-        return f"In {days} {standing.recent} was spent{lasts}."
-    return f"In {days} {standing.recent} was spent; at this rate the cap lasts until " + (
-        f"{standing.used_up:%Y-%m-%d}."
-    )

@@ -6,12 +6,6 @@ r"""Release records as lines of CSV and JSON; their columns are documented and s
 'flu,fever,north,1,2026-01-01T00:00:00Z,2026-01-02T00:00:00Z,17,11.5,,,BinaryCounter,2\n'
 >>> FORMATS["csv"].steps_of(FORMATS["csv"].lines([row]) + "flu,fever\n")
 [1, None]
-
-A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, and a
-declared key may begin with one of these.  So files have an apostrophe before such a text:
-
->>> [shielded(text) for text in ("=1+1", "+south", "-1", "'east", "west")]
-["'=1+1", "'+south", '-1', "''east", 'west']
 """
 
 from __future__ import annotations
@@ -19,19 +13,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ameles.connectors.sink import Row
 from ameles.core.release import COLUMNS
+from ameles.core.release_lines import CSV_HEADER, csv_lines, json_line
 
 _STEP = COLUMNS.index("step")
-_TEXTS = COLUMNS.index("key"), COLUMNS.index("label")  # declared in a plan: any text
-# Characters that begin a formula, also in full width; and the apostrophe, so that removing one
-# apostrophe always gives the key.
-_FORMULA = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'"
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 SHIELDED = "shielded"  # the form of CSV files since notes name a form
 
 
@@ -60,7 +49,7 @@ class LineFormat(ABC):
 class Csv(LineFormat):
     """RFC 4180 with a newline as the end of a line; a missing value is empty."""
 
-    header = ",".join(COLUMNS) + "\n"
+    header = CSV_HEADER
 
     def lines(self, rows: Iterable[Row]) -> str:
         held = io.StringIO()
@@ -90,28 +79,7 @@ class ShieldedCsv(Csv):
     """The same, with an apostrophe before each text that a spreadsheet would take for a formula."""
 
     def lines(self, rows: Iterable[Row]) -> str:
-        held = io.StringIO()
-        # With this line ending, the writer quotes a carriage return in a key.
-        writer = csv.writer(held, lineterminator="\r\n")
-        for row in rows:
-            writer.writerow(self._row(row))
-            held.seek(held.tell() - 2)
-            held.write("\n")
-            held.truncate()
-        return held.getvalue()
-
-    def _row(self, row: Row) -> Row:
-        if all(row[place][:1] not in _FORMULA for place in _TEXTS if row[place]):
-            return row
-        return tuple(
-            shielded(cell) if place in _TEXTS and cell else cell for place, cell in enumerate(row)
-        )
-
-
-def shielded(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula; a plain number stays as it is."""
-    computed = text[:1] in _FORMULA and text and not _NUMBER.fullmatch(text)
-    return "'" + text if computed else text
+        return csv_lines(rows)
 
 
 class Jsonl(LineFormat):
@@ -120,17 +88,13 @@ class Jsonl(LineFormat):
     header = ""
 
     def lines(self, rows: Iterable[Row]) -> str:
-        return "".join(self._line(row) + "\n" for row in rows)
+        return "".join(json_line(row) + "\n" for row in rows)
 
     def steps_of(self, text: str) -> list[int | None]:
         return [_json_step(line) for line in text.split("\n")[:-1]]
 
     def begins(self, torn: str, stream: str) -> bool:
         return _agree(torn, f'{{"stream":{json.dumps(stream)},')
-
-    def _line(self, row: Sequence[object]) -> str:
-        record = dict(zip(COLUMNS, row, strict=True))
-        return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _json_step(line: str) -> int | None:

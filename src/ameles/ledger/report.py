@@ -84,6 +84,25 @@ def report(ledger: Ledger, *, now: datetime, window: timedelta = MONTH) -> Budge
     )
 
 
+def rate_of(standing: BudgetReport) -> str:
+    """How fast the budget is spent, in words.
+
+    A stream is paid for when it is launched, so the first days after a launch give no rate.
+    """
+    days = f"the last {standing.window.days} days"
+    if standing.retired:
+        return f"In {days} {standing.recent} was spent. The cap is used up: nothing more can start."
+    if not any(vars(standing.recent).values()):
+        return f"In {days} nothing was spent."
+    if standing.used_up is None:
+        more = standing.per_day is not None and all(vars(standing.left).values())
+        lasts = "; at this rate the cap lasts beyond the year 9999" if more else ""
+        return f"In {days} {standing.recent} was spent{lasts}."
+    return f"In {days} {standing.recent} was spent; at this rate the cap lasts until " + (
+        f"{standing.used_up:%Y-%m-%d}."
+    )
+
+
 def _used_up(left: Loss, per_day: Loss | None, now: datetime) -> datetime | None:
     """When the first of the amounts ends at this rate, if that is a date at all."""
     if per_day is None:

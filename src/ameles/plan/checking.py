@@ -16,6 +16,7 @@ from ameles.plan.problems import Problem, problems_of
 from ameles.plan.sections import (
     SINK_TABLE,
     PrivacySection,
+    ServeSection,
     SinkSection,
     StoreSection,
     StreamSection,
@@ -24,7 +25,7 @@ from ameles.plan.seized_users import seized_users
 from ameles.plan.terms import terms_of
 from ameles.plan.weight_column import weight_elsewhere
 
-SECTIONS = ("stream", "privacy", "release", "store", "sink")
+SECTIONS = ("stream", "privacy", "release", "store", "sink", "serve")
 MOST_RELEASES = 64
 
 
@@ -36,6 +37,7 @@ class Sections(NamedTuple):
     releases: tuple[Measure, ...]
     store: StoreSection
     sinks: tuple[SinkSection, ...]
+    serve: ServeSection
 
 
 class Checking:
@@ -56,6 +58,7 @@ class Checking:
         store = self._section("store", StoreSection)
         sinks = [self._table(f"sink.{i}", SINK_TABLE, t) for i, t in self._tables("sink")]
         releases = [self._release(i, table) for i, table in self._tables("release")]
+        serve = self._table("serve", ServeSection, self.document.get("serve", {}))
         if not self.document.get("release"):
             self.problems.append(
                 Problem("release", "Nothing is to be released.", tip="a table [[release]]")
@@ -66,7 +69,7 @@ class Checking:
         self._across(stream, privacy, sound)
         if self.problems or store is None:
             return None
-        return Sections(stream, privacy, tuple(sound), store, tuple(sinks))
+        return Sections(stream, privacy, tuple(sound), store, tuple(sinks), serve)
 
     def _tables(self, name: str) -> Iterator[tuple[int, Any]]:
         tables = self.document.get(name, [])

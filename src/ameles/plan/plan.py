@@ -44,7 +44,13 @@ from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.checking import Checking
 from ameles.plan.clock import Clock
 from ameles.plan.problems import BadPlan
-from ameles.plan.sections import PrivacySection, SinkSection, StoreSection, StreamSection
+from ameles.plan.sections import (
+    PrivacySection,
+    ServeSection,
+    SinkSection,
+    StoreSection,
+    StreamSection,
+)
 from ameles.plan.terms import terms_of, window_of
 from ameles.plan.text import read_text, read_toml
 
@@ -58,6 +64,7 @@ class Plan:
     releases: tuple[Measure, ...]
     store: StoreSection
     sinks: tuple[SinkSection, ...]
+    serve: ServeSection
     base: Path  # the folder of relative paths
     rules: int = CURRENT  # version of the reading rules; a launched stream keeps its own
     file: Path | None = None  # where it was read from

@@ -223,6 +223,12 @@ class StoreSection(Section):
     vault: str | None = Field(default=None, min_length=1)
 
 
+class ServeSection(Section):
+    """``[serve]``: who may read the stream where ``ameles serve`` shows it."""
+
+    public: bool = False
+
+
 class SinkSection(Section):
     """``[[sink]]``: where releases go; exactly one key, the kind of sink (``SINK_TABLE``)."""
 

@@ -1,0 +1,119 @@
+"""``ameles serve``: follows streams and shows them over HTTP."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ameles.cli.extras import version
+from ameles.cli.launch_question import confirm_launch
+from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
+from ameles.cli.plans import store_path
+from ameles.cli.stop_signals import stopping
+from ameles.core.exceptions import BadInput, MissingExtra
+from ameles.plan.plan import Plan, read_plan
+from ameles.plan.source import check_source
+from ameles.store import Store, exists, open_store
+
+LISTEN = "127.0.0.1:8421"
+
+
+class LogForm(Enum):
+    """How the log is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def serve(
+    plans: Annotated[
+        list[Path], typer.Argument(help="The plans, TOML files.", metavar="PLAN...", readable=False)
+    ],
+    listen: Annotated[
+        str, typer.Option(help="The address and port; by default this machine alone.")
+    ] = LISTEN,
+    log: Annotated[
+        LogForm, typer.Option(help="The log on standard error, for people or for programs.")
+    ] = LogForm.TEXT,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Launch without asking; it asks only at a terminal.")
+    ] = False,
+) -> None:
+    """Follow streams and show them over HTTP.
+
+    Each plan is followed as by ameles run --follow.  What is published can be read by holders of
+    a token (ameles token), or by anybody if the plan says so.  Ctrl-C or SIGTERM ends it as soon
+    as the current work is stored; a second one ends it at once.
+    """
+    need_serve()
+    from ameles.service.server import listening, url_of
+
+    checked = [read_plan(file) for file in plans]
+    _check_names(checked)
+    with ExitStack() as stack:
+        opened = stack.enter_context(closing(listening(listen)))
+        stores = _opened(checked, stack, yes=yes)
+        from ameles.service.log import Log
+        from ameles.service.service import Service
+
+        said = Log(sys.stderr, as_json=log is LogForm.JSON)
+        service = Service(list(zip(checked, stores, strict=True)), said)
+        with stopping() as stop:
+            said.say("serving", address=url_of(opened))
+            failed = service.run(opened, stop)
+    if failed:
+        raise typer.Exit(1)
+
+
+def need_serve() -> None:
+    """Refuses if the packages of the service are not installed."""
+    missing = [name for name in ("fastapi", "uvicorn") if version(name) is None]
+    if missing:
+        raise MissingExtra(
+            f"The service needs {' and '.join(missing)}, which is not installed.",
+            tip="pip install 'ameles[serve]'",
+        )
+
+
+def _check_names(plans: Sequence[Plan]) -> None:
+    names = [plan.stream.name for plan in plans]
+    doubles = sorted({name for name in names if names.count(name) > 1})
+    if doubles:
+        raise BadInput(
+            f"Two of the plans have the stream name '{doubles[0]}'.",
+            why="addresses have the names of streams",
+            tip="each plan once; another name needs another stream",
+        )
+
+
+def _opened(plans: Sequence[Plan], stack: ExitStack, *, yes: bool) -> list[Store]:
+    """The store of each plan; plans with one address share one store.
+
+    Everything that a launch would refuse is refused before the first stream begins.
+    """
+    for plan in plans:
+        _ = plan.recipes  # recipes refuse their parameters here, before a store is made
+        if not refuse_launch(plan):
+            check_source(plan, waiting=True)
+    opened: dict[str, Store] = {}
+    stores = []
+    for plan in plans:
+        path = store_path(plan)
+        place = path if "://" in path else os.path.realpath(path)
+        new = place not in opened and not exists(path)
+        if new:
+            refuse_new_store(plan, restart=False)
+            confirm_launch(plan, None, yes=yes, quiet=False)
+        if place not in opened:
+            opened[place] = stack.enter_context(closing(open_store(path)))
+        if not new:
+            confirm_launch(plan, opened[place], yes=yes, quiet=False)
+        stores.append(opened[place])
+    return stores

@@ -1,0 +1,53 @@
+"""The application: all routes of the service over what its parts give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from ameles.service.headers import Outermost
+from ameles.service.readout import health, ledger, live, releases, streams
+from ameles.service.readout.feed import Feed
+from ameles.service.readout.live import LiveReaders
+from ameles.service.refusals import add_handlers
+from ameles.service.views import Gate, Health, Published
+
+TITLE = "Ameles"
+ABOUT = "Live statistics about people, under differential privacy."
+# Newer versions of FastAPI report requests to whatever the environment names; older ones ignore it.
+NO_TELEMETRY: dict[str, Any] = {
+    "telemetry": dict.fromkeys(
+        ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+    )
+}
+
+
+def build_app(
+    published: Published,
+    gate: Gate,
+    state: Health,
+    feed: Feed,
+    failed: Callable[[Exception], None] = lambda problem: None,
+) -> ASGIApp:
+    """The application over one service; ``failed`` is told what a request could not expect."""
+    app = FastAPI(
+        title=TITLE,
+        description=ABOUT,
+        version=metadata.version("ameles"),
+        docs_url=None,  # these pages load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        **NO_TELEMETRY,
+    )
+    app.state.published = published
+    app.state.gate = gate
+    app.state.health = state
+    app.state.live = LiveReaders(feed)
+    for part in (streams, releases, live, ledger, health):
+        app.include_router(part.router)
+    add_handlers(app, failed)
+    return Outermost(app, failed)

@@ -1,0 +1,85 @@
+"""What routes ask for in their signatures: the stream that a request may read, and its holder.
+
+The state of the application has a ``Published``, a ``Gate`` and a ``Health``; routes get them here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+from fastapi.security import HTTPBearer
+
+from ameles.service.refusals import Problem
+from ameles.service.views import Gate, Health, Published, Right, Scope, StreamView
+
+READ: frozenset[Scope] = frozenset({"read"})
+READ_OR_ADMIN: frozenset[Scope] = frozenset({"read", "admin"})
+ADMIN: frozenset[Scope] = frozenset({"admin"})
+
+# For the description of the routes only: ``Gate`` reads the header itself.
+BEARER = HTTPBearer(auto_error=False, description="A token of 'ameles token create'.")
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    401: {"model": Problem, "description": "The token is unknown, expired or revoked."},
+    403: {"model": Problem, "description": "The token has another scope."},
+    404: {"model": Problem, "description": "Unknown, or not for this token."},
+    422: {"model": Problem, "description": "A parameter cannot be used."},
+    429: {"model": Problem, "description": "Too many requests; see Retry-After."},
+    503: {"model": Problem, "description": "The store cannot be read now."},
+}
+NAME = Path(description="The name of a stream.", max_length=64)
+
+
+def published(request: Request) -> Published:
+    """What was published."""
+    kept: Published = request.app.state.published
+    return kept
+
+
+def gate(request: Request) -> Gate:
+    """Who decides what a request may do."""
+    kept: Gate = request.app.state.gate
+    return kept
+
+
+def health(request: Request) -> Health:
+    """How the followed streams are doing."""
+    kept: Health = request.app.state.health
+    return kept
+
+
+def address(request: Request) -> str:
+    """Where a request comes from: only to limit the rate of those without a token."""
+    return request.client.host if request.client else ""
+
+
+def readable(request: Request, name: Annotated[str, NAME]) -> StreamView:
+    """The stream of a request that may read its releases."""
+    return _checked(request, name, READ)
+
+
+def described(request: Request, name: Annotated[str, NAME]) -> StreamView:
+    """The stream of a request that may read what is said about it."""
+    return _checked(request, name, READ_OR_ADMIN)
+
+
+def administered(request: Request, name: Annotated[str, NAME]) -> StreamView:
+    """The stream of a request that may see how the service runs it."""
+    return _checked(request, name, ADMIN)
+
+
+def holder(request: Request) -> Right | None:
+    """What the token of a request allows; None without a token."""
+    return gate(request).right(request.headers.get("Authorization"), address(request))
+
+
+def _checked(request: Request, name: str, scopes: frozenset[Scope]) -> StreamView:
+    gate(request).check(request.headers.get("Authorization"), address(request), name, scopes)
+    return published(request).stream(name)
+
+
+Source = Annotated[Published, Depends(published)]
+Readable = Annotated[StreamView, Depends(readable)]
+Described = Annotated[StreamView, Depends(described)]
+Administered = Annotated[StreamView, Depends(administered)]
+Holder = Annotated[Right | None, Depends(holder)]

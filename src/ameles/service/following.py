@@ -1,0 +1,132 @@
+"""The threads that follow the plans of a service, one each.
+
+A stream that fails stops alone: the others go on, and the service goes on to show what was
+published.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from ameles.core.exceptions import AmelesError
+from ameles.engine.engine import Engine
+from ameles.engine.following.follow import follow
+from ameles.engine.running.session import Report
+from ameles.plan.clock import instant
+from ameles.plan.plan import Plan
+from ameles.service.log import Log
+from ameles.service.published import Shown
+from ameles.service.views import State
+
+
+class FollowedStream:
+    """A plan and the thread that follows it."""
+
+    def __init__(self, shown: Shown, log: Log, told: Callable[[str], None]) -> None:
+        self._shown = shown
+        self._log = log
+        self._told = told  # called with the stream's name when something can be seen
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self.state = State.STARTING
+        self.problem: AmelesError | None = None  # why it failed, if that is a refusal
+
+    @property
+    def name(self) -> str:
+        """The name of the stream."""
+        return self._plan.stream.name
+
+    @property
+    def _plan(self) -> Plan:
+        return self._shown.plan
+
+    def start(self) -> None:
+        """Starts to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Asks the thread to end as soon as its current work is stored."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Waits until the thread has ended."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            engine = Engine(self._plan, self._shown.store, warn=self._warn)
+            report = follow(
+                engine, self._stop, begun=self._begun, told=self._released, failing=self._failing
+            )
+        except BaseException as problem:
+            self.problem = problem if isinstance(problem, AmelesError) else None
+            self._log.failed(problem, stream=self.name)
+            self._become(State.FAILED)
+        else:
+            over = report.released == report.horizon
+            self._log.say("ended" if over else "stopped", stream=self.name, step=report.released)
+            self._become(State.ENDED if over else State.STOPPED)
+
+    def _become(self, state: State) -> None:
+        self.state = state
+        self._told(self.name)
+
+    def _begun(self, report: Report) -> None:
+        if report.launched:
+            self._log.say("launched", stream=self.name, spent=str(self._plan.loss))
+        self._log.say("following", stream=self.name, step=report.released + 1)
+        self._become(State.RUNNING)
+
+    def _released(self, step: int) -> None:
+        fields: dict[str, object] = {"stream": self.name, "step": step}
+        if step != self._plan.stream.horizon:
+            due = self._plan.clock.end_of(step + 1) + self._plan.stream.grace_us
+            fields["next"] = f"{instant(due):%Y-%m-%dT%H:%M:%SZ}"
+        self._log.say("released", **fields)
+        self._told(self.name)
+
+    def _failing(self, said: str) -> None:
+        self._log.say("sink", stream=self.name, said=said)
+
+    def _warn(self, problem: AmelesError) -> None:
+        self._log.failed(problem, stream=self.name)
+
+
+class Following:
+    """All followed streams of a service."""
+
+    def __init__(
+        self, shown: Sequence[Shown], log: Log, told: Callable[[str], None] = lambda name: None
+    ) -> None:
+        streams = [FollowedStream(one, log, told) for one in shown]
+        self.streams: Mapping[str, FollowedStream] = {one.name: one for one in streams}
+
+    def doing(self, name: str) -> State:
+        """What the thread of a stream does."""
+        return self.streams[name].state
+
+    @property
+    def failed(self) -> int:
+        """How many streams have failed."""
+        return self._count(State.FAILED)
+
+    @property
+    def starting(self) -> int:
+        """How many streams have not begun yet."""
+        return self._count(State.STARTING)
+
+    def _count(self, state: State) -> int:
+        return sum(stream.state is state for stream in self.streams.values())
+
+    def start(self) -> None:
+        """Starts all threads."""
+        for stream in self.streams.values():
+            stream.start()
+
+    def stop(self) -> None:
+        """Ends all threads, each as soon as its current work is stored."""
+        for stream in self.streams.values():
+            stream.stop()
+        for stream in self.streams.values():
+            stream.join()

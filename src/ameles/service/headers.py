@@ -1,0 +1,89 @@
+"""The outermost layer of the service: headers that every answer has, and no exception passes.
+
+A bearer token in a URL would be in logs, histories and referrers, so such a request is refused
+before anything looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ameles.core.token import TOKEN
+from ameles.service.refusals import problem
+
+NOTHING_LOADS = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+HEADERS = {  # unless an answer has its own
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": NOTHING_LOADS,  # the page of the service sets its own
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+LONGEST_QUERY = 4096
+
+
+class Outermost:
+    """Sets headers, answers HEAD, and turns an unexpected exception into an empty 500.
+
+    ``failed`` is told the exception; its text may quote something private and is not logged.
+    """
+
+    def __init__(self, app: ASGIApp, failed: Callable[[Exception], None]) -> None:
+        self._app = app
+        self._failed = failed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        answer = _Answer(send, bodiless=scope["method"] == "HEAD")
+        scope = {**scope, "method": "GET"} if answer.bodiless else scope
+        refusal = _wrong_query(scope["query_string"])
+        if refusal is not None:
+            await refusal(scope, receive, answer.send)
+            return
+        try:
+            await self._app(scope, receive, answer.send)
+        except Exception as surprise:
+            self._failed(surprise)
+            if not answer.begun:
+                await problem(500, "The service failed.", why="its log says where")(
+                    scope, receive, answer.send
+                )
+
+
+class _Answer:
+    """Passes an answer on, with its headers; without a body if nobody asked for one."""
+
+    def __init__(self, send: Send, *, bodiless: bool) -> None:
+        self._send = send
+        self.bodiless = bodiless
+        self.begun = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        elif self.bodiless:
+            message = {**message, "body": b""}
+        await self._send(message)
+
+
+def _wrong_query(query: bytes) -> ASGIApp | None:
+    if TOKEN.search(unquote(query.decode("latin-1")).lower()):
+        return problem(
+            400,
+            "A token must not be in a URL.",
+            why="URLs are kept in logs and histories",
+            tip="revoke it with 'ameles token revoke'; send tokens as 'Authorization: Bearer ...'",
+        )
+    if len(query) > LONGEST_QUERY:
+        return problem(414, f"A query may have {LONGEST_QUERY} bytes.", tip="fewer parameters")
+    return None

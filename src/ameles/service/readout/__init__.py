@@ -1,0 +1,1 @@
+"""Routes that read what was published; they import the nouns of ``core`` and FastAPI only."""

@@ -1,0 +1,31 @@
+"""``/healthz`` and ``/readyz``, for whoever watches the process; they name no stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from ameles.service.dependencies import health
+from ameles.service.readout.models import Alive, Ready
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz", response_model=Alive)
+async def healthz() -> Any:
+    """Whether the process answers."""
+    return {"alive": True}
+
+
+@router.get(
+    "/readyz",
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "A stream failed or has not begun."}},
+)
+async def readyz(request: Request, response: Response) -> Any:
+    """Whether all streams have begun and none has failed; how many, but not which."""
+    state = health(request)
+    ready = not (state.failed or state.starting)
+    response.status_code = 200 if ready else 503
+    return {"ready": ready, "starting": state.starting, "failed": state.failed}

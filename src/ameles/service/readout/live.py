@@ -1,0 +1,190 @@
+"""``/v1/streams/{name}/live``: releases as they are published, as server-sent events.
+
+The id of an event is the cursor after its rows, as pages have it.  A reader who comes back with
+``Last-Event-ID`` goes on there, misses nothing and gets nothing twice.  Nothing is queued for a
+reader: each reads from his own place on, and one who does not take what is sent is disconnected.
+
+    event: state      how the stream is doing, at the beginning and when that changes
+    event: releases   a page of releases, as /releases has it
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from ameles.service.dependencies import BEARER, READ, REFUSALS, Readable, Source, address, gate
+from ameles.service.readout.cursors import cursor_of, place_of
+from ameles.service.readout.feed import Feed
+from ameles.service.readout.formats import WRITTEN, Format
+from ameles.service.readout.models import StreamSummary
+from ameles.service.readout.releases import Key, Name, check_names
+from ameles.service.readout.shared_reads import SharedReads
+from ameles.service.readout.streams import summary
+from ameles.service.refusals import Refused
+from ameles.service.views import Page, Place, Published, StreamView, Wanted
+
+HEARTBEAT = 15.0  # seconds after which something is sent, and the right to read is checked again
+SLOW = 30.0  # seconds that a reader may take to accept what is sent
+MOST_READERS = 5_000
+AT_ONCE = 1_000  # rows of an event
+HELLO = b"retry: 3000\n\n"
+
+router = APIRouter(tags=["releases"], dependencies=[Depends(BEARER)])
+
+
+@router.get(
+    "/v1/streams/{name}/live",
+    responses={**REFUSALS, 200: {"content": {"text/event-stream": {}}}},
+)
+async def live(
+    request: Request,
+    stream: Readable,
+    source: Source,
+    release: Name = None,
+    key: Key = None,
+    cursor: Annotated[
+        str | None, Query(max_length=40, description="Begin here, as a page has it in 'next'.")
+    ] = None,
+    form: Annotated[Format, Query(alias="format", description="json or series.")] = Format.JSON,
+    last_event_id: Annotated[str | None, Header(max_length=40)] = None,
+) -> Response:
+    """Releases as they are published; without a cursor, from the next one on."""
+    if form not in (Format.JSON, Format.SERIES):
+        raise Refused(422, "The parameter 'format' cannot be used as given.", tip="json or series")
+    await run_in_threadpool(check_names, source, stream, release, key)
+    after = last_event_id or cursor
+    start = place_of(after, stream.identity) if after else Place(stream.released + 1)
+    readers: LiveReaders = request.app.state.live
+    if readers.count >= MOST_READERS:
+        raise Refused(503, "There are too many live readers.", headers={"Retry-After": "10"})
+    wanted = Wanted(release=release, key=key)
+    events = readers.events(source, stream, wanted, start, form, _still_allowed(request, stream))
+    return LiveResponse(events, readers)
+
+
+def _still_allowed(request: Request, stream: StreamView) -> Callable[[], bool]:
+    """Asks whether a request that was allowed still is: its token may have been revoked."""
+    given = request.headers.get("Authorization"), address(request)
+
+    def allowed() -> bool:
+        try:
+            gate(request).check(*given, stream.name, READ)
+        except Refused as refusal:
+            return refusal.status == 429
+        return True
+
+    return allowed
+
+
+class LiveReaders:
+    """What the live readers of a service share: the feed and the last reads."""
+
+    def __init__(self, feed: Feed, heartbeat: float = HEARTBEAT, slow: float = SLOW) -> None:
+        self.feed = feed
+        self.slow = slow
+        self.count = 0
+        self._heartbeat = heartbeat
+        self._pages: SharedReads[Page] = SharedReads()
+        self._states: SharedReads[StreamView] = SharedReads()
+
+    async def events(
+        self,
+        source: Published,
+        stream: StreamView,
+        wanted: Wanted,
+        place: Place,
+        form: Format,
+        allowed: Callable[[], bool],
+    ) -> AsyncIterator[bytes]:
+        """The events of one reader, from his place on."""
+        name, shown = stream.name, b""
+        yield HELLO
+        while not self.feed.closed:
+            news = self.feed.news(name)
+            view = await self._states.read(
+                (name, news), partial(source.stream, name), keep=lambda read: True
+            )
+            state = StreamSummary(**summary(view)).model_dump_json().encode()
+            if state != shown:
+                yield event("state", state, cursor_of(place, view.identity))
+                shown = state
+            page = await self._page(source, view, wanted, place)
+            if page.rows:
+                place = page.after
+                yield event("releases", *_written(view, page, form))
+            elif not await self.feed.wait(name, news, self._heartbeat):
+                yield b": \n\n"
+                if not await run_in_threadpool(allowed):
+                    return
+
+    async def _page(
+        self, source: Published, view: StreamView, wanted: Wanted, place: Place
+    ) -> Page:
+        asked = view.name, wanted, place
+        read = partial(source.page, view.name, wanted, place, AT_ONCE)
+        return await self._pages.read(asked, read, keep=lambda page: bool(page.rows))
+
+
+def _written(view: StreamView, page: Page, form: Format) -> tuple[bytes, str]:
+    following = cursor_of(page.after, view.identity)
+    about = {"stream": view.name, "next": following, "more": page.more}
+    return WRITTEN[form].write(page.rows, about), following
+
+
+def event(kind: str, data: bytes, number: str) -> bytes:
+    """One server-sent event; JSON has no newline.
+
+    >>> event("state", b"{}", "0f3c9a12.1.0")
+    b'event: state\\nid: 0f3c9a12.1.0\\ndata: {}\\n\\n'
+    """
+    return b"event: %s\nid: %s\ndata: %s\n\n" % (kind.encode(), number.encode(), data)
+
+
+class LiveResponse(Response):
+    """Sends events until the reader goes, is too slow, or the service ends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[bytes], readers: LiveReaders) -> None:
+        super().__init__(
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+            media_type=self.media_type,
+        )
+        del self.headers["content-length"]
+        self._events = events
+        self._readers = readers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        readers = self._readers
+        readers.count += 1
+        sending = asyncio.create_task(self._send(send))
+        leaving = asyncio.create_task(_gone(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            readers.count -= 1
+            for task in (sending, leaving):
+                task.cancel()
+                with suppress(asyncio.CancelledError, TimeoutError, OSError):
+                    await task
+
+    async def _send(self, send: Send) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        async for chunk in self._events:
+            async with asyncio.timeout(self._readers.slow):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,152 @@
+"""The answers of the routes that read, as the OpenAPI document describes them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from ameles.service.views import Scope, State
+
+
+class ReleaseModel(BaseModel):
+    """One published number; low to high covers the privacy noise alone."""
+
+    stream: str
+    release: str
+    key: str
+    step: int
+    start: datetime
+    end: datetime
+    value: int | float | None
+    low: int | float | None
+    high: int | float | None
+    label: str
+    mechanism: str
+    entry: int = Field(description="The number of the ledger entry that paid for it.")
+
+
+class ReleasesPage(BaseModel):
+    """Releases by step and series."""
+
+    stream: str
+    next: str = Field(description="The cursor after the last row.")
+    more: bool = Field(description="Whether there are further rows now.")
+    releases: list[ReleaseModel]
+
+
+class StreamSummary(BaseModel):
+    """How a stream is doing."""
+
+    name: str
+    public: bool = Field(description="Whether anybody may read it.")
+    state: State
+    launched: datetime | None
+    released: int = Field(description="The last released step, 0 before the first.")
+    horizon: int | None = Field(description="The last step that there will be.")
+    last_release: datetime | None = Field(description="The end of the last released step.")
+    next_release: datetime | None = Field(description="When the next step is due.")
+    restarts: int = Field(description="How often it began anew after its state was lost.")
+
+
+class Streams(BaseModel):
+    """The streams that a request may see."""
+
+    streams: list[StreamSummary]
+
+
+class ReleaseSummary(BaseModel):
+    """One release of a stream: what it shows and how exact it is."""
+
+    name: str
+    keys: list[str]
+    mechanism: str
+    measure: str | None = None
+    over: str | None = None
+    why: str | None = Field(None, description="Why this mechanism.")
+    loss: dict[str, str] | None = Field(None, description="What it spends, exactly.")
+    half_width_of: str | None = Field(None, description="The quantity that half-widths are about.")
+    steps: list[int] = Field([], description="The steps of the forecast.")
+    half_widths: list[float | None] = Field([], description="Of the 95% interval at these steps.")
+
+
+class StreamModel(StreamSummary):
+    """A stream, its plan in words, its guarantee, and its releases."""
+
+    words: list[str] = Field(description="The plan in words, for the people in the data.")
+    guarantee: str | None
+    population: str | None
+    unit: str | None
+    every: str | None
+    zone: str | None
+    loss: dict[str, str] | None
+    posterior: list[float] | None = Field(
+        description="What an attacker can believe at most, for each prior from 0% to 100%."
+    )
+    releases: list[ReleaseSummary]
+
+
+class Explanation(BaseModel):
+    """Where the numbers of one release and step come from."""
+
+    release: str
+    step: int
+    about: str
+    values: list[ReleaseModel]
+    mechanism: str
+    noise: str
+    interval: str
+    covers: str
+    guarantee: str
+    ledger: str
+    restart: str | None = None
+
+
+class LedgerEntry(BaseModel):
+    """One payment of this stream."""
+
+    number: int
+    at: datetime
+    on: str
+    why: str
+    paid: dict[str, str]
+    mechanism: str
+
+
+class LedgerModel(BaseModel):
+    """What a stream has cost, and what its population has left; exact fractions as text."""
+
+    population: str
+    unit: str
+    neighbours: str
+    cap: dict[str, str]
+    spent: dict[str, str]
+    left: dict[str, str]
+    rate: str = Field(description="How fast the budget is spent, in words.")
+    used_up: datetime | None = Field(description="When the cap is used up, at this rate.")
+    entries: list[LedgerEntry] = Field(description="Of this stream; others are in the sums.")
+    renewals: list[dict[str, Any]]
+
+
+class Me(BaseModel):
+    """What a token may do; all null without one."""
+
+    token: str | None = None
+    stream: str | None = None
+    scope: Scope | None = None
+    expires: datetime | None = None
+
+
+class Alive(BaseModel):
+    """The process answers."""
+
+    alive: bool = True
+
+
+class Ready(BaseModel):
+    """Whether all streams are followed."""
+
+    ready: bool
+    starting: int
+    failed: int

@@ -1,0 +1,134 @@
+"""``/v1/streams/{name}/releases``: what was published, page by page.
+
+Released steps never change.  A page that cannot get another row may be kept for ever; every page
+has an ``ETag`` that is the digest of its bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from ameles.service.dependencies import BEARER, REFUSALS, Readable, Source
+from ameles.service.readout.cursors import cursor_of, place_of
+from ameles.service.readout.formats import WRITTEN, Format, negotiated
+from ameles.service.readout.models import ReleasesPage
+from ameles.service.refusals import Problem, Refused
+from ameles.service.views import Page, Place, StreamView, Wanted
+
+AT_ONCE, AT_MOST = 1_000, 100_000  # rows of a page: by default, and at most
+MOST_STEPS = 1 << 40
+FOREVER = "max-age=31536000, immutable"
+
+router = APIRouter(tags=["releases"], dependencies=[Depends(BEARER)])
+
+Step = Annotated[int | None, Query(ge=1, le=MOST_STEPS)]
+Name = Annotated[str | None, Query(max_length=64, description="Only this release.")]
+Key = Annotated[str | None, Query(max_length=1000, description="Only this key.")]
+Time = Annotated[datetime | None, Query()]
+
+
+@router.get(
+    "/v1/streams/{name}/releases",
+    response_model=ReleasesPage,
+    responses={
+        **REFUSALS,
+        200: {
+            "description": "A page of releases, by step and series. 'Link' has the next page.",
+            "content": {written.media.partition(";")[0]: {} for written in WRITTEN.values()},
+        },
+        304: {"description": "The page is as 'If-None-Match' has it."},
+        406: {"model": Problem, "description": "No accepted format can be written."},
+        409: {"model": Problem, "description": "The cursor is of another stream."},
+    },
+)
+def releases(
+    request: Request,
+    stream: Readable,
+    source: Source,
+    release: Name = None,
+    key: Key = None,
+    first: Step = None,
+    last: Step = None,
+    since: Time = None,
+    until: Time = None,
+    limit: Annotated[int, Query(ge=1, le=AT_MOST)] = AT_ONCE,
+    cursor: Annotated[str | None, Query(max_length=40)] = None,
+    form: Annotated[
+        Format | None, Query(alias="format", description="By default as 'Accept' says.")
+    ] = None,
+) -> Response:
+    """What a stream has published, by release, key, step or time."""
+    form = form or negotiated(request.headers.get("Accept", ""))
+    check_names(source, stream, release, key)
+    wanted = Wanted(
+        release=release,
+        key=key,
+        first=first or 1,
+        last=last,
+        since=_zoned(since),
+        until=_zoned(until),
+    )
+    start = Place(1) if cursor is None else place_of(cursor, stream.identity)
+    page = source.page(stream.name, wanted, start, limit)
+    return _answer(request, stream, page, form)
+
+
+def check_names(
+    source: Source, stream: StreamView, release: str | None, key: str | None = None
+) -> None:
+    """Refuses a release or a key that the stream does not publish."""
+    if release is None and key is None:
+        return
+    lines = source.series(stream.name)
+    names = list(dict.fromkeys(line.release for line in lines))
+    if release is not None and release not in names:
+        raise Refused(404, "There is no such release.", tip=f"one of {', '.join(names)}"[:500])
+    if key is not None and all(
+        line.key != key for line in lines if release in (None, line.release)
+    ):
+        raise Refused(
+            404, "There is no such key.", tip=f"GET /v1/streams/{stream.name} lists the keys"
+        )
+
+
+def _zoned(time: datetime | None) -> datetime | None:
+    """A time without a zone is in UTC."""
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
+
+
+def _answer(request: Request, stream: StreamView, page: Page, form: Format) -> Response:
+    following = cursor_of(page.after, stream.identity)
+    about = {"stream": stream.name, "next": following, "more": page.more}
+    written = WRITTEN[form]
+    body = written.write(page.rows, about)
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    kept = FOREVER if page.closed else "no-cache"
+    headers = {
+        "ETag": tag,
+        "Cache-Control": f"{'public' if stream.public else 'private'}, {kept}",
+        "Vary": "Accept, Authorization",
+        "Link": f'<{request.url.path}?{_with_cursor(request, following)}>; rel="next"',
+        "Ameles-More": "true" if page.more else "false",
+    }
+    if same(request.headers.get("If-None-Match", ""), tag):
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=written.media, headers=headers)
+
+
+def _with_cursor(request: Request, cursor: str) -> str:
+    others = [(name, value) for name, value in request.query_params.multi_items()]
+    return urlencode([pair for pair in others if pair[0] != "cursor"] + [("cursor", cursor)])
+
+
+def same(given: str, tag: str) -> bool:
+    """Whether an ``If-None-Match`` header has a tag, or any.
+
+    >>> same('W/"a", "b"', '"a"'), same("*", '"a"'), same('"ab"', '"a"')
+    (True, True, False)
+    """
+    return any(one.strip().removeprefix("W/") in (tag, "*") for one in given.split(","))

@@ -1,0 +1,111 @@
+"""Refusals over HTTP: what, why and a tip, and never the text of an exception or a value.
+
+>>> Refused(404, "There is no such stream.", tip="GET /v1/streams").what
+'There is no such stream.'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from ameles.core.exceptions import AmelesError
+
+
+class Problem(BaseModel):
+    """Why a request was refused, and what to try."""
+
+    what: str
+    why: str = ""
+    tip: str = ""
+
+
+class Refused(Exception):
+    """A request that is refused, with its status code."""
+
+    def __init__(
+        self,
+        status: int,
+        what: str,
+        *,
+        why: str = "",
+        tip: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.status = status
+        self.what = what
+        self.why = why
+        self.tip = tip
+        self.headers = dict(headers or {})
+
+
+def unknown_stream() -> Refused:
+    """The same answer for a stream that does not exist and for one that is nobody's business."""
+    return Refused(
+        404,
+        "There is no such stream, or you may not read it.",
+        tip="GET /v1/streams lists the streams that you may see; send a token as "
+        "'Authorization: Bearer ...'",
+    )
+
+
+WORDS = {
+    404: ("There is no such address.", "GET /openapi.json lists all"),
+    405: ("This address does not take this method.", "GET /openapi.json lists all"),
+}
+
+
+def problem(
+    status: int, what: str, why: str = "", tip: str = "", headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """The answer that says why a request was refused."""
+    content = Problem(what=what, why=why, tip=tip).model_dump()
+    kept = {"Cache-Control": "no-store", **(headers or {})}
+    return JSONResponse(content, status_code=status, headers=kept)
+
+
+async def _refused(request: Request, refusal: Exception) -> JSONResponse:
+    if isinstance(refusal, Refused):
+        words = refusal.what, refusal.why, refusal.tip
+        return problem(refusal.status, *words, headers=refusal.headers)
+    if isinstance(refusal, RequestValidationError):
+        return problem(422, f"{_places(refusal)} cannot be used as given.", tip="/openapi.json")
+    status = refusal.status_code if isinstance(refusal, HTTPException) else 500
+    what, tip = WORDS.get(status, ("This request was refused.", ""))
+    return problem(status, what, tip=tip)
+
+
+def _places(refusal: RequestValidationError) -> str:
+    """The parameters that were wrong, by their declared names and never by what was sent."""
+    names = sorted({f"'{error['loc'][1]}'" for error in refusal.errors() if _declared(error)})
+    return f"The parameter {', '.join(names)}" if names else "The request"
+
+
+def _declared(error: Mapping[str, object]) -> bool:
+    place = error["loc"]
+    return isinstance(place, tuple) and len(place) == 2 and place[0] in ("path", "query", "header")
+
+
+def add_handlers(app: FastAPI, failed: Callable[[Exception], None]) -> None:
+    """Makes every refusal of an application a ``Problem``; ``failed`` is told if the store
+    refuses."""
+
+    async def store_refused(request: Request, refusal: Exception) -> JSONResponse:
+        failed(refusal)
+        return problem(
+            503,
+            "The store cannot be read now.",
+            why="its refusal is in the log of the service",
+            tip="try again",
+            headers={"Retry-After": "1"},
+        )
+
+    for kind in (Refused, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _refused)
+    app.add_exception_handler(AmelesError, store_refused)

@@ -1,0 +1,114 @@
+"""Runs the application: a socket, the event loop, and an orderly end."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from ameles.core.exceptions import AmelesError, BadInput
+from ameles.service.log import Log
+
+GRACE = 10  # seconds for requests that are under way when the service ends
+STALLED_MS = 60_000  # a reader who takes nothing for so long is disconnected by the system
+OPEN_FILES = 65_536
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """The host and port of ``--listen``.
+
+    >>> address_of("127.0.0.1:8421"), address_of("[::1]:80")
+    (('127.0.0.1', 8421), ('::1', 80))
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise BadInput(
+            f"--listen must be an address and a port. Got {text[:80]!r} instead.",
+            tip="--listen 127.0.0.1:8421",
+        )
+    return host, int(port)
+
+
+def listening(text: str) -> socket.socket:
+    """A socket at an address; refuses one that cannot be used."""
+    host, port = address_of(text)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # accepted sockets inherit it
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
+        opened.bind((host, port))
+        opened.listen(2048)
+    except OSError as problem:
+        opened.close()
+        raise AmelesError(
+            f"Nothing can listen at {host}, port {port}.",
+            why=problem.strerror or "the system refuses it",
+            tip="another --listen, or stop what listens there",
+        ) from None
+    return opened
+
+
+def url_of(opened: socket.socket) -> str:
+    """The address of a listening socket, for people."""
+    host, port = opened.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def run_server(
+    app: ASGIApp,
+    opened: socket.socket,
+    log: Log,
+    stop: threading.Event,
+    ending: Callable[[], None] = lambda: None,
+) -> None:
+    """Serves until ``stop`` is set, then finishes the requests that are under way.
+
+    ``ending`` is called first: it ends answers that have no end of their own.
+    """
+    _allow_open_files()
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi", "asyncio"):
+        log.take_over(name)
+    server = _Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,  # it would have addresses of readers
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            timeout_graceful_shutdown=GRACE,
+        )
+    )
+
+    def end() -> None:
+        stop.wait()
+        ending()
+        server.should_exit = True
+
+    threading.Thread(target=end, daemon=True).start()
+    server.run(sockets=[opened])
+    stop.set()  # if the server has ended for another reason
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the command: they also end the threads that follow streams."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _allow_open_files() -> None:
+    """A live reader is an open file, and the usual limit is 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,48 @@
+"""A service: the parts of one process, put together."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Sequence
+
+from starlette.types import ASGIApp
+
+from ameles.plan.plan import Plan
+from ameles.service.access import Access
+from ameles.service.app import build_app
+from ameles.service.following import Following
+from ameles.service.log import Log
+from ameles.service.published import Shown, StorePublished
+from ameles.service.readout.feed import Feed
+from ameles.service.server import run_server
+from ameles.store import Store
+
+
+class Service:
+    """Some plans with their stores: followed, and shown over HTTP."""
+
+    def __init__(self, plans: Sequence[tuple[Plan, Store]], log: Log) -> None:
+        shown = [Shown(plan, store) for plan, store in plans]
+        self._log = log
+        self._feed = Feed()
+        self.following = Following(shown, log, self._feed.tell)
+        self.app: ASGIApp = build_app(
+            StorePublished(shown, self.following.doing),
+            Access(shown),
+            self.following,
+            self._feed,
+            log.failed,
+        )
+
+    def run(self, opened: socket.socket, stop: threading.Event) -> int:
+        """Follows and serves until ``stop`` is set; returns how many streams have failed.
+
+        The server ends first, so that requests under way still meet the threads that answer them.
+        """
+        self.following.start()
+        try:
+            run_server(self.app, opened, self._log, stop, self._feed.close)
+        finally:
+            self.following.stop()
+        return self.following.failed

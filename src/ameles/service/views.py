@@ -1,0 +1,147 @@
+"""What the routes of the service see: small public records, and the protocols of those who give
+them.
+
+Nothing here knows a store or a mechanism, so whatever imports only this can show no true value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, Literal, Protocol, TypeAlias
+
+Scope: TypeAlias = Literal["ingest", "read", "admin"]
+Row: TypeAlias = tuple[Any, ...]  # in the order of ``core.release.COLUMNS``, times as text
+
+
+class State(Enum):
+    """What a stream is doing, in one word."""
+
+    STARTING = "starting"  # not launched, or not resumed yet
+    RUNNING = "running"
+    RESTARTED = "restarted"  # running, after its state was lost at least once
+    HALTED = "halted"  # running, but every release has said its last word
+    STOPPED = "stopped"  # its thread has ended because the service ends
+    FAILED = "failed"  # its thread has ended with an error
+    ENDED = "ended"  # the last step is released
+    RETIRED = "retired"  # its state was erased by its owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamView:
+    """A stream as everybody with the right to read may see it."""
+
+    name: str
+    public: bool
+    state: State
+    identity: str | None  # None: not launched yet
+    launched: datetime | None
+    released: int  # the last released step, 0 before the first
+    horizon: int | None
+    last_release: datetime | None  # the end of the last released step
+    next_release: datetime | None  # when the next one is due
+    restarts: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesView:
+    """One published series: a key of a release."""
+
+    release: str
+    key: str
+    mechanism: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which releases somebody asks for."""
+
+    release: str | None = None
+    key: str | None = None
+    first: int = 1
+    last: int | None = None
+    since: datetime | None = None  # steps that begin at this time or later
+    until: datetime | None = None  # steps that end by this time
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the order of releases: a step, and how many rows of it come before."""
+
+    step: int
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Releases in order, and where they go on."""
+
+    rows: Sequence[Row]
+    after: Place  # the place after the last row
+    more: bool  # whether there are further rows now
+    closed: bool  # whether this page can never get another row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """What the holder of a valid token may do."""
+
+    name: str
+    stream: str
+    scope: Scope
+    expires: datetime
+
+
+class Published(Protocol):
+    """What was published, and texts about it; every call may come from any thread."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The streams of this service, by name."""
+
+    def stream(self, name: str) -> StreamView:
+        """How a stream of this service is doing."""
+
+    def series(self, name: str) -> tuple[SeriesView, ...]:
+        """The series of a stream, in the order of its rows."""
+
+    def page(self, name: str, wanted: Wanted, start: Place, limit: int) -> Page:
+        """Up to ``limit`` releases from a place on."""
+
+    def description(self, name: str, topic: str) -> Any:
+        """A stored text as plain data; None if there is none."""
+
+    def ledger(self, name: str) -> dict[str, Any] | None:
+        """What a stream has cost, and what its population has left; None before the launch."""
+
+
+class Gate(Protocol):
+    """Decides who may do what; refuses with a ``Refused``."""
+
+    def check(
+        self, authorization: str | None, address: str, stream: str, scopes: frozenset[Scope]
+    ) -> Right | None:
+        """Lets a request about a stream pass, or refuses it.
+
+        Anybody may read a public stream; the answer is then None.
+        """
+
+    def right(self, authorization: str | None, address: str) -> Right | None:
+        """What the token of a request allows; None if there is none, refused if it is invalid."""
+
+    def visible(self, right: Right | None) -> tuple[str, ...]:
+        """The streams that the holder of a right, or anybody, may know of."""
+
+
+class Health(Protocol):
+    """Whether the service does its work."""
+
+    @property
+    def failed(self) -> int:
+        """How many streams have failed."""
+
+    @property
+    def starting(self) -> int:
+        """How many streams have not begun yet."""

@@ -1,0 +1,100 @@
+"""``ameles serve``: everything that could be refused is refused before the first stream begins."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ameles.service import server
+from ameles.service.log import Log
+from ameles.store import open_store
+from tests.cli.conftest import Program
+
+HERE = "127.0.0.1:0"
+
+
+@pytest.fixture
+def until(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
+    """Replaces the server: what is given runs instead of it."""
+
+    def replaced(what: Callable[[], None]) -> None:
+        def run(app: object, opened: object, log: Log, stop: threading.Event, end: object) -> None:
+            what()
+
+        monkeypatch.setattr("ameles.service.service.run_server", run)
+
+    return replaced
+
+
+def test_streams_are_followed_while_the_server_runs(
+    fresh: Path, ameles: Program, until: Callable[[Callable[[], None]], None]
+) -> None:
+    until(lambda: None)
+    ended = ameles("serve", "ameles.toml", "--listen", HERE, "--log", "json")
+    assert (ended.code, ended.out) == (0, "")
+    events = [json.loads(line) for line in ended.err.splitlines() if line.startswith("{")]
+    assert events[0]["event"] == "serving"
+    assert events[0]["address"].startswith("http://127.0.0.1:")
+    assert [one["event"] for one in events if one.get("stream") == "flu"][:1] == ["launched"]
+    assert events[-1]["event"] in ("ended", "stopped")
+
+
+def test_a_stream_that_fails_is_the_exit_code(
+    site: Path, ameles: Program, until: Callable[[Callable[[], None]], None]
+) -> None:
+    until(lambda: None)
+    with open_store(str(site / "flu.db")) as store, store.holding("flu"):
+        ended = ameles("serve", "ameles.toml", "--listen", HERE)
+    assert ended.code == 1
+    assert "refused stream=flu" in ended.err
+
+
+def test_sigterm_ends_it(site: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(app: object, opened: object, log: Log, stop: threading.Event, end: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.wait(600)
+
+    monkeypatch.setattr("ameles.service.service.run_server", run)
+    assert ameles("serve", "ameles.toml", "--listen", HERE).code == 0
+
+
+@pytest.mark.usefixtures("site")
+def test_two_plans_of_one_name_are_refused(ameles: Program) -> None:
+    ended = ameles("serve", "ameles.toml", "ameles.toml", "--listen", HERE)
+    assert ended.code == 2
+    assert "name 'flu'" in ended.err
+
+
+def test_a_plan_that_cannot_be_launched_leaves_nothing_behind(fresh: Path, ameles: Program) -> None:
+    plan = fresh / "ameles.toml"
+    plan.write_text(plan.read_text(encoding="utf-8").replace("epsilon", "epsilom", 1))
+    assert ameles("serve", "ameles.toml", "--listen", HERE).code == 2
+    assert not (fresh / "flu.db").exists()
+
+
+@pytest.mark.usefixtures("site")
+def test_a_taken_port_is_refused(ameles: Program) -> None:
+    opened = server.listening(HERE)
+    try:
+        port = opened.getsockname()[1]
+        ended = ameles("serve", "ameles.toml", "--listen", f"127.0.0.1:{port}")
+    finally:
+        opened.close()
+    assert ended.code == 1
+    assert "Nothing can listen" in ended.err
+
+
+@pytest.mark.usefixtures("site")
+def test_without_its_packages_it_says_what_to_install(
+    ameles: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ameles.cli.serve.version", lambda package: None)
+    ended = ameles("serve", "ameles.toml")
+    assert ended.code == 1
+    assert "pip install 'ameles[serve]'" in ended.err

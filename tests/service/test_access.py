@@ -1,0 +1,170 @@
+"""The matrix: route × scope × stream, allowed only as listed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import product
+
+import pytest
+
+from ameles.core.token import new_token
+from ameles.service.access import Access
+from ameles.service.refusals import Refused
+from ameles.store.tokens import Scope
+from tests.service.asgi import Answer
+from tests.service.conftest import NOW, Small
+
+SCOPES: tuple[Scope, ...] = ("ingest", "read", "admin")
+# Who may use each address about a stream.  An address that is missing here fails.
+ALLOWED: dict[str, set[Scope]] = {
+    "/v1/streams/{name}": {"read", "admin"},
+    "/v1/streams/{name}/releases": {"read"},
+    "/v1/streams/{name}/live": {"read"},
+    "/v1/streams/{name}/ledger": {"read", "admin"},
+    "/v1/streams/{name}/explain": {"read"},
+}
+QUERIES = {"/v1/streams/{name}/explain": "?release=visits&step=1"}
+WITHOUT_STREAM = {"/v1/streams", "/v1/me", "/healthz", "/readyz"}
+
+
+def ask(service: Small, route: str, stream: str, token: str | None) -> Answer:
+    path = route.replace("{name}", stream) + QUERIES.get(route, "")
+    return service.client.get(path, token, enough=lambda pieces: True)
+
+
+def test_the_matrix_has_every_address(service: Small) -> None:
+    paths = service.client.get("/openapi.json").json["paths"]
+    assert set(paths) == {*ALLOWED, *WITHOUT_STREAM}
+
+
+@pytest.mark.parametrize("route", ALLOWED)
+def test_a_token_allows_what_is_listed_and_nothing_else(service: Small, route: str) -> None:
+    tokens = {
+        (scope, stream): service.token(scope, stream)
+        for scope, stream in product(SCOPES, ("open", "closed", "apart"))
+    }
+    for ((scope, own), token), asked in product(
+        tokens.items(), ("open", "closed", "apart", "absent")
+    ):
+        status = ask(service, route, asked, token).status
+        passes = asked == "open" or (asked == own and scope in ALLOWED[route])
+        wanted = 200 if passes else 403 if asked == own else 404
+        assert status == wanted or (passes and status == 404 and "explain" in route)
+
+
+@pytest.mark.parametrize("route", ALLOWED)
+def test_without_a_valid_token_only_public_streams_are_read(service: Small, route: str) -> None:
+    assert ask(service, route, "open", None).status in (200, 404 if "explain" in route else 200)
+    hidden = [ask(service, route, name, None) for name in ("closed", "apart", "absent")]
+    assert {answer.status for answer in hidden} == {404}
+    assert len({answer.body for answer in hidden}) == 1, "an answer says which of them exist"
+    assert len({str(sorted(answer.headers.items())) for answer in hidden}) == 1
+    expired = service.token("read", made=NOW - timedelta(days=90))
+    early = service.token("read", made=NOW + timedelta(seconds=1))
+    revoked = service.token("read", revoked=True)
+    for wrong in (expired, early, revoked, new_token(), "ameles_", "x" * 71, expired.upper()):
+        answers = [ask(service, route, name, wrong) for name in ("open", "closed", "absent")]
+        assert {answer.status for answer in answers} == {401}
+        assert len({answer.body for answer in answers}) == 1
+        assert {answer.headers["www-authenticate"] for answer in answers} == {"Bearer"}
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Basic {}", "bearer  {}", "Bearer {} ", "Bearer {}, Bearer {}", "{}"]
+)
+def test_a_token_comes_in_one_way(service: Small, header: str) -> None:
+    token = service.token("read")
+    given = {"Authorization": header.replace("{}", token)}
+    assert service.client.get("/v1/streams/closed", headers=given).status == 401
+    right = {"Authorization": f"bearer {token}"}
+    assert service.client.get("/v1/streams/closed", headers=right).status == 200
+
+
+@pytest.mark.parametrize("place", ["token={}", "a=1&access_token={}", "x=%61{}"])
+def test_a_token_in_a_url_is_refused_and_not_used(service: Small, place: str) -> None:
+    token = service.token("read")
+    inside = token[1:] if "%61" in place else token
+    answer = service.client.get(f"/v1/streams/open?{place.replace('{}', inside)}")
+    assert answer.status == 400
+    assert token.encode() not in answer.body
+    assert "revoke" in answer.json["tip"]
+
+
+def test_what_a_token_may_do_is_told_to_its_holder_alone(service: Small) -> None:
+    token = service.token("ingest", "apart")
+    me = service.client.get("/v1/me", token).json
+    assert (me["stream"], me["scope"], me["expires"]) == ("apart", "ingest", "2026-05-01T00:00:00Z")
+    assert service.client.get("/v1/me").json == dict.fromkeys(me)
+    assert service.client.get("/v1/me", new_token()).status == 401
+
+
+def test_who_has_no_right_sees_public_streams_alone(service: Small) -> None:
+    def names(token: str | None) -> list[str]:
+        listed = service.client.get("/v1/streams", token).json["streams"]
+        return [one["name"] for one in listed]
+
+    assert names(None) == ["open"]
+    assert names(service.token("read", "closed")) == ["open", "closed"]
+    assert names(service.token("ingest", "apart")) == ["open", "apart"]
+
+
+def test_a_token_counts_in_the_store_of_its_stream_alone(service: Small) -> None:
+    """Whoever owns another store of the service cannot make tokens for this one's streams."""
+    apart, closed = service.shown["apart"], service.shown["closed"]
+    service.shown["closed"] = apart  # a token for 'closed' in the store of 'apart'
+    foreign = service.token("read", "closed")
+    service.shown["closed"] = closed
+    assert service.client.get("/v1/streams/closed", foreign).status == 401
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def access(service: Small, clock: Clock, rate: float = 1e9) -> Access:
+    shown, rates = list(service.shown.values()), dict.fromkeys((*SCOPES, None), rate)
+    return Access(shown, now=lambda: NOW, clock=clock, rates=rates)
+
+
+def status(refused: pytest.ExceptionInfo[Refused]) -> int:
+    return refused.value.status
+
+
+def test_a_revoked_token_is_refused_a_second_later(service: Small) -> None:
+    clock, token = Clock(), f"Bearer {service.token('read')}"
+    gate = access(service, clock)
+    right = gate.right(token, "")
+    assert right is not None
+    with service.shown["closed"].store.writing() as transaction:
+        (number,) = (t.number for t in transaction.tokens() if t.name == right.name)
+        transaction.revoke_token(number, NOW)
+    clock.now = 1.0
+    with pytest.raises(Refused) as refused:
+        gate.right(token, "")
+    assert status(refused) == 401
+
+
+def test_each_token_has_its_own_rate_and_the_rest_share_that_of_an_address(service: Small) -> None:
+    clock = Clock()
+    gate = access(service, clock, rate=2)
+    tokens = [f"Bearer {service.token('read')}" for _ in range(2)]
+    for token in tokens * 2:
+        gate.right(token, "a")
+    for token in tokens:
+        with pytest.raises(Refused) as refused:
+            gate.right(token, "b")
+        assert status(refused) == 429
+        assert refused.value.headers == {"Retry-After": "1"}
+    gate.right(None, "a")
+    with pytest.raises(Refused) as wrong:
+        gate.right("Bearer nothing", "a")
+    assert status(wrong) == 401
+    with pytest.raises(Refused) as refused:
+        gate.right(None, "a")
+    assert status(refused) == 429
+    gate.right(None, "b")
+    clock.now = 0.5
+    gate.right(tokens[0], "a")

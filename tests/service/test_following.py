@@ -1,0 +1,164 @@
+"""The threads that follow plans: each ends, fails or is stopped alone."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ameles.core.exceptions import AmelesError, BadInput
+from ameles.service.following import Following
+from ameles.service.log import Log
+from ameles.service.published import Shown, StorePublished
+from ameles.service.server import address_of, listening, url_of
+from ameles.service.service import Service
+from ameles.service.views import State
+from ameles.store import Store, open_store
+from tests.service.conftest import plan_of, world
+
+CANARY = "cafebabe-canary"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(open_store(str(tmp_path / "s.db"))) as opened:
+        yield opened
+
+
+def shown(folder: Path, store: Store, name: str, horizon: int | None = 3) -> Shown:
+    """A stream whose steps have all ended, or one that goes on for ever."""
+    made = world(folder / name, name, horizon=horizon)
+    if horizon is None:
+        made.text = made.text.replace('every = "1d"', 'every = "3650d"')
+    return Shown(plan_of(made), store)
+
+
+def lines(out: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def test_a_stream_that_fails_stops_alone(tmp_path: Path, store: Store) -> None:
+    out, told = io.StringIO(), list[str]()
+    plans = [shown(tmp_path, store, name) for name in ("first", "held", "last")]
+    following = Following(plans, Log(out, as_json=True), told.append)
+    assert (following.starting, following.failed) == (3, 0)
+    with store.holding("held"):  # another process runs it
+        following.start()
+        for stream in following.streams.values():
+            stream.join()
+    following.stop()
+    states = {name: following.doing(name) for name in following.streams}
+    assert states == {"first": State.ENDED, "held": State.FAILED, "last": State.ENDED}
+    assert (following.starting, following.failed) == (0, 1)
+    (refused,) = [line for line in lines(out) if line["event"] == "refused"]
+    assert refused["stream"] == "held"
+    assert refused["what"]
+    said = [line["event"] for line in lines(out) if line.get("stream") == "first"]
+    assert said == ["launched", "following", "released", "ended"]
+    assert {*told} == {"first", "held", "last"}
+    published = StorePublished(plans, following.doing)
+    assert [published.stream(name).state for name in ("first", "held")] == [
+        State.ENDED,
+        State.FAILED,
+    ]
+
+
+def test_a_bug_in_one_stream_is_told_without_its_text(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: object, **named: object) -> None:
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr("ameles.service.following.follow", broken)
+    out = io.StringIO()
+    following = Following([shown(tmp_path, store, "s")], Log(out, as_json=True))
+    following.start()
+    following.stop()
+    (line,) = lines(out)
+    assert (line["event"], line["stream"], line["kind"]) == ("failed", "s", "ValueError")
+    assert line["place"].startswith("service/following.py:")
+    assert CANARY not in out.getvalue()
+
+
+def test_a_stream_is_stopped_when_its_work_is_stored(tmp_path: Path, store: Store) -> None:
+    out, running = io.StringIO(), threading.Event()
+    plan = shown(tmp_path, store, "s", horizon=None)
+    following = Following([plan], Log(out), lambda name: running.set())
+    following.start()
+    assert running.wait(600)
+    assert following.doing("s") is State.RUNNING
+    following.stop()
+    assert following.doing("s") is State.STOPPED
+    assert out.getvalue().splitlines()[-1].endswith("stopped stream=s step=0")
+
+
+def get(opened: socket.socket, path: str) -> tuple[int, Any]:
+    host, port = opened.getsockname()[:2]
+    with closing(http.client.HTTPConnection(host, port, timeout=600)) as connection:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, json.load(answer)
+
+
+def test_a_service_over_a_socket(tmp_path: Path, store: Store) -> None:
+    """Serves what is followed, says that a stream has failed, and ends when it is told to."""
+    out, stop, failed = io.StringIO(), threading.Event(), list[int]()
+    plans = [shown(tmp_path, store, name) for name in ("s", "held")]
+    service = Service([(one.plan, one.store) for one in plans], Log(out, as_json=True))
+    with closing(listening("127.0.0.1:0")) as opened, store.holding("held"):
+        served = threading.Thread(target=lambda: failed.append(service.run(opened, stop)))
+        served.start()
+        assert get(opened, "/healthz") == (200, {"alive": True})
+        for stream in service.following.streams.values():
+            stream.join()
+        assert get(opened, "/readyz") == (503, {"ready": False, "starting": 0, "failed": 1})
+        assert get(opened, "/v1/streams") == (200, {"streams": []})
+        stop.set()
+        served.join()
+    assert failed == [1]
+    assert "127.0.0.1" not in out.getvalue(), "no address of a client is logged"
+
+
+@pytest.mark.parametrize("text", ["", "8421", ":8421", "host:", "host:x", "host:65536", "h:-1"])
+def test_an_address_that_cannot_be_listened_at_is_refused(text: str) -> None:
+    with pytest.raises(BadInput):
+        address_of(text)
+
+
+def test_a_port_that_is_taken_is_refused_in_words() -> None:
+    with closing(listening("[::1]:0" if socket.has_ipv6 else "127.0.0.1:0")) as opened:
+        with pytest.raises(AmelesError, match="Nothing can listen at") as refused:
+            listening(url_of(opened).removeprefix("http://"))
+        assert refused.value.why
+
+
+def test_what_another_package_logs_has_no_values() -> None:
+    out = io.StringIO()
+    log = Log(out, as_json=True)
+    log.take_over("tests.other")
+    other = logging.getLogger("tests.other")
+    other.warning("a request from %s\nand more", CANARY)
+    try:
+        raise ValueError(CANARY)
+    except ValueError:
+        other.exception("it failed with %s", CANARY)
+    other.info(CANARY)
+    first, second = lines(out)
+    assert first["said"] == "a request from %s"
+    assert second["kind"] == "ValueError"
+    assert CANARY not in out.getvalue()
+
+
+def test_a_line_for_people_can_be_read_by_programs() -> None:
+    out = io.StringIO()
+    Log(out).say("sink", stream="s", said='a "b" c', empty="")
+    assert out.getvalue().split(" ", 1)[1] == 'sink stream=s said="a \\"b\\" c" empty=""\n'
