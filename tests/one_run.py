@@ -10,7 +10,7 @@ import copy
 import inspect
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -74,14 +74,31 @@ def copies_of(run: Any) -> list[str]:
 
 def answers_after_a_fork(run: Any, x: Any) -> bool:
     """Whether a forked child gets anything from a run of its parent, or from one inside it."""
+    return bool(answering_after_a_fork([(run, x)]))
+
+
+def answering_after_a_fork(runs: Sequence[tuple[Any, Any]]) -> list[int]:
+    """The places of the runs, each with its input, from which a forked child gets anything.
+
+    All of them, if the child fails.
+    """
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         code = 2
         try:
-            code = int(any(still_answers(one, x) for one in list(runs_of(run))))
+            for place, (run, x) in enumerate(runs):
+                if any(still_answers(one, x) for one in list(runs_of(run))):
+                    os.write(writing, place.to_bytes(4, "big"))
+            code = 0
         finally:
             os._exit(code)
-    return os.waitpid(child, 0)[1] != 0
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        places = told.read()
+    if os.waitpid(child, 0)[1]:
+        return list(range(len(runs)))
+    return [int.from_bytes(places[i : i + 4], "big") for i in range(0, len(places), 4)]
 
 
 def answers_beside_a_resumed_one(ledger: Ledger, recipe: Any, run: Any, x: Any) -> list[str]:

@@ -7,7 +7,7 @@ sold inside of ``Continual`` only, have ``add`` and ``answer`` where others have
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -227,11 +227,20 @@ def no_run_is_copied(sample: Sample) -> None:
 
 
 def no_run_crosses_a_fork(sample: Sample) -> None:
-    run = sample.recipe.start(System.direct())
-    sample.begin(run)
-    answers = one_run.answers_after_a_fork(run, sample.following)
-    require(not answers, "a run goes on in a forked child")
-    played(run, sample.following)
+    no_runs_cross_a_fork([sample])
+
+
+def no_runs_cross_a_fork(samples: Sequence[Sample]) -> None:
+    """The same for many at once: a fork takes longer than all their answers."""
+    runs = [sample.recipe.start(System.direct()) for sample in samples]
+    for run, sample in zip(runs, samples, strict=True):
+        sample.begin(run)
+    inputs = [sample.following for sample in samples]
+    answering = one_run.answering_after_a_fork([*zip(runs, inputs, strict=True)])
+    names = [type(samples[place].recipe).__name__ for place in answering]
+    require(not names, f"runs go on in a forked child: {', '.join(names)}")
+    for run, x in zip(runs, inputs, strict=True):
+        played(run, x)
 
 
 def a_resumed_run_is_spent(sample: Sample) -> None:

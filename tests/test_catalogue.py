@@ -24,6 +24,7 @@ from ameles.noise import System, Zero
 from ameles.noise.arrays import IntArray
 from tests import checks
 from tests.checks import CheckFailed
+from tests.each import each
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {"epsilon": 1, "horizon": 64},
@@ -41,15 +42,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("mechanism", COUNTERS, ids=lambda kind: kind.__name__)
 def test_every_check_on_every_mechanism(
-    mechanism: Callable[..., CounterRecipe],
-    variant: str,
-    check: Callable[[CounterRecipe], None],
+    mechanism: Callable[..., CounterRecipe], variant: str
 ) -> None:
-    check(checks.build(mechanism, **VARIANTS[variant]))
+    recipe = checks.build(mechanism, **VARIANTS[variant])
+    each((check.__name__, check, (recipe,)) for check in checks.CHECKS)
 
 
 @pytest.mark.parametrize("mechanism", COUNTERS, ids=lambda kind: kind.__name__)

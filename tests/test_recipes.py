@@ -17,6 +17,7 @@ from ameles.mechanisms.snapshot import State, pack
 from ameles.noise.arrays import IntArray
 from tests import recipe_checks
 from tests.checks import CheckFailed
+from tests.each import each
 from tests.recipe_checks import RECIPE_CHECKS, Sample
 from tests.samples import SAMPLES, TABLE, table
 
@@ -25,10 +26,15 @@ def test_every_mechanism_has_a_sample() -> None:
     assert {type(sample.recipe) for sample in SAMPLES} == set(MECHANISMS)
 
 
-@pytest.mark.parametrize("check", RECIPE_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample.recipe).__name__)
-def test_every_check_on_every_recipe(sample: Sample, check: Callable[[Sample], None]) -> None:
-    check(sample)
+def test_every_check_on_every_recipe(sample: Sample) -> None:
+    # all recipes cross one fork together, below
+    alone = [check for check in RECIPE_CHECKS if check is not recipe_checks.no_run_crosses_a_fork]
+    each((check.__name__, check, (sample,)) for check in alone)
+
+
+def test_no_run_of_any_recipe_crosses_a_fork() -> None:
+    recipe_checks.no_runs_cross_a_fork(SAMPLES)
 
 
 # Broken recipes, one for each check ---------------------------------------------------------
@@ -154,6 +160,12 @@ def test_every_check_rejects_its_broken_recipe(check: Callable[[Sample], None]) 
 @pytest.mark.parametrize("check", RECIPE_CHECKS[3:], ids=lambda check: check.__name__)
 def test_a_broken_recipe_s_mother_passes(check: Callable[[Sample], None]) -> None:
     check(running(DensityRun))
+
+
+def test_the_run_that_crosses_a_fork_is_named_among_others() -> None:
+    samples = [SAMPLES[0], running(Immortal), SAMPLES[1]]
+    with pytest.raises(CheckFailed, match=r"in a forked child: Broken$"):
+        recipe_checks.no_runs_cross_a_fork(samples)
 
 
 def test_a_run_inside_that_is_not_spent_is_found() -> None:

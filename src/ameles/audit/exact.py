@@ -36,6 +36,7 @@ from ameles.audit.observation import (
 from ameles.audit.patterns import PATTERNS
 from ameles.audit.shared_reading import SharedReading
 from ameles.audit.shift import ConcentratedPrice, Price, PurePrice
+from ameles.audit.wide_reading import wide_effects
 from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.loss import Approx, Concentrated, Loss
 from ameles.core.parameters import whole
@@ -199,7 +200,7 @@ class _Seen:
 def _look(
     observer: Observer, likely: Effects | None, played: range, tick: Callable[[], None]
 ) -> _Seen:
-    matrices = matrices_of(observer, likely)
+    matrices = matrices_of(observer, likely or wide_effects(observer))
     guarantee = observer.recipe.guarantee
     hiding = Hiding(matrices, _price(guarantee.loss, matrices))
     contribution = guarantee.contribution

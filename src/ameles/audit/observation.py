@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ameles.audit.algebra import Whole, clear_denominators, product, whole_array
 from ameles.audit.instant import Act, Phase, Place, View, acts_of, refuse_unseen
@@ -33,6 +34,8 @@ from ameles.mechanisms.stepped import FoldedRun
 from ameles.noise import Tape, Zero
 
 Seen: TypeAlias = Fraction | int
+# What is seen at once: an output, or a part of a state.
+Block: TypeAlias = NDArray[Any]
 
 
 @runtime_checkable
@@ -103,20 +106,20 @@ class Observer:
         self.laws: list[tuple[str, Any]] | None = None
         self._acts = acts_of(view)
         self._fingerprint = recipe.state_fingerprint
+        width = getattr(recipe, "width", None)
+        self._nothing = 0 if width is None else [0] * width
+        # What the last run showed: how many numbers each time, and where its state was looked at,
+        # or None for an output.
+        self.blocks: list[tuple[int, Place | None]] = []
         self._size: int | None = None
-        # For each number seen: where its state was looked at, or None for an output.
-        self.places: list[Place | None] = []
 
     def see(self, draws: Sequence[int], inputs: Sequence[int]) -> list[Seen]:
         """All numbers seen in one run, in a fixed order."""
         tape = Tape(draws)
-        run = self.recipe.start(tape)
-        if self.view or self.stepping:
-            shown = self._step_by_step(run, inputs)
-        else:
-            look = run.encodings if self.encoded and isinstance(run, Decoding) else run.feed
-            shown = np.asarray(look(list(inputs))).ravel().tolist()
-        seen = [_exact(value) for value in shown]
+        shown = self.shown(tape, inputs)
+        numbers = [value for _, block in shown for value in block.ravel().tolist()]
+        seen = numbers if set(map(type, numbers)) <= {int} else [_exact(n) for n in numbers]
+        self.blocks = [(block.size, place) for place, block in shown]
         laws = tape.laws
         if self.laws is None:
             self.laws, self._size = laws, len(seen)
@@ -126,34 +129,49 @@ class Observer:
             raise NotLinear("how much is seen depends on the inputs or on the draws")
         return seen
 
-    def _step_by_step(self, run: Run[Any, Any], inputs: Sequence[int]) -> list[Any]:
-        seen: list[Any] = []
-        self.places = []
-        self._act(run, (0, Phase.CLOSED), seen)
-        for t, x in enumerate(inputs):
-            release = self._parted(run, t, x, seen) if isinstance(run, FoldedRun) else run.step(x)
-            seen += np.asarray(release).ravel().tolist()
-            self.places += [None] * (len(seen) - len(self.places))
-            self._act(run, (t + 1, Phase.CLOSED), seen)
-        return seen
+    @property
+    def places(self) -> list[Place | None]:
+        """For each number seen: where its state was looked at, or None for an output."""
+        return [place for size, place in self.blocks for _ in range(size)]
 
-    def _parted(self, run: FoldedRun[Any, Any], t: int, x: int, seen: list[Any]) -> Any:
+    def shown(self, tape: Tape, inputs: Sequence[Any]) -> list[tuple[Place | None, Block]]:
+        """Each output and each part of a state that one run shows, in a fixed order."""
+        run = self.recipe.start(tape)
+        if self.view or self.stepping:
+            return self._step_by_step(run, inputs)
+        look = run.encodings if self.encoded and isinstance(run, Decoding) else run.feed
+        return [(None, np.asarray(look(list(inputs))))]
+
+    def _step_by_step(
+        self, run: Run[Any, Any], inputs: Sequence[Any]
+    ) -> list[tuple[Place | None, Block]]:
+        shown: list[tuple[Place | None, Block]] = []
+        self._act(run, (0, Phase.CLOSED), shown)
+        folded = isinstance(run, FoldedRun)
+        for t, x in enumerate(inputs):
+            release = self._parted(run, t, x, shown) if folded else run.step(x)
+            shown.append((None, np.asarray(release)))
+            self._act(run, (t + 1, Phase.CLOSED), shown)
+        return shown
+
+    def _parted(self, run: Any, t: int, x: Any, shown: list[tuple[Place | None, Block]]) -> Any:
         """A step with what happens between its parts."""
         if (t, Phase.BETWEEN) in self._acts:
-            run.add(0)
-            self._act(run, (t, Phase.BETWEEN), seen)
+            run.add(self._nothing)
+            self._act(run, (t, Phase.BETWEEN), shown)
         if (t, Phase.ADDED) not in self._acts:
             return run.step(x)
         run.add(x)
-        self._act(run, (t, Phase.ADDED), seen)
+        self._act(run, (t, Phase.ADDED), shown)
         return run.release()
 
-    def _act(self, run: Run[Any, Any], place: Place, seen: list[Any]) -> None:
+    def _act(
+        self, run: Run[Any, Any], place: Place, shown: list[tuple[Place | None, Block]]
+    ) -> None:
         for act in self._acts.get(place, ()):
             if act is Act.SEEN:
-                for part in unpack(run.snapshot(), self._fingerprint).parts:
-                    seen += part.tolist()
-                self.places += [place] * (len(seen) - len(self.places))
+                parts = unpack(run.snapshot(), self._fingerprint).parts
+                shown += [(place, part) for part in parts]
             elif isinstance(run, Announced):
                 run.announce()
 

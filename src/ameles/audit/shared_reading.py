@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ameles.audit.instant import View
 from ameles.audit.observation import Effects, NotLinear, Observer, effects_of
+from ameles.audit.wide_reading import wide_effects
 from ameles.mechanisms.mechanism import AnyMechanism
 
 # Fewer views are read faster one by one than together and then checked one by one.
@@ -27,7 +28,8 @@ class SharedReading:
         if len(looks) >= WORTH_SHARING:
             observer = Observer(recipe, steps, together)
             try:
-                self._effects = effects_of(observer, observer.see((), [0] * steps))
+                still = observer.see((), [0] * steps)
+                self._effects = wide_effects(observer) or effects_of(observer, still)
             except NotLinear:  # then each view is read alone, and raises if it is not linear
                 return
             self._places = observer.places

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ameles.core.error import Error
@@ -111,12 +112,17 @@ class Mechanism(Startable[RunT]):
     @property
     def seizable(self) -> bool:
         """As the guarantee says."""
-        return self.guarantee.intrusions is not Intrusions.NONE
+        return self._promise.intrusions is not Intrusions.NONE
 
     @property
     def steps(self) -> int | None:
         """The horizon of the guarantee."""
-        return self.guarantee.horizon
+        return self._promise.horizon
+
+    @cached_property
+    def _promise(self) -> Guarantee:
+        """The guarantee, made once: every start asks for it, and a recipe does not change."""
+        return self.guarantee
 
 
 AnyMechanism: TypeAlias = Mechanism[Run[Any, Any]]

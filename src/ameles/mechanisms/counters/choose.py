@@ -212,8 +212,11 @@ def worst_of(recipe: CounterRecipe, steps: int, at: list[int]) -> float:
     A tree's error depends on the digits of t, so changing one digit after the other, as long
     as the error grows, leads from a bad step to the worst.
     """
+    return _worst(recipe, steps, at, cache(recipe.error.std))  # some steps are visited repeatedly
+
+
+def _worst(recipe: CounterRecipe, steps: int, at: list[int], std: Callable[[int], float]) -> float:
     base = max(getattr(recipe, "arity", None) or getattr(recipe, "block", None) or 2, 2)
-    std = cache(recipe.error.std)  # some steps are visited repeatedly
     worst = max(at, key=std)
     sizes = [base**level for level in range(1 + int(math.log(max(steps, 2), base)))]
     shifts = [d * size for size in sizes for d in range(1 - min(base, 64), min(base, 64))]
@@ -225,15 +228,20 @@ def worst_of(recipe: CounterRecipe, steps: int, at: list[int]) -> float:
         worst = better
 
 
-@lru_cache(maxsize=512)  # plans ask again and again about the same few recipes
 def _measured(recipe: CounterRecipe, steps: int, optimise: Objective) -> Row:
-    at = points(steps)
-    deviations = [*map(recipe.error.std, at)]
-    mean = math.sqrt(math.fsum(d * d for d in deviations) / len(at))
-    worst = worst_of(recipe, steps, at)
+    mean, worst, bound = _errors(recipe, steps)
     single = recipe.error.std(optimise) if isinstance(optimise, int) else 0.0
     chosen = {"mean": mean, "worst": worst}.get(str(optimise), single)
-    return Row(recipe, mean, worst, recipe.error.bound(steps, 0.05), chosen, 1.0)
+    return Row(recipe, mean, worst, bound, chosen, 1.0)
+
+
+@lru_cache(maxsize=512)  # plans ask again and again about the same few recipes
+def _errors(recipe: CounterRecipe, steps: int) -> tuple[float, float, float]:
+    """The mean and the worst deviation, and the bound at the end."""
+    at, std = points(steps), cache(recipe.error.std)
+    deviations = [*map(std, at)]
+    mean = math.sqrt(math.fsum(d * d for d in deviations) / len(at))
+    return mean, _worst(recipe, steps, at, std), recipe.error.bound(steps, 0.05)
 
 
 def _objective(row: Row) -> float:
