@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from ameles.core.token import new_token, token_digest
+from ameles.engine.engine import Engine
+from ameles.engine.running.descriptions import Descriptions
 from ameles.plan.plan import Plan, read_plan_text
 from ameles.service.access import RATES, Access
 from ameles.service.app import build_app
@@ -19,7 +21,7 @@ from ameles.service.readout.feed import Feed
 from ameles.service.views import State
 from ameles.store import Store, open_store
 from ameles.store.tokens import Scope
-from tests.engine.worlds import World, row
+from tests.engine.worlds import World, day, row
 from tests.service.asgi import Client
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
@@ -96,15 +98,21 @@ def plan_of(made: World) -> Plan:
 
 def released(made: World, store: Store, until: int = 5) -> Shown:
     """The world's stream in a store, released up to a day."""
-    from ameles.engine.engine import Engine
-    from tests.engine.worlds import day
-
     plan = plan_of(made)
     Engine(plan, store).run(day(until + 1, 0))
     return Shown(plan, store)
 
 
-def small(shown: list[Shown], **options: object) -> Small:
+def described(shown: Shown) -> Shown:
+    """The same, with the texts about it."""
+    texts = Descriptions(shown.plan, shown.store)
+    texts.begin()
+    texts.catch_up()
+    return shown
+
+
+@contextmanager
+def small(shown: list[Shown]) -> Iterator[Small]:
     """A service over released streams, in which it is always the same moment."""
     feed, health, problems = Feed(), Steady(), list[Exception]()
     rates = dict.fromkeys(RATES, 1e9)
@@ -112,7 +120,9 @@ def small(shown: list[Shown], **options: object) -> Small:
     access = Access(shown, now=lambda: NOW, clock=lambda: 0.0, rates=rates)
     app = build_app(published, access, health, feed, problems.append)
     named = {one.plan.stream.name: one for one in shown}
-    return Small(Client(app), named, feed, health, problems)
+    with closing(Client(app)) as client:
+        yield Small(client, named, feed, health, problems)
+        assert problems == []
 
 
 @pytest.fixture(scope="session")
@@ -122,14 +132,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
     with (
         closing(open_store(str(base / "both.db"))) as both,
         closing(open_store(str(base / "apart.db"))) as apart,
-    ):
-        made = small(
+        small(
             [
-                released(world(base / "open", "open", public=True), both),
-                released(world(base / "closed", "closed"), both),
-                released(world(base / "apart", "apart"), apart),
+                described(released(world(base / "open", "open", public=True), both)),
+                described(released(world(base / "closed", "closed"), both)),
+                described(released(world(base / "apart", "apart"), apart)),
             ]
-        )
+        ) as made,
+    ):
         yield made
-        assert made.problems == []
-        made.client.close()

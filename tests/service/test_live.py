@@ -20,7 +20,7 @@ from ameles.service.readout.formats import Format
 from ameles.service.readout.live import LiveReaders, LiveResponse
 from ameles.service.readout.shared_reads import SharedReads
 from ameles.service.views import Place, Wanted
-from ameles.store import open_store
+from ameles.store import Store, open_store
 from tests.engine.worlds import World
 from tests.service.asgi import LIMIT, Answer
 from tests.service.conftest import Small, released, small, world
@@ -58,10 +58,10 @@ def rows(read: list[Event]) -> list[tuple[Any, ...]]:
 class Station:
     """A service whose stream releases when a test says so."""
 
-    def __init__(self, folder: Path) -> None:
-        self.made: World = world(folder / "w", "open", public=True)
-        self.store = open_store(str(folder / "w.db"))
-        self.service: Small = small([released(self.made, self.store, until=1)])
+    def __init__(self, made: World, store: Store, service: Small) -> None:
+        self.made = made
+        self.store = store
+        self.service = service
 
     async def release(self, until: int) -> None:
         await asyncio.to_thread(released, self.made, self.store, until)
@@ -97,11 +97,12 @@ class Station:
 
 @pytest.fixture
 def station(tmp_path: Path) -> Iterator[Station]:
-    made = Station(tmp_path)
-    with closing(made.store):
-        yield made
-        made.service.client.close()
-        assert made.service.problems == []
+    made = world(tmp_path / "w", "open", public=True)
+    with (
+        closing(open_store(str(tmp_path / "w.db"))) as store,
+        small([released(made, store, until=1)]) as service,
+    ):
+        yield Station(made, store, service)
 
 
 def test_a_reader_gets_each_step_when_it_is_released(station: Station) -> None:
@@ -122,7 +123,7 @@ def test_who_comes_back_misses_nothing_and_gets_nothing_twice(
     """Wherever the connection breaks, also within a step."""
     monkeypatch.setattr(live, "AT_ONCE", 2)
     app: Any = station.service.client.app
-    monkeypatch.setattr(app._app.state.live, "_heartbeat", 0.0)
+    monkeypatch.setattr(app.state.live, "_heartbeat", 0.0)
     station.service.client.run(station.release(4))
     known = station.stored()
     begin = station.service.client.get("/v1/streams/open/releases?limit=1").json["next"]
@@ -192,12 +193,12 @@ def test_silence_is_broken_and_the_right_to_read_is_checked_again(station: Stati
 
 def _published(station: Station) -> Any:
     app: Any = station.service.client.app
-    return app._app.state.published
+    return app.state.published
 
 
 def test_a_revoked_token_ends_its_reader(service: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     app: Any = service.client.app
-    monkeypatch.setattr(app._app.state.live, "_heartbeat", 0.0)
+    monkeypatch.setattr(app.state.live, "_heartbeat", 0.0)
     token = service.token("read")
     beats = [0]
 
@@ -207,7 +208,7 @@ def test_a_revoked_token_ends_its_reader(service: Small, monkeypatch: pytest.Mon
             with service.shown["closed"].store.writing() as transaction:
                 (number,) = (t.number for t in transaction.tokens() if t.name == token[-20:])
                 transaction.revoke_token(number, transaction.tokens()[0].created)
-            app._app.state.gate._known.clear()
+            app.state.gate._known.clear()
         return False
 
     answer = service.client.get("/v1/streams/closed/live", token, enough=enough)

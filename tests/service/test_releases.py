@@ -207,8 +207,10 @@ def test_what_has_not_changed_is_not_sent_again(service: Small, form: str) -> No
 
 def test_closed_pages_stay_and_open_ones_grow(tmp_path: Path) -> None:
     made = world(tmp_path / "w", "open", public=True)
-    with closing(open_store(str(tmp_path / "w.db"))) as store:
-        service = small([released(made, store, until=3)])
+    with (
+        closing(open_store(str(tmp_path / "w.db"))) as store,
+        small([released(made, store, until=3)]) as service,
+    ):
         closed = service.client.get(f"{RELEASES}?limit=7")
         open_ = service.client.get(f"{RELEASES}?limit=9")
         cursor = open_.json["next"]
@@ -223,7 +225,6 @@ def test_closed_pages_stay_and_open_ones_grow(tmp_path: Path) -> None:
         assert grown.json["more"] is True
         rest = rows(service.client.get(f"{RELEASES}?cursor={cursor}"))
         assert rest == stored(service, first=4)
-        service.client.close()
 
 
 @pytest.mark.parametrize(
@@ -244,13 +245,14 @@ def test_head_has_the_headers_alone(service: Small) -> None:
 
 def test_a_stream_that_was_not_launched_has_nothing(tmp_path: Path) -> None:
     made = world(tmp_path / "w", "open", public=True)
-    with closing(open_store(str(tmp_path / "w.db"))) as store:
-        service = small([Shown(plan_of(made), store)])
+    with (
+        closing(open_store(str(tmp_path / "w.db"))) as store,
+        small([Shown(plan_of(made), store)]) as service,
+    ):
         answer = service.client.get(RELEASES)
         assert (answer.status, answer.json["releases"]) == (200, [])
         assert service.client.get("/v1/streams/open").json["released"] == 0
         assert service.client.get("/v1/streams/open/ledger").status == 404
-        service.client.close()
 
 
 def test_times_are_those_of_the_clock(service: Small) -> None:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, known, launched, moment, stored
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import loss_to_dict
 from ameles.core.release import Release
 from ameles.core.words import brief
+from ameles.engine.running.explanation import Explanation, promise
 from ameles.ledger.entry import Entry
 from ameles.measures.measure import Measure
-from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.plan.clock import instant
-from ameles.plan.forecast import forecasts
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import EpochRecord, StreamRecord
 
@@ -71,20 +68,11 @@ def _released(name: str, step: int, stream: StreamRecord, checked: Plan) -> None
         )
 
 
-def _promise(checked: Plan, entry: Entry) -> Guarantee:
-    """The guarantee with the plan's intrusions.
-
-    A mechanism may withstand intrusions that the plan does not promise to withstand: its source
-    may keep the raw events.
-    """
-    return replace(entry.guarantee, intrusions=Intrusions(checked.privacy.intrusions))
-
-
 def _report(checked: Plan, releases: list[Release], entry: Entry) -> dict[str, object]:
     return {
         "releases": [release.to_dict() for release in releases],
         "recipe": json.loads(entry.recipe),
-        "guarantee": _promise(checked, entry).to_dict(),
+        "guarantee": promise(checked, entry).to_dict(),
         "entry": {
             "number": entry.number,
             "at": entry.at.isoformat(),
@@ -104,28 +92,23 @@ def _say(
     seen: bool = False,
 ) -> None:
     measure = next(m for m in checked.releases if m.name == releases[0].release)
-    recipe, privacy = recipe_from_json(entry.recipe), checked.privacy
-    forecast = next(f for f in forecasts(checked) if f.release == measure.name)
-    typer.echo(f"{measure.name}, step {releases[0].step}: {_about(checked, measure, releases[0])}")
+    step, told = releases[0].step, Explanation(checked, measure, entry, anew, seen)
+    typer.echo(f"{measure.name}, step {step}: {_about(checked, measure, releases[0])}")
     for release in releases[:SHOWN]:
         typer.echo(f"  {_line(release)}")
     if len(releases) > SHOWN:
         typer.echo(f"  ... and {len(releases) - SHOWN} other keys")
-    ended = tuple(epoch.released for epoch in anew)
-    terms = replace(checked.terms(measure), ended=ended)
-    step = None if seen else releases[0].step  # no store says before which step an intrusion was
+    texts = told.texts()
     lines = {
-        "mechanism": f"{forecast.mechanism}, because {forecast.why}",
-        "noise": measure.noise_in_words(recipe, terms, step),
-        "interval": measure.interval_in_words(recipe, terms),
-        "": "it covers the privacy noise only, not events that were late or exceeded the bounds",
-        "guarantee": str(_promise(checked, entry)),
-        "ledger": f"entry {entry.number} of population '{privacy.population}': {entry}",
+        "mechanism": texts["mechanism"],
+        "noise": told.noise(step),
+        "interval": texts["interval"],
+        "": texts["covers"],
+        "guarantee": texts["guarantee"],
+        "ledger": texts["ledger"],
     }
     if anew:
-        last = anew[-1]
-        goes_on = "users are counted anew" if privacy.user else "its noise adds to the noise before"
-        lines["restart"] = f"number {len(anew)}, after step {last.released} ({last.why}): {goes_on}"
+        lines["restart"] = told.restarts()[-1][1]
     for head, text in lines.items():
         typer.echo(f"{head:10} {text}")
 

@@ -7,7 +7,6 @@ from importlib import metadata
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp
 
 from ameles.service.headers import Outermost
 from ameles.service.readout import health, ledger, live, releases, streams
@@ -32,7 +31,7 @@ def build_app(
     state: Health,
     feed: Feed,
     failed: Callable[[Exception], None] = lambda problem: None,
-) -> ASGIApp:
+) -> FastAPI:
     """The application over one service; ``failed`` is told what a request could not expect."""
     app = FastAPI(
         title=TITLE,
@@ -50,4 +49,5 @@ def build_app(
     for part in (streams, releases, live, ledger, health):
         app.include_router(part.router)
     add_handlers(app, failed)
-    return Outermost(app, failed)
+    app.add_middleware(Outermost, failed=failed)
+    return app

@@ -15,6 +15,7 @@ from ameles.engine.following.follow import follow
 from ameles.engine.running.session import Report
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan
+from ameles.service.describing import Describing
 from ameles.service.log import Log
 from ameles.service.published import Shown
 from ameles.service.views import State
@@ -27,6 +28,7 @@ class FollowedStream:
         self._shown = shown
         self._log = log
         self._told = told  # called with the stream's name when something can be seen
+        self._describing = Describing(shown, log)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self.state = State.STARTING
@@ -53,6 +55,10 @@ class FollowedStream:
         """Waits until the thread has ended."""
         self._thread.join()
 
+    def close(self) -> None:
+        """Ends what goes on beside a thread that has ended."""
+        self._describing.stop()
+
     def _run(self) -> None:
         try:
             engine = Engine(self._plan, self._shown.store, warn=self._warn)
@@ -76,6 +82,7 @@ class FollowedStream:
         if report.launched:
             self._log.say("launched", stream=self.name, spent=str(self._plan.loss))
         self._log.say("following", stream=self.name, step=report.released + 1)
+        self._describing.begin(report.released)
         self._become(State.RUNNING)
 
     def _released(self, step: int) -> None:
@@ -84,6 +91,7 @@ class FollowedStream:
             due = self._plan.clock.end_of(step + 1) + self._plan.stream.grace_us
             fields["next"] = f"{instant(due):%Y-%m-%dT%H:%M:%SZ}"
         self._log.say("released", **fields)
+        self._describing.released(step)
         self._told(self.name)
 
     def _failing(self, said: str) -> None:
@@ -130,3 +138,4 @@ class Following:
             stream.stop()
         for stream in self.streams.values():
             stream.join()
+            stream.close()

@@ -14,7 +14,8 @@ from ameles.service.refusals import Refused
 from ameles.service.views import Place, Wanted
 
 SHOWN = 1_000  # values of an explanation
-CHUNK = 256  # steps whose noise is described in one text; the engine's side writes them
+PART = 256  # steps whose noise is in one text; engine/running/descriptions.py writes them
+_START, _END = COLUMNS.index("start"), COLUMNS.index("end")
 
 router = APIRouter(tags=["explanations"], dependencies=[Depends(BEARER)])
 
@@ -45,12 +46,28 @@ def explain(
     texts = source.description(stream.name, f"release/{release}")
     if texts is None:
         raise Refused(404, "This release is not described yet.", why="its texts are being written")
-    noises = source.description(stream.name, f"noise/{release}/{(step - 1) // CHUNK}")
-    noise = texts["noise"] if noises is None else noises["texts"][noises["of"][(step - 1) % CHUNK]]
+    earlier = [text for after, text in texts["restarts"] if after < step]
     return {
         **texts,
         "release": release,
         "step": step,
-        "noise": noise,
+        "since": _since(source, stream.name, step, texts["window"]),
+        "until": rows[0][_END],
+        "noise": _noise(source, stream.name, release, step, texts),
+        "restart": earlier[-1] if earlier else None,
         "values": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
     }
+
+
+def _since(source: Source, name: str, step: int, window: int | None) -> Any:
+    """When the time begins that a number is about."""
+    first = 1 if window is None else max(1, step - window + 1)
+    page = source.page(name, Wanted(first=first, last=first), Place(first), 1)
+    return page.rows[0][_START]
+
+
+def _noise(source: Source, name: str, release: str, step: int, texts: dict[str, Any]) -> str:
+    """The words about the noise at a step, or in general while those are not written yet."""
+    number, place = divmod(step - 1, PART)
+    part = source.description(name, f"noise/{release}/{number}") if texts["by_step"] else None
+    return str(texts["noise"] if part is None else part["texts"][part["of"][place]])

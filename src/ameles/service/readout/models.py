@@ -92,7 +92,10 @@ class Explanation(BaseModel):
 
     release: str
     step: int
-    about: str
+    measure: str
+    over: str
+    since: datetime = Field(description="The beginning of the time that the numbers are about.")
+    until: datetime
     values: list[ReleaseModel]
     mechanism: str
     noise: str

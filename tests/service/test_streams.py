@@ -1,0 +1,226 @@
+"""What is said about streams: states, plans in words, explanations, the ledger."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ameles.core.exceptions import StoreRefused
+from ameles.engine.running import descriptions
+from ameles.plan.forecast import in_words
+from ameles.service.published import StorePublished
+from ameles.service.readout import ledger
+from ameles.service.views import State
+from ameles.store import open_store
+from tests.service.conftest import Small, released, small, world
+
+EXPLAIN = "/v1/streams/open/explain"
+
+
+def test_a_stream_says_its_plan_in_words(service: Small) -> None:
+    told = service.client.get("/v1/streams/open").json
+    plan = service.shown["open"].plan
+    assert told["words"] == in_words(plan)
+    assert told["guarantee"] == "epsilon 2 for one event"
+    assert {one["name"]: one["keys"] for one in told["releases"]} == {
+        "visits": ["north", "=south"],
+        "ages": [""],
+    }
+    assert told["releases"][0]["mechanism"] == type(plan.recipes["visits"]).__name__
+    assert len(told["releases"][0]["half_widths"]) == 3
+    assert (told["state"], told["released"], told["horizon"]) == ("running", 5, 8)
+    assert "identity" not in told
+
+
+def test_a_number_is_explained(service: Small) -> None:
+    told = service.client.get(f"{EXPLAIN}?release=visits&step=2&key=north").json
+    plan = service.shown["open"].plan
+    measure = plan.releases[0]
+    assert told["noise"] == measure.noise_in_words(plan.recipes["visits"], plan.terms(measure), 2)
+    assert (told["since"], told["until"]) == ("2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z")
+    (value,) = told["values"]
+    assert (value["key"], value["step"]) == ("north", 2)
+    assert told["ledger"].startswith("entry 1 of population 'of-open'")
+    assert told["restart"] is None
+    every = service.client.get(f"{EXPLAIN}?release=visits&step=2").json
+    assert [one["key"] for one in every["values"]] == ["north", "=south"]
+
+
+def test_both_sides_cut_the_steps_alike() -> None:
+    assert ledger.PART == descriptions.PART
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("release=visits&step=6", 404),
+        ("release=nothing&step=1", 404),
+        ("release=ages&step=1&key=north", 404),
+        ("release=visits", 422),
+        ("step=1", 422),
+        ("release=visits&step=0", 422),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(service: Small, query: str, status: int) -> None:
+    assert service.client.get(f"{EXPLAIN}?{query}").status == status
+
+
+def test_before_its_texts_are_written_a_stream_can_be_read(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", "open", public=True)
+    with (
+        closing(open_store(str(tmp_path / "w.db"))) as store,
+        small([released(made, store)]) as service,
+    ):
+        assert service.client.get("/v1/streams/open").json["words"] == []
+        answer = service.client.get(f"{EXPLAIN}?release=visits&step=1")
+        assert (answer.status, answer.json["why"]) == (404, "its texts are being written")
+
+
+def test_the_ledger_has_the_entries_of_this_stream_alone(tmp_path: Path) -> None:
+    first, second = (world(tmp_path / name, name, public=True) for name in ("first", "second"))
+    for made in (first, second):
+        made.text = made.text.replace('population = "of-', 'cap = 5\npopulation = "shared" #')
+    with (
+        closing(open_store(str(tmp_path / "w.db"))) as store,
+        small([released(made, store) for made in (first, second)]) as service,
+    ):
+        told = service.client.get("/v1/streams/first/ledger").json
+        assert {entry["on"] for entry in told["entries"]} == {"first/visits", "first/ages"}
+        assert told["spent"]["epsilon"] == "4", "the sums are those of the population"
+        assert told["left"]["epsilon"] == "1"
+        assert "second" not in str(told)
+
+
+def state(service: Small, doing: State = State.RUNNING) -> str:
+    shown = list(service.shown.values())
+    return StorePublished(shown, lambda name: doing).stream("open").state.value
+
+
+def test_the_state_of_a_stream_is_one_word(tmp_path: Path) -> None:
+    """What is final comes first."""
+    made = world(tmp_path / "w", "open", public=True)
+    with (
+        closing(open_store(str(tmp_path / "w.db"))) as store,
+        small([released(made, store)]) as service,
+    ):
+        assert state(service) == "running"
+        for doing in (State.STARTING, State.FAILED, State.STOPPED):
+            assert state(service, doing) == doing.value
+        with store.writing() as transaction:
+            stream = transaction.stream("open")
+            assert stream is not None
+            transaction.add_epoch(stream, at=datetime.now(UTC), why="lost", base=b"")
+        assert state(service) == "restarted"
+        assert service.client.get("/v1/streams/open").json["restarts"] == 1
+        assert state(service, State.FAILED) == "failed"
+        released(made, store, until=8)
+        assert state(service) == "ended"
+        assert service.client.get("/v1/streams/open").json["next_release"] is None
+        with store.writing() as transaction:
+            transaction.retire(replace(stream, released=8), at=datetime.now(UTC), why="over")
+        assert state(service) == "retired"
+
+
+ALERT = """
+[[release]]
+name = "outbreak"
+measure = "alert"
+over = "1d"
+threshold = 1
+times = 1
+"""
+
+
+def test_a_stream_that_has_said_its_last_word_is_halted(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", "open", public=True)
+    begin, end = made.text.index("[[release]]"), made.text.index("[store]")
+    made.text = made.text[:begin] + ALERT + made.text[end:]
+    made.text = made.text.replace("epsilon = 2", "epsilon = 1000")
+    made.write(f"2026-01-0{day}T12:00:00Z,u,north,1,1,true" for day in (1,) * 9)
+    with (
+        closing(open_store(str(tmp_path / "w.db"))) as store,
+        small([released(made, store, until=1)]) as service,
+    ):
+        assert state(service) == "running", "it has just said that the count is above"
+        released(made, store, until=2)
+        assert state(service) == "halted"
+
+
+def test_every_answer_has_its_headers(service: Small) -> None:
+    for path in ("/healthz", "/v1/streams/open", "/nothing", "/v1/streams/absent", "/openapi.json"):
+        headers = service.client.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+        assert headers["cache-control"] == "no-store"
+        assert not any(name.startswith("access-control") for name in headers)
+        assert "server" not in headers
+    asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "GET"}
+    answer = service.client.get("/v1/streams", method="OPTIONS", headers=asked)
+    assert answer.status == 405
+    assert not any(name.startswith("access-control") for name in answer.headers)
+
+
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/v1", "/v1/streams/", "/healthz/x"])
+def test_there_is_nothing_else(service: Small, path: str) -> None:
+    answer = service.client.get(path)
+    assert (answer.status, set(answer.json)) == (404, {"what", "why", "tip"})
+
+
+def test_a_surprise_is_told_to_the_log_and_to_nobody_else(
+    service: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: Any) -> None:
+        raise ValueError("cafebabe-canary")
+
+    app: Any = service.client.app
+    monkeypatch.setattr(app.state.published, "stream", broken)
+    answer = service.client.get("/v1/streams/open")
+    assert (answer.status, answer.json["what"]) == (500, "The service failed.")
+    assert b"canary" not in answer.body
+    (problem,) = service.problems
+    assert isinstance(problem, ValueError)
+    service.problems.clear()
+
+
+def test_a_store_that_refuses_is_a_reason_to_try_again(
+    service: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: Any) -> None:
+        raise StoreRefused("The store '/home/me/flu.db' is locked.")
+
+    app: Any = service.client.app
+    monkeypatch.setattr(app.state.published, "stream", refuse)
+    answer = service.client.get("/v1/streams/open")
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert b"home" not in answer.body
+    assert len(service.problems) == 1
+    service.problems.clear()
+
+
+def test_the_framework_reports_to_nobody(service: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTAPI_OTEL_AUTO_CONFIGURE", "true")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector.example")
+    with small(list(service.shown.values())) as again:
+        app: Any = again.client.app
+        settings = app._telemetry
+    named = ("tracing", "metrics", "logs", "operation_spans", "auto_configure")
+    assert not any(settings[name] for name in named)
+    assert not any(value is True for value in settings.values()), "a new kind of report"
+
+
+def test_a_service_is_ready_when_all_its_streams_are(service: Small) -> None:
+    try:
+        assert service.client.get("/readyz").status == 200
+        service.health.starting = 1
+        assert service.client.get("/readyz").status == 503
+        service.health.starting, service.health.failed = 0, 2
+        answer = service.client.get("/readyz")
+        assert (answer.status, answer.json["failed"]) == (503, 2)
+    finally:
+        service.health.starting = service.health.failed = 0
