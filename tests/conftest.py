@@ -53,6 +53,7 @@ AT_LENGTH = {
     "engine": (
         *("coverage", "crash", "gather", "locality", "locality_broken", "restarting"),
         *("sealed_users", "truth", "bounds", "changing_files", "format_locality", "last_line"),
+        *("sealed_announced", "sealed_users_loss", "sealed_users_words"),
         *("launch_checks", "launched_files", "new_sources", "owner_check", "owner_check_formats"),
         *("launching", "rotated", "sealed_states", "stream_sinks", "window_phase"),
         *("restarting_crash", "restarting_plans", "sink_fence", "sink_places"),
@@ -64,6 +65,7 @@ AT_LENGTH = {
         "check",
         "explain",
         "intrusion",
+        "intrusion_users",
         "launch_question",
         "plan",
         "releases",

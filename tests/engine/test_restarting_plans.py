@@ -17,8 +17,8 @@ from ameles.mechanisms.continual.renewed import Renewed
 from ameles.plan.forecast import in_words
 from ameles.store import open_store
 from tests.engine.lost_states import TOTAL, feed, lose_key, reserving
+from tests.engine.people import ROOMY, USER, WINDOW, People, who
 from tests.engine.test_sealed import Sealed
-from tests.engine.test_sealed_users import ROOMY, USER, WINDOW, People, who
 from tests.engine.worlds import World
 from tests.mechanisms.continual.seizing import worst
 

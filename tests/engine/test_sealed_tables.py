@@ -19,16 +19,16 @@ from ameles.mechanisms.continual.noisy_table import NoisyTable
 from ameles.noise import Zero
 from ameles.plan.forecast import forecasts, in_words
 from tests.engine.lost_states import feed, lose_key, reserving
-from tests.engine.test_sealed_users import (
+from tests.engine.people import (
     BATCHES,
     EVERY,
     TABLES,
     WINDOW,
     WITHOUT,
     People,
-    _stream,
     folded,
     problems,
+    stream_of,
     who,
 )
 from tests.mechanisms.continual.seizing import worst
@@ -51,7 +51,7 @@ def several(folder: Path, *given: Any) -> People:
 
 def replayed(world: People, steps: Any, horizon: int | None = None) -> dict[str, list[float]]:
     """What the mechanisms publish without noise about the users' cells, which the test computes."""
-    plan, salt = world.plan, _stream(world).salt.hex()
+    plan, salt = world.plan, stream_of(world).salt.hex()
     published: dict[str, list[float]] = {}
     for release in plan.releases:
         recipe: Any = plan.recipes[release.name]
@@ -159,7 +159,7 @@ def test_all_events_of_a_user_touch_one_cell_and_the_loss_is_the_claim(
 ) -> None:
     world = People(tmp_path, EACH[name].replace("table = 3100", "table = 2"))
     world.feed([], noise=Zero())
-    stream = _stream(world)
+    stream = stream_of(world)
     # one event a call, which has fewer tapes; without the user the call folds nothing
     one, other = (
         folded(world, [[line] for rows in batches for line in rows], stream)

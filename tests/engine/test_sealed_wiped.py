@@ -22,8 +22,8 @@ from ameles.engine.sealed.vault import FileSlot, Vault, VaultPlace, cipher
 from ameles.engine.sealed.vault.slot import KeySlot
 from ameles.noise import Zero
 from ameles.store import open_store
+from tests.engine.people import EVERY, People
 from tests.engine.test_sealed import Sealed
-from tests.engine.test_sealed_users import EVERY, People
 from tests.engine.worlds import COUNT, HEADER, World, row
 from tests.leftovers import Leftovers
 from tests.mechanisms.pan_private.test_wiped import Handed, state_arrays

@@ -127,6 +127,14 @@ def test_refusals() -> None:
     assert refused(odd, terms()) == {"over", "by", "table"}
 
 
+def test_what_would_never_be_published_is_refused() -> None:
+    (told,) = measure().refusals(terms(6, 7), weighted=False)
+    assert told.what == "It would never be published within 6 steps."
+    assert "a window has 7 steps" in told.why
+    for horizon in (7, 8, None):
+        assert list(measure().refusals(terms(horizon, 7), weighted=False)) == []
+
+
 def test_the_hash_is_in_the_error() -> None:
     table = _table(Pure(8))
     error = table.error

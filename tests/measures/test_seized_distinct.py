@@ -193,9 +193,10 @@ def test_a_count_is_of_those_who_came_after_a_restart_if_it_began_before() -> No
 
     # steps 8 to 10 are in the window that began with step 8
     assert labels() == ["", "", ""]
-    assert labels(7) == ["", "", ""], "what ended before it began"
-    assert labels(8) == ["restarted"] * 3, "its first step was lost"
-    assert labels(3, 9) == ["restarted"] * 3
+    assert labels(6) == ["", "", ""], "what ended in the window before"
+    assert labels(7) == ["restarted"] * 3, "step 8 was open, and has lost what it had"
+    assert labels(8) == ["", "restarted", "restarted"], "step 8 was released before"
+    assert labels(7, 9) == ["restarted"] * 3
 
 
 def test_the_hash_is_in_the_error() -> None:

@@ -19,7 +19,7 @@ from ameles.core.loss import Approx, Pure
 from ameles.measures import collisions
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Terms
-from ameles.measures.table_choice import HALTS, inner_of, reach, table_of
+from ameles.measures.table_choice import HALTS, counted_anew, inner_of, reach, table_of
 from ameles.measures.table_measure import TableMeasure
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.monotone import continual_monotone
@@ -249,10 +249,31 @@ def test_labels(kind: str) -> None:
     assert again.label.tolist() == [["restarted"]]
     windows: Any = release.recipe(terms(None, 2), Pure(8))
     whole = release.publish(
-        windows, replace(on, ended=(2,)), outputs[[0, 0]], 3, np.zeros((0, 1), np.int64)
+        windows, replace(on, ended=(1,)), outputs[[0, 0]], 3, np.zeros((0, 1), np.int64)
     )
     assert whole.label is not None
     assert whole.label.tolist() == [[""], [""]], "the window began after the restart"
+    for ended in ((0,), (1, 0)):
+        open_step = release.publish(
+            recipe, replace(on, ended=ended), outputs[:1], 2, np.zeros((0, 1), np.int64)
+        )
+        assert open_step.label is not None
+        assert open_step.label.tolist() == [["restarted"]], "what step 1 had by then is lost"
+
+
+def test_a_step_that_was_open_at_a_restart_has_lost_events() -> None:
+    steps = np.arange(1, 7)
+    for window, ended, anew in (
+        (6, (), ""),
+        (6, (0,), "123456"),
+        (6, (2,), "3456"),
+        (2, (2,), "34"),
+        (2, (3,), "4"),
+        (1, (3,), "4"),
+        (3, (1, 1, 4), "2356"),
+    ):
+        found = steps[counted_anew(steps, window, ended)]
+        assert "".join(map(str, found)) == anew
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -64,6 +64,7 @@ def intrusion(
         return
     if checked.privacy.user is not None:
         typer.echo(f"Noted as intrusion {count}; users are counted anew from here on.", err=True)
+        typer.echo(_left(checked), err=True)
         return
     typer.echo(f"Noted as intrusion {count}; the state has fresh noise.", err=True)
     for release, (before, after) in cost.items():
@@ -74,6 +75,16 @@ def _announce(checked: Plan, store: Store, why: str) -> int:
     _check_stopped(checked, store)
     with Engine(checked, store).session() as session:
         return session.announce(why)
+
+
+def _left(checked: Plan) -> str:
+    """How often the stream can begin anew after this."""
+    reserved = checked.privacy.restarts
+    with stored(checked) as store, store.reading() as transaction:
+        left = reserved - len(transaction.epochs(launched(transaction, checked)))
+    if left:
+        return f"{left} of {reserved} restarts are left."
+    return "No restart is left: if the state is seen or lost again, the stream has to end."
 
 
 def _check_stopped(checked: Plan, store: Store) -> None:

@@ -7,6 +7,7 @@ steps before have the label ``waiting``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -20,7 +21,8 @@ from ameles.core.recipe import Recipe
 from ameles.measures.collisions import Hits, fewest_among, most_alone, users_hitting
 from ameles.measures.expected import expected
 from ameles.measures.measure import BETA, Published, Question, Terms
-from ameles.measures.table_choice import PARTS, RESTARTED
+from ameles.measures.refusal import Refusal
+from ameles.measures.table_choice import PARTS, RESTARTED, counted_anew
 from ameles.measures.table_measure import PRESENCE, HashedMeasure
 from ameles.mechanisms.continual.modular_once import ModularOnce
 from ameles.mechanisms.continual.renewed import Renewed
@@ -62,6 +64,18 @@ class Modular(HashedMeasure):
     def question(self) -> Question:
         """A bin for each residue."""
         return Question(cell=self.declared.cell, cells=self.modulus)
+
+    def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
+        """Refuses what would never be published."""
+        yield from super().refusals(terms, weighted=weighted)
+        window = terms.unit.window
+        if window is not None and terms.horizon is not None and terms.horizon < window:
+            yield Refusal(
+                "measure",
+                f"It would never be published within {terms.horizon} steps.",
+                why=f"it comes with the last step of each window, and a window has {window} steps",
+                tip=f"horizon = {window}, a shorter window, or no horizon",
+            )
 
     def recipe(self, terms: Terms, loss: EpsilonLoss) -> AnyMechanism:
         """One release, with the best division of epsilon between it and the state."""
@@ -116,10 +130,8 @@ class Modular(HashedMeasure):
         most = most_alone(others + half, self.table, self.users)
         low[:, 0], high[:, 0] = self.users - most, self.users - some
         value[:, 0] = self.users - users_hitting(others, self.table)
-        since = max(terms.ended, default=0)
         steps = np.arange(first, first + len(outputs))
-        begun = steps - (steps - 1) % once.horizon
-        again = (since > 0) & (begun <= since)
+        again = counted_anew(steps, once.horizon, terms.ended)
         label = np.where(waiting, WAITING, np.where(again[:, None], RESTARTED, ""))
         value, low, high = (
             np.where(waiting, np.nan, part / self.users) for part in (value, low, high)

@@ -23,7 +23,8 @@ from ameles.measures.table_choice import (
     HALTED,
     RESTARTED,
     answer_noise,
-    first_counted,
+    counted_anew,
+    inner_of,
     reach,
     table_of,
     table_recipe,
@@ -84,13 +85,12 @@ def counted(
     cells = table.users
     halted = outputs == CODE
     hits = (np.where(halted, 0, outputs) - cells % 2 / 2) / table.gamma
-    steps = range(first, first + len(outputs))
-    half = np.array([reach(recipe, step) for step in steps])[:, None]
+    steps = np.arange(first, first + len(outputs))
+    half = np.array([reach(recipe, int(step)) for step in steps])[:, None]
     value = np.round(users_hitting(hits, cells))
     low = np.floor(users_hitting(hits - half, cells))
     high = np.ceil(users_hitting(hits + half, cells))
-    since = max(ended, default=0)
-    again = np.array([since and first_counted(recipe, step) <= since for step in steps])[:, None]
+    again = counted_anew(steps, inner_of(recipe).horizon, ended)[:, None]
     label = np.where(hits + half > cells - 1, FULL, np.where(again, RESTARTED, ""))
     label = np.where(halted, HALTED, label)
     if halted.any():

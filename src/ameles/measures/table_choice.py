@@ -22,6 +22,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ameles.core.error import checks_step
 from ameles.core.recipe import Recipe
 from ameles.measures.expected import expected, noisy_table
@@ -33,6 +36,7 @@ from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import PRICE, Continual
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.pan_private.estimate import EstimateError
+from ameles.noise.arrays import IntArray
 
 # A cell is a byte or a few, and the table is sealed again whenever events arrive.
 MOST_CELLS = 1 << 24
@@ -171,6 +175,16 @@ def inner_of(recipe: Recipe) -> Afresh | Continual:
     return inner if isinstance(inner, Afresh) else expected(inner, Continual)
 
 
-def first_counted(recipe: Recipe, step: int) -> int:
-    """The first step of the span that a step counts."""
-    return step - (step - 1) % inner_of(recipe).horizon
+def counted_anew(steps: IntArray, span: int, ended: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Whether each step, in spans of so many, counts only what came after a restart.
+
+    ``ended`` has the last released step of each lost epoch.  The step after it was open when the
+    state was lost, and the events that it had by then are lost, too.
+
+    >>> counted_anew(np.arange(1, 8), 3, ended=(3,)).tolist()
+    [False, False, False, True, True, True, False]
+    """
+    first, last = steps - (steps - 1) % span, steps
+    lost = np.array(ended, dtype=np.int64)[:, None] + 1
+    anew: NDArray[np.bool_] = np.logical_or.reduce((first <= lost) & (lost <= last), axis=0)
+    return anew

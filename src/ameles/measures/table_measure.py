@@ -27,7 +27,8 @@ from ameles.measures.table_choice import (
     MOST_CELLS,
     RESTARTED,
     answer_noise,
-    first_counted,
+    counted_anew,
+    inner_of,
     reach,
     table_of,
     table_recipe,
@@ -187,13 +188,12 @@ class TableMeasure(HashedMeasure):
         table = table_of(recipe)
         halted = outputs == CODE
         hits = (np.where(halted, 0, outputs) - table.ones % 2 / 2) / table.gamma
-        steps = range(first, first + len(outputs))
-        half = self._reaches(recipe, np.array(steps))[:, None]
+        steps = np.arange(first, first + len(outputs))
+        half = self._reaches(recipe, steps)[:, None]
         low, high = self.ends(hits - half, hits + half)
         scaled = [part * self._scale for part in (self.from_hits(hits), low, high)]
-        since = max(terms.ended, default=0)
-        again = [since and first_counted(recipe, step) <= since for step in steps]
-        label = np.where(np.array(again)[:, None], RESTARTED, "")
+        again = counted_anew(steps, inner_of(recipe).horizon, terms.ended)
+        label = np.where(again[:, None], RESTARTED, "")
         label = np.where(halted, HALTED, np.where(self.full(hits + half), FULL, label))
         value, low, high = (np.where(halted, np.nan, part) for part in scaled)
         return Published(value=value, low=low, high=high, label=label)

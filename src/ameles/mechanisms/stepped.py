@@ -64,6 +64,11 @@ class FoldedRun(SteppedRun[In, Out]):
     def release(self) -> Out:
         """Closes the step; returns what it publishes."""
 
+    def skip(self, steps: int) -> None:
+        """Closes steps in which nothing comes; nobody sees what they would publish."""
+        for _ in range(steps):
+            self.release()
+
     def _step(self, x: Any) -> Out:
         self.add(x)
         return self.release()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ameles.measures.measure import Measure
+from ameles.measures.modular import Modular
 from ameles.measures.seized_distinct import users_fit
 from ameles.measures.table_measure import HashedMeasure
 from ameles.plan.plan import Plan
@@ -30,7 +31,33 @@ def shared_cells(plan: Plan) -> list[str]:
         told.append(
             f"The intervals of {', '.join(whole)} are wider than half of what is possible: {_LESS}"
         )
-    return told
+    told += [_crowded(one) for one in plan.releases if _is_crowded(one)]
+    return told + _unpublished(plan)
+
+
+def _is_crowded(release: Measure) -> bool:
+    """Whether so many users would fill the table; a table whose users add up is refused then."""
+    return isinstance(release, HashedMeasure) and release.users > users_fit(release.table)
+
+
+def _crowded(release: Measure) -> str:
+    fit = users_fit(release.hashed_cells or 0)
+    return (
+        f"The table of '{release.name}' can count up to about {fit:,} users: if more come, it is "
+        "full, and its intervals have no upper end."
+    )
+
+
+def _unpublished(plan: Plan) -> list[str]:
+    """Of which releases the last window is never published, because the stream ends before it."""
+    window, horizon = plan.unit.window, plan.stream.horizon
+    if window is None or horizon is None or horizon % window == 0:
+        return []
+    return [
+        f"The last window of '{release.name}' is never published: it would end after the stream."
+        for release in plan.releases
+        if isinstance(release, Modular)
+    ]
 
 
 def _shared(release: Measure) -> str:

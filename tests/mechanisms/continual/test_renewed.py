@@ -132,6 +132,36 @@ def test_a_table_that_goes_on_is_caught() -> None:
     assert worst(_Lasts(inner=inner), [later], modulus=MODULUS) > 3
 
 
+def test_windows_are_skipped_without_their_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if each step had been closed, from the first step or from any other."""
+    monkeypatch.setattr(os, "urandom", lambda count: bytes(count))
+    recipe = exact(3, 13)
+    started: list[int] = []
+    start = Afresh.start
+
+    def counted(inner: Afresh, noise: Noise) -> Any:
+        started.append(1)
+        return start(inner, noise)
+
+    monkeypatch.setattr(Afresh, "start", counted)
+    for taken in range(5):
+        for steps in range(14 - taken):
+            run, other = recipe.start(Zero()), recipe.start(Zero())
+            for one in (run, other):
+                one.add([3])
+                for _ in range(taken):
+                    one.release()
+            for _ in range(steps):
+                other.release()
+            started.clear()
+            run.skip(steps)
+            assert len(started) <= 2, "the last window's, and the next one's if that has ended"
+            assert run.t == other.t
+            assert run.snapshot() == other.snapshot()
+    with pytest.raises(HorizonReached):
+        recipe.start(Zero()).skip(14)
+
+
 def test_the_state_of_a_window_is_gone_with_its_last_release(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -185,8 +185,7 @@ class Restarting:
         recipe = mechanism_from_json(self._state(transaction, release).recipe)
         noise = System.direct() if self.noise is None else self.noise
         run = folded(recipe.start(noise))
-        for _ in range(epoch.released):
-            run.release()
+        run.skip(epoch.released)
         snapshot = run.snapshot()
         erase(run)
         paid = adopted(snapshot, self._paid(transaction, release, epoch.number - 1))
