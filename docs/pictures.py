@@ -53,7 +53,7 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
-from ameles.mechanisms.local import RandomizedResponse
+from ameles.mechanisms.local import RandomizedResponse, RandomizedResponseCounter
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.modular import ResidueFraction
@@ -107,6 +107,7 @@ RUNS = 100
 PENS = {
     "Pan-private tree": Pen(GREEN, "-.", "D"),
     "Pan-private, seized once": Pen(GREEN, "-.", "D"),
+    "Randomized bits, seized at every step": Pen(RED, "--", "s"),
     "odd users": Pen(RED, "-", "s"),
     "distinct users": Pen(BLUE, "-", "o"),
     "distinct users, seized once": Pen(GREEN, "-.", "D"),
@@ -356,11 +357,12 @@ def packing(width: int, longest: int) -> Table:
 
 
 def intrusions(width: int, longest: int) -> Table:
-    """The last step: a counter that may be seized at every step, and one that may be once."""
+    """The last step: counters that may be seized at every step, and one that may be once."""
     rows: list[tuple[str, str, str, float, float]] = []
     lengths = [1 << power for power in range(4, 21, 2) if 1 << power <= longest]
     kinds: dict[str, Callable[..., CounterRecipe]] = {
         "Simple II, seized at every step": SimpleTwoCounter,
+        "Randomized bits, seized at every step": RandomizedResponseCounter,
         "Pan-private, seized once": PanPrivateCounter,
     }
     for name, kind in kinds.items():

@@ -24,7 +24,6 @@ from ameles.mechanisms.local import (
     MeanResponse,
     ParityLearner,
     RandomizedResponse,
-    RandomizedResponseCounter,
     UnaryEncoding,
 )
 from ameles.mechanisms.one_shot.choice_series import ChoiceSeries
@@ -214,7 +213,6 @@ OTHERS: tuple[Sample, ...] = (
     local(RandomizedResponse(categories=4, epsilon=1)),
     local(UnaryEncoding(categories=4, odds=3)),
     local(HadamardResponse(categories=4, epsilon="1/3")),
-    local(RandomizedResponseCounter(epsilon=1)),
     local(MeanResponse(largest=8, epsilon=1)),
     local(MarginalResponse(attributes=5, epsilon=1)),
     Sample(

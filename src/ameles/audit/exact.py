@@ -20,11 +20,13 @@ from fractions import Fraction
 
 from ameles.accounting.concentrated import zcdp_epsilon, zcdp_rho
 from ameles.audit import solver
+from ameles.audit.coins import HOW as HOW_COINS
+from ameles.audit.coins import coin_bounds
 from ameles.audit.encoded import HOW, encoded_bounds
 from ameles.audit.encoded_parts import Encoded, encodes
 from ameles.audit.finding import Amount, Finding, Pair
 from ameles.audit.hiding import Hiding
-from ameles.audit.instant import View, views_of
+from ameles.audit.instant import Instant, View, views_of
 from ameles.audit.neighbours import Worst, worst_neighbours
 from ameles.audit.observation import (
     Effects,
@@ -40,6 +42,7 @@ from ameles.audit.wide_reading import wide_effects
 from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.loss import Approx, Concentrated, Loss
 from ameles.core.parameters import whole
+from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise import Zero
 
@@ -67,6 +70,8 @@ def exact_loss(
     if encodes(recipe) and views is None and not note:
         return _encoded_finding(recipe, count, tick)
     _refuse_vectors(recipe)
+    if isinstance(recipe, CounterRecipe) and recipe.bits:
+        return _coin_finding(recipe, count, note)
     wanted = list(views) if views is not None else views_of(promise, recipe.start(Zero()), count)
     apart = -(-count * len(wanted) // MOST_PLAYED)
     try:
@@ -116,6 +121,29 @@ def _encoded_finding(recipe: Encoded, count: int, tick: Callable[[], None]) -> F
         upper=upper,
         worst=Pair(changes=bounds.changes),
         how=HOW,
+        intrusions=promise.intrusions,
+        horizon=promise.horizon,
+    )
+
+
+def _coin_finding(recipe: CounterRecipe, count: int, note: str) -> Finding:
+    """The loss of a counter of bits, whose coins are not linear."""
+    promise = recipe.guarantee
+    try:
+        bounds = coin_bounds(recipe, count)
+    except NotLinear as seen:
+        return _unknown(recipe, count, str(seen))
+    return Finding(
+        mechanism=type(recipe).__name__,
+        steps=count,
+        claimed=promise.loss,
+        lower=bounds.lower,
+        upper=bounds.upper,
+        worst=Pair(
+            changes=tuple((step, 1) for step in bounds.steps),
+            seen=tuple(Instant(step) for step in range(count + 1)),
+        ),
+        how=note + HOW_COINS,
         intrusions=promise.intrusions,
         horizon=promise.horizon,
     )

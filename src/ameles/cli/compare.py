@@ -55,6 +55,9 @@ def compare(
     optimise: Annotated[
         str, typer.Option(help="Which error to minimise.", metavar="mean|worst|STEP")
     ] = "mean",
+    bits: Annotated[
+        bool, typer.Option("--bits", help="Every input is 0 or 1: count flipped bits, too.")
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the table: .png or .svg.", metavar="FILE")
     ] = None,
@@ -76,6 +79,7 @@ def compare(
             contributions=whole_number(contributions, "contributions"),
             intrusions=intrusions,
             optimise=_objective(optimise),
+            bits=bits,
         )
     if as_json:
         typer.echo(json.dumps(_report(table), indent=2))

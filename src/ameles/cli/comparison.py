@@ -105,6 +105,7 @@ def comparison(
     contributions: int = 1,
     intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
+    bits: bool = False,
 ) -> CounterTable:
     """Every counter that can give this guarantee, beside the bound."""
     rows = compare(
@@ -115,6 +116,7 @@ def comparison(
         contributions=contributions,
         intrusions=intrusions,
         optimise=optimise,
+        bits=bits,
     )
     asked = intrusions_of(intrusions)
     steps = REFERENCE if horizon is None else horizon

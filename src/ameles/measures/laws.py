@@ -19,6 +19,7 @@ from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
+from ameles.mechanisms.local.response_counter import CoinsLaw
 
 
 def law_of(
@@ -39,7 +40,7 @@ def law_of(
         scale = expected(recipe, SimpleTwoCounter).scale
         return LaplaceMixture((LaplacePart(scale, 1.0, noises),))
     error = recipe.error_after(announced)
-    laws = [error.between(before, until) for before, until in parts_of(ended, window, t)]
+    laws = [_additive(error.between(*part)) for part in parts_of(ended, window, t)]
     if len(laws) == 1:
         return laws[0]
     # a state that may be lost has Laplace noise only
@@ -48,6 +49,11 @@ def law_of(
         tuple(part for law in together for part in law.parts),
         bounding=any(law.bounding for law in together),
     )
+
+
+def _additive(law: LaplaceMixture | GaussianSum | CoinsLaw) -> LaplaceMixture | GaussianSum:
+    """A law of noise that is added, whatever the counts are: plans use no other counters."""
+    return law if isinstance(law, GaussianSum) else expected(law, LaplaceMixture)
 
 
 def parts_of(ended: tuple[int, ...], window: int | None, t: int) -> list[tuple[int, int]]:

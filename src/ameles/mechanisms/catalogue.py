@@ -104,6 +104,7 @@ COUNTERS: tuple[type[CounterRecipe], ...] = (
     SegmentedCounter,
     PanPrivateCounter,
     PanPrivateTreeCounter,
+    RandomizedResponseCounter,
 )
 
 OTHERS: tuple[type[Recipe], ...] = (
@@ -167,7 +168,6 @@ OTHERS: tuple[type[Recipe], ...] = (
     MeanResponse,
     MarginalResponse,
     ParityLearner,
-    RandomizedResponseCounter,
 )
 
 MECHANISMS: tuple[type[Recipe], ...] = (*COUNTERS, *OTHERS)

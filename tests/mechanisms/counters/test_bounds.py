@@ -19,6 +19,7 @@ from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import IndependentError
 from ameles.mechanisms.counters.simple_two import WalkError
+from ameles.mechanisms.local.response_counter import CoinsError
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.noise import System
@@ -26,7 +27,7 @@ from tests.checks import build
 
 T = 300
 WINDOW = 24
-ENDLESS = {"HybridCounter", "SegmentedCounter", "SimpleTwoCounter"}
+ENDLESS = {"HybridCounter", "SegmentedCounter", "SimpleTwoCounter", "RandomizedResponseCounter"}
 
 RECIPES: list[CounterRecipe] = [
     *(
@@ -43,7 +44,8 @@ SPREAD = np.array([1, 2, 3, 17, 64, 129, 130, 255, 256, 299, 300])
 
 
 def between(error: AdditiveError, before: int, t: int, beta: float) -> float:
-    assert isinstance(error, LaplaceError | GaussianError | IndependentError | WalkError)
+    additive = LaplaceError | GaussianError | IndependentError | WalkError
+    assert isinstance(error, additive | CoinsError)
     return error.between(before, t).quantile(beta)
 
 

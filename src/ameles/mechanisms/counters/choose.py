@@ -22,6 +22,8 @@ KAryCounter          15.57   1.41
 PanPrivateTreeCounter
 PanPrivateTreeCounter
 SimpleTwoCounter
+>>> type(counter(epsilon=1, intrusions="every", bits=True)).__name__
+'RandomizedResponseCounter'
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ def counter(
     unit: Unit | str = EVENT,
     intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
+    bits: bool = False,
 ) -> CounterRecipe:
     """The counter with the smallest error for this guarantee, as a recipe.
 
@@ -65,6 +68,7 @@ def counter(
     ``intrusions`` says how often the state may be seized: "none", "one", "announced" or "every";
     the error of announced ones is that before any was announced.
     ``optimise`` is the mean over all steps, the worst step, or the number of one step.
+    ``bits`` declares that every input is 0 or 1: then counters of bits are considered, too.
     """
     return compare(
         epsilon=epsilon,
@@ -76,6 +80,7 @@ def counter(
         unit=unit,
         intrusions=intrusions,
         optimise=optimise,
+        bits=bits,
     )[0].recipe
 
 
@@ -90,6 +95,7 @@ def compare(
     unit: Unit | str = EVENT,
     intrusions: Intrusions | str = Intrusions.NONE,
     optimise: Objective = "mean",
+    bits: bool = False,
 ) -> CounterComparison:
     """All counters that can give this guarantee, with their errors, the smallest first.
 
@@ -105,7 +111,8 @@ def compare(
     asked = intrusions_of(intrusions)
     shared = {"width": width, "contributions": contributions, "bound": bound, "unit": unit}
     pure = {"epsilon": epsilon, "horizon": horizon, **shared}
-    recipes = _built(_candidates(pure, delta, asked, steps, optimise))
+    kinds = [kind for kind in COUNTERS if kind.choosable and (bits or not kind.bits)]
+    recipes = _built(_candidates(kinds, pure, delta, asked, steps, optimise))
     rows = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
     return CounterComparison(_relative(row, rows[0].objective) for row in rows)
 
@@ -147,14 +154,19 @@ def covers(given: Intrusions, asked: Intrusions) -> bool:
 
 
 def _candidates(
-    pure: dict[str, Any], delta: Exact, asked: Intrusions, steps: int, optimise: Objective
+    kinds: Iterable[type[CounterRecipe]],
+    pure: dict[str, Any],
+    delta: Exact,
+    asked: Intrusions,
+    steps: int,
+    optimise: Objective,
 ) -> Iterator[Callable[[], CounterRecipe]]:
     """Ways to give the guarantee, from the catalogue; each is built when called, and may refuse."""
     given = {**pure, "delta": delta, "intrusions": asked}
     # If all refuse, the first refusal is raised: counters that need no horizon come first.
-    for kind in sorted(COUNTERS, key=lambda kind: "horizon" in _required(kind)):
+    for kind in sorted(kinds, key=lambda kind: "horizon" in _required(kind)):
         names = {field.name for field in fields(kind)}
-        if not kind.choosable or not _required(kind) <= given.keys():
+        if not _required(kind) <= given.keys():
             continue
         if kind.only_endless if pure["horizon"] is not None else "horizon" in _required(kind):
             continue

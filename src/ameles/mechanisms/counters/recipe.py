@@ -36,6 +36,7 @@ from ameles.noise.sampler import wrapped
 if TYPE_CHECKING:
     from ameles.mechanisms.counters.gaussian_error import GaussianSum
     from ameles.mechanisms.laplace.mixture import LaplaceMixture
+    from ameles.mechanisms.local.response_counter import CoinsLaw
 
 # A counter must stay clear of the wrap at 2**63 for this many events of the largest size.
 EVENTS = 1 << 40
@@ -52,7 +53,7 @@ class CounterRun(Run[Any, Any]):
 class CounterError(AdditiveError, Protocol):
     """The error of a counter, which also knows the law of differences of its counts."""
 
-    def between(self, before: int, t: int) -> LaplaceMixture | GaussianSum:
+    def between(self, before: int, t: int) -> LaplaceMixture | GaussianSum | CoinsLaw:
         """The law of the noise of a total over steps before + 1, ..., t."""
         ...
 
@@ -65,10 +66,11 @@ class CounterRecipe(Mechanism[CounterRun]):
     norm of the whole vector; ``unit`` says what one unit is.
     """
 
-    # For ``counter``: whether it considers this class, always or only for streams without end; the
-    # parameters and arities that it tries; the strongest kind of intrusions that the class
-    # survives.
+    # For ``counter``: whether it considers this class, always or only for streams without end, or
+    # only for inputs that are bits; the parameters and arities that it tries; the strongest kind of
+    # intrusions that the class survives.
     choosable: ClassVar[bool] = True
+    bits: ClassVar[bool] = False
     only_endless: ClassVar[bool] = False
     settings: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     tried_arities: ClassVar[tuple[int, ...]] = ()

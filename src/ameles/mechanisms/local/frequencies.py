@@ -90,14 +90,14 @@ class FrequencyError:
         """
         return float(self.bounds(np.array([float(t)]), beta)[0])
 
-    def bounds(self, reports: FloatArray, beta: float) -> FloatArray:
+    def bounds(self, steps: IntArray | FloatArray, beta: float) -> FloatArray:
         """``bound`` after each of these numbers of reports; nothing after none."""
         z = NormalDist().inv_cdf(1 - beta / 2)
-        t = np.maximum(reports, 1.0)
+        t = np.maximum(steps, 1.0)
         reach = (1 + z * np.sqrt(t) / 2) / t  # v is at most 1/4: so far and no further
         nearest = np.clip(0.5, self.q - reach, self.p + reach)
         wide = (1 + z * np.sqrt(t * nearest * (1 - nearest))) / (self.p - self.q)
-        return np.where(reports > 0, wide, 0.0)
+        return np.where(steps > 0, wide, 0.0)
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:

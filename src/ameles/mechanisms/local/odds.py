@@ -25,13 +25,14 @@ from ameles.mechanisms.counters.gaussian import OptionalNumber
 
 DIGITS = 12
 LARGEST = 10**DIGITS  # numerator and denominator of odds
+LEAST_EPSILON = Fraction(1, 10**4)
 
 
 class LocalEpsilon(OptionalNumber):
     """The privacy loss of one report.  Above 20 nothing is hidden, below 1e-4 nothing is told."""
 
     def __init__(self) -> None:
-        super().__init__(Fraction(1, 10**4), 20)
+        super().__init__(LEAST_EPSILON, 20)
 
 
 class Odds(OptionalNumber):
