@@ -12,9 +12,11 @@ import duckdb
 import pytest
 
 from ameles.connectors import parquet_columns
+from ameles.connectors.duck import connect
 from ameles.connectors.named_files import NamedFile
-from ameles.connectors.parquet_columns import longest_of, types_of
+from ameles.connectors.parquet_columns import Columns, Footers
 from ameles.connectors.parquet_source import ParquetSource
+from ameles.core.exceptions import PlanError, SourceUnreadable
 
 HOUR = 3600
 
@@ -23,15 +25,24 @@ HOUR = 3600
 def _looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were really opened."""
     looks: list[str] = []
-    real = parquet_columns._looked_up
+    real = Footers._looked_up
 
-    def counted(path: str, name: str) -> Any:
+    def counted(self: Footers, path: str, name: str) -> Columns:
         looks.append(name)
-        return real(path, name)
+        return real(self, path, name)
 
-    monkeypatch.setattr(parquet_columns, "_looked_up", counted)
+    monkeypatch.setattr(Footers, "_looked_up", counted)
     monkeypatch.setattr(parquet_columns, "_known", {})
     return looks
+
+
+def columns_of(file: NamedFile) -> Columns:
+    with Footers([file]) as footers:
+        return footers.columns_of(file)
+
+
+def types_of(file: NamedFile) -> dict[str, str]:
+    return columns_of(file).types
 
 
 def _written(path: Path, values: str, age: float = HOUR) -> NamedFile:
@@ -105,7 +116,7 @@ def test_no_text_is_longer_than_the_footer_allows(tmp_path: Path, options: dict[
     texts = ["x" * length for length in range(0, 5000, 100)]
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"a.b": texts}), path, row_group_size=7, **options)
-    assert longest_of(NamedFile(path.name, path))["a.b"] >= len(texts[-1])
+    assert columns_of(NamedFile(path.name, path)).longest["a.b"] >= len(texts[-1])
 
 
 def test_texts_that_cannot_be_long_are_not_measured(
@@ -125,8 +136,49 @@ def test_texts_that_cannot_be_long_are_not_measured(
 def test_texts_without_a_size_in_the_footer_are_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ameles.connectors.parquet_source.longest_of", lambda file: {})
+    look = Footers.columns_of
+    monkeypatch.setattr(
+        Footers, "columns_of", lambda self, file: Columns(look(self, file).types, {})
+    )
     path = _written(tmp_path / "a.parquet", "'a' AS x").path
     with duckdb.connect() as duck:
         reading = ParquetSource(path.name, tmp_path, {"x": "text"}).reading(None)
         assert "strlen" in next(reading.scans(duck))
+
+
+@pytest.fixture(name="opened")
+def _opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The files that each database may open."""
+    opened: list[list[str]] = []
+
+    def counted(*, zone: str, memory: int, readable: list[str]) -> duckdb.DuckDBPyConnection:
+        opened.append([Path(path).name for path in readable])
+        return connect(zone=zone, memory=memory, readable=readable)
+
+    monkeypatch.setattr(parquet_columns, "connect", counted)
+    return opened
+
+
+def test_files_share_a_database_that_opens_nothing_else(
+    tmp_path: Path, opened: list[list[str]]
+) -> None:
+    for name in "ab":
+        _written(tmp_path / f"{name}.parquet", f"'{name}' AS x")
+    source = ParquetSource("*.parquet", tmp_path, {"x": "text"})
+    assert source.names() == ("x",)
+    assert opened == [["a.parquet", "b.parquet"]]
+    assert len(source.reading(None).pieces) == 1
+    assert opened == [["a.parquet", "b.parquet"]] * 2
+
+
+def test_a_file_that_fails_leaves_the_others_alone(tmp_path: Path, opened: list[list[str]]) -> None:
+    """Also a path that DuckDB would take for a pattern."""
+    files = [_written(tmp_path / f"{name}.parquet", "1 AS x") for name in ("a", "b", "c[d]")]
+    files[0].path.write_bytes(b"PAR1 something else PAR1")
+    with Footers(files) as footers:
+        with pytest.raises(SourceUnreadable, match=r"'a.parquet' cannot be read as Parquet"):
+            footers.columns_of(files[0])
+        assert footers.columns_of(files[1]).types == {"x": "INTEGER"}
+        with pytest.raises(PlanError, match="has one of the characters"):
+            footers.columns_of(files[2])
+    assert opened == [["a.parquet", "b.parquet"]] * 2

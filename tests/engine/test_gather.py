@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -150,23 +151,33 @@ CROWD = [
 ] + [row(2, who=""), row(3, who="late", hour=1)]
 
 
-def in_parquet(folder: Path, unit: str = ALWAYS) -> World:
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with CROWD as two Parquet files."""
+    folder = tmp_path_factory.mktemp("crowd")
+    written = World(folder, COUNT, unit=ALWAYS).write(CROWD).file
+    with duckdb.connect() as duck:
+        for place, name in enumerate(("one", "two")):  # each user is in both
+            mine = f'hash("at", who, region) % 2 = {place}'
+            read = f"SELECT * FROM read_csv('{written}', all_varchar = true) WHERE {mine}"
+            duck.execute(f"COPY ({read}) TO '{folder}/{name}.parquet'")
+    return folder
+
+
+def in_parquet(crowd: Path, folder: Path, unit: str = ALWAYS) -> World:
     """The same events in files of another kind, which one scan has whole."""
     # who counts once in all must be remembered, and so cannot just pass
     releases = PEOPLE if unit == ALWAYS else PEOPLE + EVER
-    world = World(folder, COUNT + STEP + SUM + releases, unit=unit).write(CROWD)
+    world = World(folder, COUNT + STEP + SUM + releases, unit=unit)
     world.text = world.text.replace("events.csv", "*.parquet")
-    with duckdb.connect() as duck:
-        read = f"read_csv('{world.file}', all_varchar = true)"
-        for place, name in enumerate(("one", "two")):  # each user is in both
-            mine = f'hash("at", who, region) % 2 = {place}'
-            duck.execute(f"COPY (SELECT * FROM {read} WHERE {mine}) TO '{folder}/{name}.parquet'")
+    for file in crowd.glob("*.parquet"):
+        shutil.copy(file, folder)
     return world
 
 
 @pytest.mark.parametrize(("unit", "first"), [(ALWAYS, 3), (ALWAYS, 8), (USER, 3), (WINDOW, 8)])
 def test_bounds_as_events_pass_are_those_of_events_that_are_held(
-    unit: str, first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unit: str, first: int, crowd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up to day ``first`` events pass; those of later days are held until the second run."""
     passed: list[str] = []
@@ -182,7 +193,7 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
 
     def released(name: str) -> list[object]:
         passed.clear()
-        world = in_parquet(tmp_path / name, unit)
+        world = in_parquet(crowd, tmp_path / name, unit)
         world.run(first)
         world.run(8)
         return list(world.releases())
@@ -201,9 +212,9 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
 
 @pytest.mark.parametrize("broken", ["nobody has too many", "the crowd is lost"])
 def test_bounds_as_events_pass_matter(
-    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broken: str, crowd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound = in_parquet(tmp_path / "sound")
+    sound = in_parquet(crowd, tmp_path / "sound")
     sound.run(8)
     if broken == "nobody has too many":
         monkeypatch.setattr(
@@ -214,15 +225,15 @@ def test_bounds_as_events_pass_matter(
             "ameles.engine.gathering.crowded.foremost",
             lambda user, per_step, answers: "WHERE false",
         )
-    unsound = in_parquet(tmp_path / "unsound")
+    unsound = in_parquet(crowd, tmp_path / "unsound")
     unsound.run(8)
     assert unsound.values("daily") != sound.values("daily")
 
 
 def test_a_parquet_file_that_changes_while_it_passes_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    crowd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = in_parquet(tmp_path)
+    world = in_parquet(crowd, tmp_path)
     close = TemporaryTables.close
 
     def swapped(self: TemporaryTables) -> None:

@@ -8,8 +8,8 @@ no more lines, so its last line needs no newline.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -75,6 +75,11 @@ class CompressedSource(FileSource):
 
     def names(self) -> tuple[str, ...]:
         return super().names() if self._dialect.header else self._dialect.names("")
+
+    def _looking(
+        self, files: list[Present]
+    ) -> AbstractContextManager[Callable[[Present], Sequence[str] | None]]:
+        return nullcontext(self._names_in)
 
     def _names_in(self, file: Present) -> Sequence[str] | None:
         with opened(file) as handle:

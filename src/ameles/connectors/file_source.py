@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
@@ -69,13 +70,14 @@ class FileSource(SeekableSource[Mapping[str, int]]):
         """The columns that every file has; a file that cannot be read matters only if none can."""
         known: list[Sequence[str]] = []
         problems: list[AmelesError] = []
-        for file in files:
-            try:
-                names = self._names_in(file)
-            except (PlanError, SourceUnreadable) as problem:
-                problems.append(problem)
-            else:
-                known += [] if names is None else [names]
+        with self._looking(files) as names_in:
+            for file in files:
+                try:
+                    names = names_in(file)
+                except (PlanError, SourceUnreadable) as problem:
+                    problems.append(problem)
+                else:
+                    known += [] if names is None else [names]
         if problems and len(problems) == len(files):
             raise problems[0]
         if not known:
@@ -84,8 +86,11 @@ class FileSource(SeekableSource[Mapping[str, int]]):
         return tuple(name for name in known[0] if name in everywhere)
 
     @abstractmethod
-    def _names_in(self, file: Present) -> Sequence[str] | None:
-        """The columns of a file; None if it is still to be written."""
+    def _looking(
+        self, files: list[Present]
+    ) -> AbstractContextManager[Callable[[Present], Sequence[str] | None]]:
+        """A function for the columns of each of these files; None if one is still to be
+        written."""
 
     def _names_of_plan(self) -> tuple[str, ...]:
         """The columns as far as the plan alone says."""

@@ -1,12 +1,17 @@
-"""The columns of a Parquet file, looked up once as long as the file does not change."""
+"""The columns of Parquet files, looked up once as long as a file does not change.
+
+To open a database of DuckDB takes longer than to read a footer: all files of a reading share one.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
 import time
-from contextlib import closing
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Self
 
 import duckdb
 
@@ -22,7 +27,7 @@ _MOST = 1024  # files that are remembered
 _SETTLED_NS = 2 * 10**9
 
 _Signature = tuple[str, int, int, int, int, int]
-_known: dict[_Signature, _Columns] = {}
+_known: dict[_Signature, Columns] = {}
 
 
 def path_of(file: NamedFile) -> str:
@@ -38,36 +43,79 @@ def path_of(file: NamedFile) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
+class Columns:
+    """The columns of a file.
+
+    ``types`` are DuckDB's types.  ``longest`` are the most bytes that a text in each column can
+    have.  A value has no more bytes than its part of the column before compression, whose size is
+    in the footer.  A column that has no such size there is left out.
+    """
+
     types: dict[str, str]
     longest: dict[str, int]
 
 
-def types_of(file: NamedFile) -> dict[str, str]:
-    """The columns of a file with DuckDB's types."""
-    return dict(_columns_of(file).types)
+class Footers:
+    """What the footers of these files say; closed, it frees the database that reads them."""
 
+    def __init__(self, files: Iterable[NamedFile]) -> None:
+        self._files = tuple(files)
+        self._duck: duckdb.DuckDBPyConnection | None = None
 
-def longest_of(file: NamedFile) -> dict[str, int]:
-    """The most bytes that a text in each column can have.
+    def __enter__(self) -> Self:
+        return self
 
-    A value has no more bytes than its part of the column before compression, whose size is in the
-    footer.  A column that has no such size there is left out.
-    """
-    return dict(_columns_of(file).longest)
+    def __exit__(self, *_: object) -> None:
+        self._close()
 
+    def columns_of(self, file: NamedFile) -> Columns:
+        """The columns of one of the files; refuses a file that is not Parquet."""
+        path, now = path_of(file), time.time_ns()
+        before = _signature(path)
+        columns = _known.get(before) if before is not None else None
+        if columns is None:
+            columns = self._looked_up(path, file.name)
+            settled = before is not None and max(before[-2:]) < now - _SETTLED_NS
+            if before is not None and settled and before == _signature(path):
+                if len(_known) >= _MOST:
+                    _known.clear()
+                _known[before] = columns
+        return Columns(dict(columns.types), dict(columns.longest))
 
-def _columns_of(file: NamedFile) -> _Columns:
-    path, now = path_of(file), time.time_ns()
-    before = _signature(path)
-    if before is not None and before in _known:
-        return _known[before]
-    columns = _looked_up(path, file.name)
-    if before is not None and before == _signature(path) and max(before[-2:]) < now - _SETTLED_NS:
-        if len(_known) >= _MOST:
-            _known.clear()
-        _known[before] = columns
-    return columns
+    def _looked_up(self, path: str, name: str) -> Columns:
+        sizes = (
+            "SELECT path_in_schema, max(total_uncompressed_size) FROM "
+            f"parquet_metadata({literal(path)}) GROUP BY 1"
+        )
+        try:
+            duck = self._connected()
+            rows = duck.execute(f"DESCRIBE SELECT * FROM {scan([path])}").fetchall()
+            longest = dict(duck.execute(sizes).fetchall())
+        except duckdb.Error:
+            self._close()  # a failure may have ended the database; the next file gets a new one
+            rows = []
+        if not rows:
+            raise SourceUnreadable(
+                f"The file '{name}' cannot be read as Parquet.",
+                why="it is damaged, incomplete or something else; nothing of it was counted",
+                tip="write to another name, and rename the file to .parquet when it is complete",
+            )
+        return Columns({name: kind for name, kind, *_ in rows}, longest)
+
+    def _connected(self) -> duckdb.DuckDBPyConnection:
+        """A connection that may open these files alone."""
+        if self._duck is None:
+            paths: list[str] = []
+            for file in self._files:
+                with suppress(PlanError):  # it is refused when its own turn comes
+                    paths.append(path_of(file))
+            self._duck = connect(zone="UTC", memory=_MEMORY, readable=paths)
+        return self._duck
+
+    def _close(self) -> None:
+        if self._duck is not None:
+            self._duck.close()
+            self._duck = None
 
 
 def _signature(path: str) -> _Signature | None:
@@ -76,23 +124,3 @@ def _signature(path: str) -> _Signature | None:
     except OSError:
         return None
     return path, held.st_dev, held.st_ino, held.st_size, held.st_mtime_ns, held.st_ctime_ns
-
-
-def _looked_up(path: str, name: str) -> _Columns:
-    sizes = (
-        "SELECT path_in_schema, max(total_uncompressed_size) FROM "
-        f"parquet_metadata({literal(path)}) GROUP BY 1"
-    )
-    try:
-        with closing(connect(zone="UTC", memory=_MEMORY, readable=[path])) as duck:
-            rows = duck.execute(f"DESCRIBE SELECT * FROM {scan([path])}").fetchall()
-            longest = dict(duck.execute(sizes).fetchall())
-    except duckdb.Error:
-        rows = []
-    if not rows:
-        raise SourceUnreadable(
-            f"The file '{name}' cannot be read as Parquet.",
-            why="it is damaged, incomplete or something else; nothing of it was counted",
-            tip="write to another name, and rename the file to .parquet when it is complete",
-        )
-    return _Columns({name: kind for name, kind, *_ in rows}, longest)

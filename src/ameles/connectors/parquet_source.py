@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -14,12 +15,12 @@ from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.file_identity import Present, changed, opened, readable
 from ameles.connectors.file_marks import Mark
-from ameles.connectors.file_matching import match
+from ameles.connectors.file_matching import Matched, match
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.named_files import NamedFile
-from ameles.connectors.parquet_columns import longest_of, path_of, types_of
+from ameles.connectors.parquet_columns import Columns, Footers, path_of
 from ameles.connectors.parquet_scan import (
     hides_places,
     may_be_broken,
@@ -75,13 +76,18 @@ class ParquetSource(FileSource):
         self._raw = raw
         self._same = SameFiles("parquet", declarations, fits=Mark.fits_parquet)
 
-    def _names_in(self, file: Present) -> Sequence[str]:
-        return [*self._checked_types(file.file)]
+    @contextmanager
+    def _looking(self, files: list[Present]) -> Iterator[Callable[[Present], Sequence[str]]]:
+        with Footers(file.file for file in files) as footers:
+            yield lambda file: [*self._checked(file.file, footers).types]
 
     def _reading(
         self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
     ) -> Reading:
-        matched = match(self._same, files, position)
+        with Footers(file.file for file in files) as footers:
+            return self._read(footers, match(self._same, files, position), ends)
+
+    def _read(self, footers: Footers, matched: Matched, ends: Mapping[str, int] | None) -> Reading:
         taken, problems = [], list(matched.problems)
         # files with the same columns in the same order are read as one relation
         alike: dict[tuple[tuple[str, str], ...], list[tuple[NamedFile, Mark]]] = {}
@@ -96,12 +102,12 @@ class ParquetSource(FileSource):
                     if ends is not None and not _finished(handle, ends.get(file.key)):
                         continue
                     mark = Mark.of_parquet(handle, file.file.name, matched.declared(file, known))
-                types = self._checked_types(file.file)
-                long_texts |= self._long_texts(file.file)
+                columns = self._checked(file.file, footers)
             except (PlanError, SourceUnreadable) as problem:
                 problems.append(problem)
                 continue
-            alike.setdefault(tuple(types.items()), []).append((file.file, mark))
+            long_texts |= self._long_texts(columns)
+            alike.setdefault(tuple(columns.types.items()), []).append((file.file, mark))
             taken[-1 if known is not None else len(taken) :] = [mark]
         taken += matched.gone
         pieces = (
@@ -110,17 +116,16 @@ class ParquetSource(FileSource):
         )
         return Reading(tuple(pieces), self._same.position(taken), tuple(problems))
 
-    def _checked_types(self, file: NamedFile) -> dict[str, str]:
-        """The columns of a file with their types; refuses a file without all columns of the
-        plan."""
-        types = types_of(file)
-        self._check(types, file.name)
-        self._relation([file], types, set())  # raises what it refuses about this file
-        return types
+    def _checked(self, file: NamedFile, footers: Footers) -> Columns:
+        """The columns of a file; refuses a file without all columns of the plan."""
+        columns = footers.columns_of(file)
+        self._check(columns.types, file.name)
+        self._relation([file], columns.types, set())  # raises what it refuses about this file
+        return columns
 
-    def _long_texts(self, file: NamedFile) -> set[str]:
+    def _long_texts(self, columns: Columns) -> set[str]:
         """The columns whose texts may be longer than the longest that counts."""
-        longest = longest_of(file)
+        longest = columns.longest
         return {name for name in self._columns if longest.get(name, LONGEST + 1) > LONGEST}
 
     def _check(self, types: Mapping[str, str], file: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -103,6 +104,11 @@ class TextSource(FileSource):
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
         return super()._common_names([file for file in files if not file.copy])
+
+    def _looking(
+        self, files: list[Present]
+    ) -> AbstractContextManager[Callable[[Present], Sequence[str] | None]]:
+        return nullcontext(self._names_in)
 
     def _names_in(self, file: Present) -> Sequence[str] | None:
         with opened(file) as handle:
