@@ -6,8 +6,6 @@ import doctest
 import importlib.util
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +15,7 @@ from ameles.plot import Table
 from ameles.query import Query
 from ameles.query.ends import ENDS
 from ameles.simulate import health_survey
+from tests.warm_processes import run
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -60,9 +59,7 @@ def test_the_command_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     text = (DOCS / "query.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^```sh\nameles (.*?)^```$", text, re.MULTILINE | re.DOTALL)
     arguments = shlex.split(command.replace("\\\n", " "))
-    ended = subprocess.run(
-        [sys.executable, "-m", "ameles", *arguments], capture_output=True, text=True, check=False
-    )
+    ended = run("-m", "ameles", *arguments)
     assert ended.returncode == 0, ended.stderr
     assert "north" in ended.stdout
 

@@ -6,11 +6,14 @@ import contextlib
 import os
 import pty
 import re
+import shlex
 import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.warm_processes import start
 
 TEXT = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -28,20 +31,35 @@ def edit(plan: Path, block: str) -> None:
     plan.write_text(changed, encoding="utf-8")
 
 
-def in_a_pipe(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
-    ended = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    return ended.returncode, ended.stdout
+def commands(block: str) -> list[list[str]]:
+    """The words of each command; there is nothing in it for which one needs a shell."""
+    lines = block.replace("\\\n", " ").splitlines()
+    assert not set("|&;<>*?$`~(){}[]!#") & set(block), "run it in a shell"
+    return [shlex.split(line) for line in lines]
 
 
-def on_terminal(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+def started(words: list[str], **options: Any) -> subprocess.Popen[Any]:
+    """A command as it stands; Ameles is started as ``python -m`` would start it."""
+    options |= {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+    match words:
+        case ["ameles", *rest]:
+            return start("-m", "ameles", *rest, **options)
+        case ["python", *rest]:
+            return start(*rest, **options)
+    return subprocess.Popen(words, text=True, **options)
+
+
+def in_a_pipe(words: list[str], folder: Path) -> tuple[int, str]:
+    with started(words, cwd=folder, stdout=subprocess.PIPE) as program:
+        text, _ = program.communicate()
+    return program.returncode, text
+
+
+def on_terminal(words: list[str], folder: Path) -> tuple[int, str]:
     """What a person sees, without colours, on a wide terminal that cannot move its cursor."""
     watching, shown = pty.openpty()
-    environment |= {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
-    with subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=shown
-    ) as program:
+    environment = os.environ | {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
+    with started(words, cwd=folder, env=environment, stdout=shown) as program:
         os.close(shown)
         text = b""
         with contextlib.suppress(OSError):  # Linux says so when the other side has ended
@@ -56,16 +74,16 @@ def on_terminal(command: list[str], folder: Path, environment: dict[str, str]) -
 def followed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
     """Follows the page from top to bottom; what each group of commands said."""
     folder = tmp_path_factory.mktemp("tutorial")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     said = []
     for kind, block in BLOCKS:
         match kind:
             case "sh":
-                command = ["/bin/sh", "-e", "-c", f"exec 2>&1\n{block}"]
-                environment = {**os.environ, "PATH": path}
-                tried = on_terminal if "ameles check" in block else in_a_pipe
-                code, text = tried(command, folder, environment)
-                assert code == 0, f"{block}\n{text}"
+                text = ""
+                for words in commands(block):
+                    tried = on_terminal if words[:2] == ["ameles", "check"] else in_a_pipe
+                    code, more = tried(words, folder)
+                    assert code == 0, f"{block}\n{more}"
+                    text += more
                 said.append((block, text))
             case "toml":
                 edit(folder / "ameles.toml", block)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import io
 import json
 import os
 import runpy
@@ -19,9 +20,11 @@ import sys
 import tempfile
 import threading
 import traceback
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
+
+from tests.spare_databases import SpareDatabases
 
 LOADED = (
     *("ameles.cli.commands", "ameles.cli.run", "ameles.query", "ameles.store"),
@@ -40,6 +43,7 @@ start = "2026-01-01"
 every = "1d"
 [privacy]
 population = "people"
+unit = "event"
 epsilon = 1
 [[release]]
 name = "visits"
@@ -50,13 +54,19 @@ url = "warm.db"
 [[sink]]
 csv = "releases.csv"
 """
+REHEARSED = (
+    *("plan", "run --yes --until 2026-01-03", "run --until 2026-01-04", "releases"),
+    *("status", "ledger", "check --secret-to facts"),
+)
+SPARE = SpareDatabases(2)  # one for conditions, one for the source
 
 
 def serve(channel: socket.socket) -> None:
     """Until nobody can ask any more."""
     for name in LOADED:
         importlib.import_module(name)
-    _rehearse()
+    _rehearse(*REHEARSED)
+    SPARE.fill()
     gc.collect()
     gc.freeze()
     while True:
@@ -68,16 +78,22 @@ def serve(channel: socket.socket) -> None:
             os.close(handle)
 
 
-def _rehearse() -> None:
-    """Runs the program once, so that what it builds at its first run is there."""
+def _rehearse(*commands: str) -> None:
+    """Runs commands once in a new folder, so that what they build at their first run is there."""
     here = os.getcwd()
-    with tempfile.TemporaryDirectory(prefix="ameles-warm-") as name, open(os.devnull, "w") as none:
+    with tempfile.TemporaryDirectory(prefix="ameles-warm-") as name:
         os.chdir(name)
         Path("ameles.toml").write_text(PLAN, encoding="utf-8")
         Path("events.csv").write_text("at,region\n2026-01-01,north\n", encoding="utf-8")
-        sys.argv = ["ameles", "run", "--yes", "--until", "2026-01-03"]
-        with suppress(SystemExit), redirect_stdout(none), redirect_stderr(none):
-            importlib.import_module("ameles.cli").main()
+        for command in commands:
+            said = io.StringIO()
+            sys.argv = ["ameles", *command.split()]
+            with redirect_stdout(said), redirect_stderr(said):
+                try:
+                    importlib.import_module("ameles.cli").main()
+                except SystemExit as ended:
+                    if ended.code:
+                        raise RuntimeError(f"{command} failed: {said.getvalue()}") from None
         os.chdir(here)
 
 
@@ -113,6 +129,7 @@ def _live(asked: dict[str, Any], handles: list[int]) -> NoReturn:
         os.chdir(asked["folder"])
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _reopen()
+        SPARE.give()
         code = _outcome(asked["arguments"])
     finally:
         os._exit(code)

@@ -1,8 +1,7 @@
 """Warm start: what the server of victims does once, so that each victim starts quickly.
 
 The server runs the program once before the first fork, in a folder that it removes, to fill the
-program's caches.  It also keeps unused DuckDB databases in memory.  A victim opens its own
-connection to one of these, and sets and checks its limits itself.
+program's caches.  It also keeps unused DuckDB databases (``tests.spare_databases``).
 """
 
 from __future__ import annotations
@@ -17,15 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from unittest import mock
-
-import duckdb
 
 from ameles.core.exceptions import AmelesError
 from ameles.plan.plan import read_plan
+from tests.spare_databases import SpareDatabases
 
 SPARE = 4  # databases: one for the source, and one or two for each Parquet file
-FIRST = "SELECT epoch_us(CAST('2020-01-01' AS TIMESTAMPTZ)), count(*), sum(1) FROM range(2)"
 
 
 class WarmStart:
@@ -34,7 +30,7 @@ class WarmStart:
     def __init__(self, program: Callable[[], None]) -> None:
         self._program = program
         self._known: set[str] = set()
-        self._spare: list[duckdb.DuckDBPyConnection] = []
+        self._spare = SpareDatabases(SPARE)
 
     def prepare(self, job: dict[str, Any]) -> None:
         """Choose the mechanisms of a plan before its first victim starts; this is cached."""
@@ -48,26 +44,13 @@ class WarmStart:
             _ = plan.recipes
             if "://" not in plan.store.url:  # nobody but a victim changes a server
                 self._rehearse(Path(job["root"]), file)
-        self._fill()
+        self._spare.fill()
         gc.collect()
         gc.freeze()
 
     def give_databases(self) -> None:
         """In a victim: let DuckDB hand out the databases that are already open."""
-        real, spare = duckdb.connect, iter(self._spare)  # which are kept: closed, one would crash
-
-        def connect(place: str, **options: Any) -> duckdb.DuckDBPyConnection:
-            database = next(spare, None) if place == ":memory:" and not options else None
-            return real(place, **options) if database is None else database.cursor()
-
-        mock.patch.object(duckdb, "connect", connect).start()
-
-    def _fill(self) -> None:
-        while len(self._spare) < SPARE:
-            duck = duckdb.connect(":memory:", config={"threads": 1})  # a fork has no other threads
-            duck.execute("SET TimeZone = 'UTC'").fetchall()
-            duck.execute(FIRST).fetchall()
-            self._spare.append(duck)
+        self._spare.give()
 
     def _rehearse(self, root: Path, file: Path) -> None:
         here = os.getcwd()

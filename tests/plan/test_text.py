@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -28,15 +26,20 @@ DEEP = {
     "quoted parts": "\"a.b\" . 'c' . " + PARTS + " = 1\n",
     "no TOML after it": f"{PARTS}\n",
 }
-# What a process needs to begin with, and what 1 MiB of tables takes.
-ADDRESSES = 1 << 30
+# What 1 MiB of tables takes, beyond what a process has to begin with.
+ADDRESSES = 800 << 20
 READ = """
 import resource, sys
+from pathlib import Path
 from ameles.core.exceptions import PlanError
 from ameles.plan.text import read_toml
-resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
+text = sys.stdin.read()
+held = Path("/proc/self/statm")
+pages = int(held.read_text().split()[0]) if held.exists() else 0
+limit = max(1 << 30, pages * resource.getpagesize() + int(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 try:
-    read_toml(sys.stdin.read())
+    read_toml(text)
 except PlanError as refusal:
     print(refusal.what)
 """
@@ -44,14 +47,10 @@ except PlanError as refusal:
 
 def read_small(text: str) -> str:
     """What is said of a text in a process that has little memory."""
-    done = subprocess.run(
-        [sys.executable, "-c", READ, str(ADDRESSES)],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+    done = run("-c", READ, str(ADDRESSES), given=text)
+    assert done.returncode == 0, done.stderr
+    said: str = done.stdout
+    return said
 
 
 @pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
