@@ -7,10 +7,12 @@ somebody's server, and drawing pictures of formulas would need LaTeX.
 from __future__ import annotations
 
 import gc
+from functools import cache
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 from sphinx.writers.html5 import HTML5Translator
 
 gc.disable()  # a build fits into memory; collecting garbage would take a fifth of its time
@@ -43,5 +45,14 @@ def displayed_formula(page: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+class OneStem(SearchEnglish):
+    """Finds the stem of a word once, and not again for every page that has it."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self.stem = cache(self.stem)
+
+
 def setup(app: Sphinx) -> None:
+    app.add_search_language(OneStem)
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))

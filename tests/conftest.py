@@ -9,18 +9,19 @@ SQLite's own files is marked with ``sqlite_only`` and its reason.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import collecting, quick
 from tests.kept_databases import kept_databases, new_databases
 from tests.postgres import MISSING, Server, programs, serving
-from tests.quick import pytest_addoption, pytest_collection_modifyitems, pytest_configure
+from tests.quick import pytest_addoption, pytest_collection_modifyitems
 from tests.stand_in import PLACE, SERVER, StandIn, disconnect
 from tests.temporary import prefer_memory, tmp_path
 
@@ -39,7 +40,6 @@ __all__ = [
     "new_databases",
     "pytest_addoption",
     "pytest_collection_modifyitems",
-    "pytest_configure",
     "tmp_path",
 ]
 
@@ -75,18 +75,6 @@ AT_LENGTH = {
 }
 
 
-def pytest_collection_finish() -> None:
-    """What is loaded by now stays: the collector need not look at it again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
-
-
-def pytest_sessionfinish() -> None:
-    """At the end it looks at everything again; otherwise DuckDB complains of what is left over."""
-    gc.unfreeze()
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A server of the tests' own; skips where its programs are not installed."""
@@ -94,6 +82,12 @@ def postgres() -> Iterator[Server]:
         pytest.skip(MISSING)
     with serving() as server:
         yield server
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What concerns the files of the package, too, is a plugin: this file is about tests alone."""
+    config.pluginmanager.register(collecting)
+    quick.pytest_configure(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -104,13 +98,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def kinds_of(item: pytest.Item) -> list[str]:
     """The stores that a test runs on; none for a test that has nothing to do with them."""
-    module = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else Path()
+    if not (kinds := kinds_of_module(item.path)):
+        return []
+    return ["sqlite"] if item.get_closest_marker("sqlite_only") else kinds
+
+
+@cache
+def kinds_of_module(path: Path) -> list[str]:
+    """The stores that the tests of a module run on, unless they are about SQLite alone."""
+    module = path.relative_to(TESTS) if path.is_relative_to(TESTS) else Path()
     folder, name = str(module.parent), module.stem.removeprefix("test_")
     always, at_length = name in BOTH.get(folder, ()), name in AT_LENGTH.get(folder, ())
     if not (always or at_length):
         return []
-    if item.get_closest_marker("sqlite_only"):
-        return ["sqlite"]
     if ASKED == "postgres":
         return ["postgres"]
     return ["sqlite", "postgres"] if always else ["sqlite"]

@@ -11,6 +11,7 @@ that are no longer there, and tests that took long and are not listed.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 SLOW_TESTS = Path(__file__).with_name("slow.txt")
 SLOW = 0.008  # seconds that a case of a function takes, where the suite was measured
 TOLD = 1.0  # seconds a case after which a quick run says that a function should be listed
+TEST = re.compile(r"^(?:async )?def (test\w*)\(", re.MULTILINE)
 EXPENSIVE = frozenset({"postgres", "victims"})  # fixtures that start servers
 
 
@@ -31,7 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Only one process listens: the one that has the reports of all."""
+    """Every process leaves out the same.  Only one listens: the one that has all reports."""
+    if config.getoption("--quick"):
+        config.pluginmanager.register(Choosing(config.rootpath), "choosing")
     if hasattr(config, "workerinput"):
         return
     if config.getoption("--measure"):
@@ -41,20 +45,45 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Takes the slow ones out, in every process alike."""
+    """Takes the slow ones out that are still there: doctests, and what needs a server."""
     if not config.getoption("--quick", default=False):
         return
     listed = read()
-    slow = [item for item in items if is_slow(item, listed)]
+    slow = [item for item in items if item.nodeid in listed or needs_server(item)]
     left_out = set(slow)
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=slow)
 
 
-def is_slow(item: pytest.Item, listed: Iterable[str]) -> bool:
-    """Whether a test is left out of a quick run."""
-    if function_of(item.nodeid) in listed:
+class Choosing:
+    """Leaves out what is listed before its cases are made, and before its module is imported if
+    nothing else is in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.listed = read()
+        self.files = {name.partition("::")[0] for name in self.listed}
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        if collection_path.suffix != ".py" or not collection_path.is_relative_to(self.root):
+            return None
+        file = collection_path.relative_to(self.root).as_posix()
+        if file not in self.files or not collection_path.name.startswith("test_"):
+            return None
+        text = collection_path.read_text(encoding="utf-8")
+        names = {name.rpartition("::")[2] for name in self.listed if name.startswith(f"{file}::")}
+        if ">>>" in text or "class Test" in text or not set(TEST.findall(text)) <= names:
+            return None
         return True
+
+    def pytest_pycollect_makeitem(
+        self, collector: pytest.Module | pytest.Class, name: str
+    ) -> list[pytest.Item] | None:
+        return [] if f"{collector.nodeid}::{name}" in self.listed else None
+
+
+def needs_server(item: pytest.Item) -> bool:
+    """Whether a test starts a server, or runs on one."""
     if EXPENSIVE & set(getattr(item, "fixturenames", ())):
         return True
     call = getattr(item, "callspec", None)

@@ -58,9 +58,28 @@ def test_all_run_without_it(project: pytest.Pytester) -> None:
 
 def test_the_listed_and_those_of_a_server_are_left_out(project: pytest.Pytester) -> None:
     result = ran(project, "--quick", "-v")
-    result.assert_outcomes(passed=2, deselected=4)
+    result.assert_outcomes(passed=2, deselected=2)
     result.stdout.fnmatch_lines(["*test_quick PASSED*", "*test_on_both?sqlite? PASSED*"])
     assert "slow.txt" not in result.stdout.str()
+
+
+def test_a_file_of_listed_tests_alone_is_not_even_imported(project: pytest.Pytester) -> None:
+    quick.SLOW_TESTS.write_text(
+        "1.0 test_other.py::test_one\n1.0 test_other.py::test_two\n", encoding="utf-8"
+    )
+    functions = "def test_one():\n    pass\n\ndef test_two():\n    pass\n"
+    project.makepyfile(test_other=f"raise ImportError\n{functions}")
+    ran(project, "--quick").assert_outcomes(passed=4, deselected=2)
+    for more in ("def test_three(): pass", "class TestMore: pass", "text = '>>> 1'"):
+        project.makepyfile(test_other=f"raise ImportError\n{functions}\n{more}\n")
+        ran(project, "--quick").assert_outcomes(errors=1)
+
+
+def test_a_doctest_that_is_listed_is_left_out(project: pytest.Pytester) -> None:
+    project.makepyfile(other="text = 1\n'''\n>>> 1\n2\n'''\n__doc__ = '>>> 1\\n2\\n'")
+    ran(project, "--quick", "--doctest-modules").assert_outcomes(passed=2, failed=1, deselected=2)
+    quick.SLOW_TESTS.write_text("1.0 other.py::other\n", encoding="utf-8")
+    ran(project, "--quick", "--doctest-modules").assert_outcomes(passed=4, deselected=3)
 
 
 def test_a_list_that_is_stale_says_so(project: pytest.Pytester) -> None:
