@@ -1,6 +1,6 @@
 """The exact loss of a seized state and the releases after it: no window, nothing cut off.
 
-A program is run on every tape with its output noise left out; the Laplace law is then laid on
+The code is run on every tape with its output noise left out; the Laplace law is then laid on
 the numbers m that it would have released.  The ratio of two sums of q^|y - m| rises or falls
 all the way from one m to the next (in q^(2y) it is a quotient of linear functions), and beyond
 the last it stays, so that the largest ratio is at one of them.
@@ -11,48 +11,100 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.estimate import Estimate
 from ameles.mechanisms.pan_private.user_table import UserRecipe
-from ameles.mechanisms.snapshot import unpack
+from ameles.mechanisms.snapshot import adopted
 from tests.mechanisms.pan_private.laws import law_of
 
 Numbers: TypeAlias = tuple[float, ...]
 # For each seized state, the numbers before their noise.
 View: TypeAlias = dict[bytes, dict[Numbers, float]]
-Stream: TypeAlias = tuple[Sequence[int], Sequence[int]]  # before and after the intrusion
+Stream: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # before and after the intrusion
 
 
-def view_of(
+class Steps:
+    """The law of what the code does from each state that it can be in, remembered.
+
+    Tapes are those of one call, not of a whole run.  That a run goes on as one that was resumed is
+    checked for every recipe (``recipe_checks.resuming_equals_going_on``).
+    """
+
+    def __init__(
+        self, recipe: UserRecipe[Any], shown: Callable[[Any, Any], Hashable], *, window: int = 0
+    ) -> None:
+        self._recipe = recipe
+        self._shown = shown  # what is seen of a run and its release
+        self._window = window
+        self._known: dict[Hashable, dict[Any, float]] = {}
+
+    def opened(self) -> dict[bytes, float]:
+        return self._law(None, lambda noise: _state(self._recipe.start(noise)))
+
+    def added(self, state: bytes, users: Sequence[int]) -> dict[bytes, float]:
+        def program(noise: Noise) -> bytes:
+            run = self._recipe.resume(state, noise)
+            run.add(users)
+            return _state(run)
+
+        return self._law((state, tuple(users)), program)
+
+    def released(self, state: bytes) -> dict[Hashable, float]:
+        def program(noise: Noise) -> Hashable:
+            run = self._recipe.resume(state, noise)
+            return self._shown(run, run.release())
+
+        return self._law(state, program)
+
+    def _law(self, place: Hashable, program: Callable[[Noise], Any]) -> dict[Any, float]:
+        if place not in self._known:
+            self._known[place] = law_of(program, window=self._window)
+        return self._known[place]
+
+    def seized(self, stream: Stream) -> dict[tuple[bytes, Hashable], float]:
+        """The law of the state between the two parts of a stream and the release after both."""
+        law: defaultdict[tuple[bytes, Hashable], float] = defaultdict(float)
+        for opened, chance in self.opened().items():
+            for seen, first in self.added(opened, stream[0]).items():
+                for last, second in self.added(seen, stream[1]).items():
+                    for released, third in self.released(last).items():
+                        law[seen, released] += chance * first * second * third
+        return dict(law)
+
+
+def _state(run: Any) -> bytes:
+    """A snapshot without the identity of the run, which is drawn outside of the tape."""
+    return adopted(run.snapshot(), "00" * 16)
+
+
+def views_of(
     recipe: UserRecipe[Any],
-    stream: Stream,
+    streams: Iterable[Stream],
     worth: Callable[[Any], float] | None = None,
-) -> View:
-    """The state between the two parts of the stream, and the release after both.
+) -> dict[Stream, View]:
+    """For each stream, the state between its two parts and the release after both.
 
     ``worth`` of a run is what a unit of its noisy number adds to a release.
     """
+    usual = recipe.error.unit
 
-    def program(noise: Noise) -> tuple[bytes, Numbers]:
-        run = recipe.start(noise)
-        run.add(stream[0])
-        state = b"".join(
-            part.tobytes() for part in unpack(run.snapshot(), recipe.fingerprint).parts
-        )
-        run.add(stream[1])
-        unit = recipe.error.unit if worth is None else worth(run)
-        released = run.release()
+    def shown(run: Any, released: Any) -> Numbers:
+        unit = usual if worth is None else worth(run)
         estimates = (released,) if isinstance(released, Estimate) else released
-        return state, tuple(round(each.value / unit, 6) for each in estimates)
+        return tuple(round(each.value / unit, 6) for each in estimates)
 
-    view: View = defaultdict(dict)
-    for (state, numbers), chance in law_of(program, window=0).items():
-        view[state][numbers] = chance
-    return view
+    steps = Steps(recipe, shown)
+    views: dict[Stream, View] = {}
+    for stream in streams:
+        view: Any = defaultdict(dict)
+        for (state, numbers), chance in steps.seized(stream).items():
+            view[state][numbers] = chance
+        views[stream] = view
+    return views
 
 
 def view_loss(one: View, other: View, scale: Fraction) -> float:

@@ -25,6 +25,7 @@ from ameles.mechanisms.pan_private.residue_table import offsets
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Zero
 from tests.mechanisms.pan_private.laws import law_of, loss, normalised
+from tests.mechanisms.pan_private.outputs import Steps, Stream
 from tests.mechanisms.pan_private.tables import (
     State,
     chosen_offsets,
@@ -100,30 +101,23 @@ def test_substitution_loses_twice_a_user_s_share(monkeypatch: pytest.MonkeyPatch
         assert lost == pytest.approx(known)
 
 
-View = tuple[State, tuple[int, ...]]
-
-
-@pytest.mark.parametrize(("before", "after"), [([0], []), ([], [0]), ([0], [0]), ([0, 0], [0])])
-def test_state_and_output_together(
-    monkeypatch: pytest.MonkeyPatch, before: list[int], after: list[int]
-) -> None:
+def test_state_and_output_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residue_table, "offsets", chosen_offsets)
     recipe = of(1, 3)
+    assert recipe.guarantee.loss == Pure(1)
     unit, middle = recipe.error.unit, recipe.error.chances[0]
 
-    def view(first: list[int], then: list[int]) -> dict[View, float]:
-        def program(noise: Noise) -> View:
-            run = started(recipe, noise)
-            run.add(first)
-            seen = table(run, recipe)
-            run.add(then)
-            return seen, tuple(round(estimate.value / unit + middle) for estimate in run.release())
+    def shown(_: object, released: Any) -> tuple[int, ...]:
+        return tuple(round(estimate.value / unit + middle) for estimate in released)
 
-        return law_of(program, window=3)
+    def among(view: Any) -> bool:
+        return max(map(abs, view[1])) <= 2
 
-    lost = loss(view(before, after), view([], []), among=lambda view: max(map(abs, view[1])) <= 2)
-    assert lost <= 1 + 1e-9
-    assert recipe.guarantee.loss == Pure(1)
+    steps = Steps(recipe, shown, window=3)
+    none = steps.seized(((), ()))
+    streams: list[Stream] = [((0,), ()), ((), (0,)), ((0,), (0,)), ((0, 0), (0,))]
+    for stream in streams:
+        assert loss(steps.seized(stream), none, among=among) <= 1 + 1e-9, stream
 
 
 def test_announced_intrusions_cost_epsilon_state_each(monkeypatch: pytest.MonkeyPatch) -> None:

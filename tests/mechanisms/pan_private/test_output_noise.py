@@ -24,7 +24,7 @@ from ameles.mechanisms.pan_private.incidence import Incidence
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
 from ameles.mechanisms.pan_private.user_table import UserRecipe
 from tests.mechanisms.pan_private.laws import chosen_bits
-from tests.mechanisms.pan_private.outputs import View, substitutions, view_loss, view_of
+from tests.mechanisms.pan_private.outputs import substitutions, view_loss, views_of
 from tests.mechanisms.pan_private.tables import chosen_offsets
 
 SHARED: dict[str, Any] = {
@@ -54,9 +54,7 @@ def worst(
     if isinstance(recipe, DynamicDensity):
         worth = lambda run: DYNAMIC.error_given(run.modulus, 1).unit
     pairs = [pair for before, after in lengths for pair in substitutions(before, after)]
-    views: dict[Any, View] = {}
-    for stream in {stream for pair in pairs for stream in pair}:
-        views[stream] = view_of(recipe, stream, worth)
+    views = views_of(recipe, {stream for pair in pairs for stream in pair}, worth)
     return [
         max(view_loss(views[one], views[other], recipe.error.scale * part) for one, other in pairs)
         for part in parts
