@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from ameles.audit.algebra import whole_array
 from ameles.audit.shift import ConcentratedPrice, Price, PurePrice
 
 LAPLACE = (("laplace", Fraction(2)), ("laplace", Fraction(5)))
@@ -93,3 +94,12 @@ def test_shifts_within_a_box_are_proposed_first_and_then_whole_ones() -> None:
     assert boxed == pytest.approx([1, 1])
     (whole,) = price.propose_whole(np.array([[1.0, 1.0]]), np.array([3.0]), rates)
     assert whole == pytest.approx([0, 3])
+
+
+@pytest.mark.parametrize("kind", [PurePrice, ConcentratedPrice])
+def test_many_prices_at_once_are_as_one_by_one(kind: type[Price]) -> None:
+    price = kind([("laplace", Fraction(3, 7)), ("laplace", Fraction(5)), ("laplace", Fraction(1))])
+    rates = [rate for rate in price.rates if rate is not None]
+    shifts = [(0, 0, 0), (1, -2, 3), (-(1 << 40), 5, 0), (1 << 70, -1, 1)]
+    costs = price.each_cost(whole_array(shifts), rates)
+    assert costs == [price.cost(shift, rates) for shift in shifts]

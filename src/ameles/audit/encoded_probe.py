@@ -125,6 +125,7 @@ def _hiding_noise(
     """The noise with which the changed inputs have the same encoded values."""
     script = GaussianScript(words=True)
     process = recipe.process(script, None)
+    fixed = _fixed_parts(process)
     rows: Rows = []
     totals = [0] * recipe.columns
     for step, unit in enumerate(units):
@@ -132,7 +133,7 @@ def _hiding_noise(
             totals[key] += change.get((step, key), 0)
         row = draws[step]
         if any(key_step <= step for key_step, _ in change):
-            [without] = encode(_twin(process), 1)
+            [without] = encode(copy.deepcopy(process, dict(fixed)), 1)
             row = [
                 value - unit * total - own
                 for value, total, own in zip(encoded[step], totals, without, strict=True)
@@ -143,15 +144,15 @@ def _hiding_noise(
     return rows
 
 
-def _twin(process: Process) -> Process:
-    """A copy that continues independently; it shares recipes and rates, which are fixed."""
+def _fixed_parts(process: Process) -> dict[int, object]:
+    """The recipes and rates in a process, by their ids: its copies share them."""
     inner = [process, *(part for part in vars(process).values() if hasattr(part, "__dict__"))]
     values = [value for part in inner for value in vars(part).values()]
     values += [
         value for part in values if hasattr(part, "__dict__") for value in vars(part).values()
     ]
     fixed = (value for value in values if is_dataclass(value) and isinstance(value, Hashable))
-    return copy.deepcopy(process, {id(value): value for value in fixed})
+    return {id(value): value for value in fixed}
 
 
 def _check_part(part: Part, shift: HidingShift, moved: Rows, change: Change) -> None:

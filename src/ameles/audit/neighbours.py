@@ -10,11 +10,13 @@ expensive shifts bounds them all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
 
+from ameles.audit.algebra import product as whole_product
+from ameles.audit.algebra import whole_array
 from ameles.audit.finding import Amount
 from ameles.audit.hiding import Hiding
 from ameles.audit.shift import ConcentratedPrice, Hidden
@@ -92,8 +94,9 @@ def _several(hiding: Hiding, single: Worst, most: int) -> Worst:
 
 def _all(hiding: Hiding, single: Worst, most: int, shifts: _Shifts) -> Worst:
     """Every combination: by the sum of its shifts, and solved anew while that can matter."""
-    costs = {a: shifts.cost(a) for k in range(1, most + 1) for a in _combinations(shifts.steps, k)}
-    order = sorted(costs, key=lambda a: -costs[a])
+    tried = [a for k in range(1, most + 1) for a in _combinations(shifts.steps, k)]
+    costs = dict(zip(tried, shifts.each_cost(tried), strict=True))
+    order = sorted(costs, key=costs.__getitem__, reverse=True)
     lower, changes, how = single.lower, single.changes, single.how
     dearest = Fraction(0)  # among those that were solved
     dearest_changes = order[0]
@@ -129,14 +132,10 @@ class _Shifts:
         self.costs = [Fraction(one.upper) for one in singles]
         self.steps = len(singles)
 
-    def cost(self, changes: tuple[int, ...]) -> Fraction:
-        parts = [
-            [change * e for e in shift]
-            for change, shift in zip(changes, self._shifts, strict=True)
-            if change
-        ]
-        total = [sum(column) for column in zip(*parts, strict=True)]
-        return self._hiding.price.cost(total, self._hiding.rates)
+    def each_cost(self, changes: Sequence[tuple[int, ...]]) -> list[Fraction]:
+        """The price of the sum of shifts for each of these changes."""
+        sums = whole_product(whole_array(changes), whole_array(self._shifts))
+        return self._hiding.price.each_cost(sums, self._hiding.rates)
 
     def most(self, count: int) -> Fraction:
         """An upper bound for sums of ``count`` shifts."""

@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 
 from ameles.audit import solver
-from ameles.audit.algebra import Floats
+from ameles.audit.algebra import Floats, Whole, product, whole_array
 from ameles.audit.finding import Amount
 
 # This many small linear programs are solved as one: most of the time of a small one is set-up.
@@ -49,6 +49,16 @@ class Price(ABC):
     @abstractmethod
     def cost(self, shift: Sequence[int | Fraction], rates: Sequence[Fraction]) -> Fraction:
         """The price of a shift."""
+
+    def each_cost(self, shifts: Whole, rates: Sequence[Fraction]) -> list[Fraction]:
+        """The price of many shifts, one a row."""
+        common = math.lcm(*(rate.denominator for rate in rates))
+        whole_rates = whole_array([int(rate * common) for rate in rates])
+        return [Fraction(int(n), common) for n in product(self.sizes(shifts), whole_rates)]
+
+    @abstractmethod
+    def sizes(self, shifts: Whole) -> Whole:
+        """What is to be multiplied by the rates, for each draw."""
 
     @abstractmethod
     def below(self, pull: list[int], gain: int, rates: Sequence[Fraction]) -> Amount:
@@ -100,6 +110,10 @@ class PurePrice(Price):
         paid = (abs(Fraction(e)) * rate for e, rate in zip(shift, rates, strict=True) if e)
         return sum(paid, Fraction(0))
 
+    def sizes(self, shifts: Whole) -> Whole:
+        absolute: Whole = np.abs(shifts)
+        return absolute
+
     def below(self, pull: list[int], gain: int, rates: Sequence[Fraction]) -> Amount:
         # y may be as long as its tightest draw allows
         length = max((abs(p) / rate for p, rate in zip(pull, rates, strict=True)), default=0)
@@ -136,6 +150,10 @@ class ConcentratedPrice(Price):
     def cost(self, shift: Sequence[int | Fraction], rates: Sequence[Fraction]) -> Fraction:
         paid = (e * e * rate for e, rate in zip(shift, rates, strict=True) if e)
         return sum(paid, Fraction(0))
+
+    def sizes(self, shifts: Whole) -> Whole:
+        squared: Whole = shifts.astype(object) ** 2
+        return squared
 
     def below(self, pull: list[int], gain: int, rates: Sequence[Fraction]) -> Amount:
         # the best multiple c of y: c gain - c^2 norm is largest at gain^2 / (4 norm)

@@ -25,6 +25,7 @@ from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
 from tests.mechanisms.continual.scripted import Scripted
 from tests.mechanisms.continual.seizing import worst
+from tests.pooled_noise import Pooled
 
 # In base 2: a bit of the present is 0 with probability 1/4, answers have noise of scale 1.
 TABLE = NoisyDistinct(users=2, epsilon=1, neighbours="user-presence")
@@ -168,7 +169,7 @@ def test_with_a_delta_all_answers_are_one_gaussian_vector() -> None:
 def test_the_bound_holds_as_often_as_it_says() -> None:
     # 2,000 answers; false alarm 1e-6
     recipe = Afresh(algorithm=Scripted(answers=(7,) * 4), epsilon=1, horizon=4, sensitivity=3)
-    bound, noise = recipe.error.bound(1, 0.2), System.direct()
+    bound, noise = recipe.error.bound(1, 0.2), Pooled()
     wrong = sum(
         abs(value - 7) > bound for _ in range(500) for value in recipe.start(noise).feed([None] * 4)
     )
@@ -181,7 +182,7 @@ def test_the_gaussian_bound_holds_as_often_as_it_says() -> None:
     # 2,000 answers; false alarm 1e-6
     scripted = Scripted(answers=(7,) * 4)
     recipe = Afresh(algorithm=scripted, epsilon=1, horizon=4, sensitivity=3, delta="1e-3")
-    bound, noise = recipe.error.bound(1, 0.2), System.direct()
+    bound, noise = recipe.error.bound(1, 0.2), Pooled()
     wrong = sum(
         abs(value - 7) > bound for _ in range(500) for value in recipe.start(noise).feed([None] * 4)
     )

@@ -12,8 +12,8 @@ from ameles.core.exceptions import BadInput
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.mechanisms.continual.monotone import continual_monotone, jumps
 from ameles.mechanisms.continual.transformation import HALTED, continual
-from ameles.noise import System
 from tests.mechanisms.continual.scripted import Scripted
+from tests.pooled_noise import Pooled
 
 
 @pytest.mark.parametrize("rise", [1, 3, 7, 100])
@@ -57,7 +57,7 @@ def test_the_jump_leaves_room_for_the_algorithms_own_error() -> None:
 
 def test_a_rising_count_is_followed_without_a_halt() -> None:
     # 200 runs; false alarm 1e-6
-    steps, beta, noise = 32, 0.4, System.direct()
+    steps, beta, noise = 32, 0.4, Pooled()
     answers = tuple(3000 * (t + 1) for t in range(steps))
     recipe = continual_monotone(
         Scripted(answers=answers),

@@ -16,6 +16,7 @@ from ameles.core.recipe import recipe_from_json
 from ameles.mechanisms.continual.noisy_threshold import Reply, Said
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
 from ameles.noise import System, Tape, Zero
+from tests.pooled_noise import Pooled
 
 CANARY = 8_675_309
 
@@ -189,7 +190,7 @@ def test_an_answer_that_is_not_paid_for_has_no_bound() -> None:
 
 def test_the_error_bound_holds_as_often_as_it_says() -> None:
     # 1,000 runs of 20 queries just outside of the bound; false alarm 1e-6
-    beta, steps, noise = 0.3, 20, System()
+    beta, steps, noise = 0.3, 20, Pooled()
     recipe = vector(aboves=1, epsilon="1/2")
     reach = int(recipe.error.bound_all(steps, beta))
     right = [Said.BELOW] * (steps - 1) + [Said.ABOVE]

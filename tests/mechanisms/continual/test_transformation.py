@@ -19,6 +19,7 @@ from ameles.mechanisms.continual.transformation import HALTED, Continual, contin
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero
 from tests.mechanisms.continual.scripted import Scripted, scripted
+from tests.pooled_noise import Pooled
 
 
 def test_without_noise_it_follows_the_answers_and_halts_for_ever() -> None:
@@ -200,7 +201,7 @@ class _Short(Scripted):
 
 def test_the_error_bound_holds_as_often_as_it_says() -> None:
     # 400 runs of 32 steps whose answers jump 3 times; false alarm 1e-6
-    beta, noise, steps = 0.4, System.direct(), 32
+    beta, noise, steps = 0.4, Pooled(), 32
     size = 4000
     answers = tuple(size * (t // 8) for t in range(steps))
     recipe = continual(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -160,32 +161,32 @@ def test_given_the_prime_it_is_a_residue_fraction() -> None:
     assert (estimate.value, estimate.standard_error) == (again.value, again.standard_error)
 
 
-def residue(recipe: DynamicDensity, prime: int, count: int) -> int:
-    """What remains of a count when this prime is drawn."""
+def residues(recipe: DynamicDensity, prime: int, counts: Sequence[int]) -> State:
+    """What remains of the users' counts when this prime is drawn."""
     run = started(recipe, Tape([recipe.primes.index(prime)]))
-    run.change([0], [count])
-    return table(run, recipe)[1]
+    run.change(range(recipe.users), counts)
+    return table(run, recipe)[1:]
 
 
 @pytest.mark.parametrize(
     ("low", "largest"), [(100, 10**6), (256, 1 << 40), (1000, (1 << 62)), (32_768, 1 << 62)]
 )
 def test_false_zeros_of_the_worst_count_are_exactly_as_stated(low: int, largest: int) -> None:
-    recipe = of(1, low, largest_count=largest)
+    recipe = of(2, low, largest_count=largest)
     j = recipe.false_zeros * len(recipe.primes)
     assert 0 < j <= math.log(largest, low)
     count = math.prod(recipe.primes[: int(j)])
     assert count <= largest
-    for sign in (1, -1):
-        zeros = sum(residue(recipe, prime, sign * count) == 0 for prime in recipe.primes)
-        assert zeros == j
+    rests = [residues(recipe, prime, [count, -count]) for prime in recipe.primes]
+    for user in (0, 1):
+        assert sum(rest[user] == 0 for rest in rests) == j
 
 
 def test_no_prime_divides_a_small_count() -> None:
-    recipe = of(1, 100, largest_count=100)
+    recipe = of(5, 100, largest_count=100)
     assert recipe.false_zeros == 0
-    for count in (1, -1, 99, -100, 64):
-        assert all(residue(recipe, prime, count) != 0 for prime in recipe.primes)
+    for prime in recipe.primes:
+        assert all(residues(recipe, prime, [1, -1, 99, -100, 64]))
 
 
 def test_a_fixed_modulus_is_blind_where_a_random_prime_sees() -> None:
