@@ -56,6 +56,9 @@ def ledger(
     )
 
 
+AT_ONCE = 256
+
+
 def truthful(unit: Unit = EVENT) -> Ledger:
     """A ledger whose answers are the truth."""
     return ledger(unit, noise=Zero())
@@ -74,8 +77,11 @@ def table(
     connection, held = _connection(), f"rows_{next(_NUMBERS)}"
     connection.execute(f"CREATE TABLE {held} ({COLUMNS})")
     given = list(rows)
-    if given:
-        connection.executemany(f"INSERT INTO {held} VALUES (?, ?, ?, ?)", given)
+    for start in range(0, len(given), AT_ONCE):  # one by one they would take far longer
+        some = given[start : start + AT_ONCE]
+        places = ", ".join(["(?, ?, ?, ?)"] * len(some))
+        values = [value for row in some for value in row]
+        connection.execute(f"INSERT INTO {held} VALUES {places}", values)
     unit = EVENT if user is None else USER
     return Table.from_duckdb(
         connection,

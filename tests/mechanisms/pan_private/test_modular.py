@@ -111,7 +111,7 @@ def test_state_and_output_together(monkeypatch: pytest.MonkeyPatch) -> None:
         return tuple(round(estimate.value / unit + middle) for estimate in released)
 
     def among(view: Any) -> bool:
-        return max(map(abs, view[1])) <= 2
+        return bool(max(map(abs, view[1])) <= 2)
 
     steps = Steps(recipe, shown, window=3)
     none = steps.seized(((), ()))
