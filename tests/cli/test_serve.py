@@ -24,7 +24,9 @@ def until(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], Non
     """Replaces the server: what is given runs instead of it."""
 
     def replaced(what: Callable[[], None]) -> None:
-        def run(app: object, opened: object, log: Log, stop: threading.Event, end: object) -> None:
+        def run(
+            app: object, opened: object, log: Log, stop: threading.Event, *rest: object
+        ) -> None:
             what()
 
         monkeypatch.setattr("ameles.service.service.run_server", run)
@@ -56,7 +58,7 @@ def test_a_stream_that_fails_is_the_exit_code(
 
 
 def test_sigterm_ends_it(site: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(app: object, opened: object, log: Log, stop: threading.Event, end: object) -> None:
+    def run(app: object, opened: object, log: Log, stop: threading.Event, *_: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop.wait(600)
 

@@ -44,7 +44,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def world_of(folder: Path, unit: str = EVENT, horizon: int | None = 8) -> World:
-    return posted_world(World(folder, STEP, unit=unit, horizon=horizon), timed=unit != SEIZED)
+    world = posted_world(World(folder, STEP, unit=unit, horizon=horizon), timed=unit != SEIZED)
+    world.text = world.text.replace('url = "s.db"', 'url = "s.db"\nvault = "../keys"')
+    return world
 
 
 @pytest.mark.parametrize("unit", [EVENT, USER, SEIZED], ids=["event", "user", "seized"])

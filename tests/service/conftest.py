@@ -16,6 +16,7 @@ from ameles.engine.running.descriptions import Descriptions
 from ameles.plan.plan import Plan, read_plan_text
 from ameles.service.access import RATES, Access
 from ameles.service.app import build_app
+from ameles.service.ingest.routes import OpenStep
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
 from ameles.service.views import State
@@ -45,6 +46,16 @@ class Steady:
 
     failed = 0
     starting = 0
+
+
+class Doorless:
+    """Streams that take no events over HTTP."""
+
+    def door(self, stream: str) -> None:
+        """There is none."""
+
+    def open_step(self, stream: str) -> OpenStep:
+        return OpenStep(step=1, closes=None)
 
 
 @dataclass
@@ -118,7 +129,7 @@ def small(shown: list[Shown]) -> Iterator[Small]:
     rates = dict.fromkeys(RATES, 1e9)
     published = StorePublished(shown, lambda name: State.RUNNING, now=lambda: NOW)
     access = Access(shown, now=lambda: NOW, clock=lambda: 0.0, rates=rates)
-    app = build_app(published, access, health, feed, problems.append)
+    app = build_app(published, access, health, feed, Doorless(), problems.append)
     named = {one.plan.stream.name: one for one in shown}
     with closing(Client(app)) as client:
         yield Small(client, named, feed, health, problems)

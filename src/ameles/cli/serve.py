@@ -74,7 +74,7 @@ def serve(
 
 def need_serve() -> None:
     """Refuses if the packages of the service are not installed."""
-    missing = [name for name in ("fastapi", "uvicorn") if version(name) is None]
+    missing = [name for name in ("fastapi", "orjson", "uvicorn") if version(name) is None]
     if missing:
         raise MissingExtra(
             f"The service needs {' and '.join(missing)}, which is not installed.",

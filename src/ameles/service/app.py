@@ -9,6 +9,8 @@ from typing import Any
 from fastapi import FastAPI
 
 from ameles.service.headers import Outermost
+from ameles.service.ingest import routes
+from ameles.service.ingest.routes import Doors
 from ameles.service.readout import health, ledger, live, releases, streams
 from ameles.service.readout.feed import Feed
 from ameles.service.readout.live import LiveReaders
@@ -30,6 +32,7 @@ def build_app(
     gate: Gate,
     state: Health,
     feed: Feed,
+    doors: Doors,
     failed: Callable[[Exception], None] = lambda problem: None,
 ) -> FastAPI:
     """The application over one service; ``failed`` is told what a request could not expect."""
@@ -45,8 +48,9 @@ def build_app(
     app.state.published = published
     app.state.gate = gate
     app.state.health = state
+    app.state.doors = doors
     app.state.live = LiveReaders(feed)
-    for part in (streams, releases, live, ledger, health):
+    for part in (streams, releases, live, ledger, routes, health):
         app.include_router(part.router)
     add_handlers(app, failed)
     app.add_middleware(Outermost, failed=failed)

@@ -9,13 +9,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from ameles.connectors.http_source import HttpSource
 from ameles.core.exceptions import AmelesError
 from ameles.engine.engine import Engine
+from ameles.engine.following.arrivals import now
+from ameles.engine.following.batch_writer import open_step
 from ameles.engine.following.follow import follow
 from ameles.engine.running.session import Report
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan
 from ameles.service.describing import Describing
+from ameles.service.ingest.door import Door, SealedDoor
+from ameles.service.ingest.routes import OpenStep
 from ameles.service.log import Log
 from ameles.service.published import Shown
 from ameles.service.views import State
@@ -29,6 +34,8 @@ class FollowedStream:
         self._log = log
         self._told = told  # called with the stream's name when something can be seen
         self._describing = Describing(shown, log)
+        self.door: Door | None = None  # while it runs, if its events are posted
+        self._last = 0  # the last released step
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self.state = State.STARTING
@@ -62,8 +69,21 @@ class FollowedStream:
     def _run(self) -> None:
         try:
             engine = Engine(self._plan, self._shown.store, warn=self._warn)
+            source = engine.source(waiting=True)
+
+            def begun(report: Report) -> None:
+                self._begun(report)
+                if isinstance(source, HttpSource):
+                    sealed = self._plan.privacy.intrusions != "none"
+                    self.door = SealedDoor(source) if sealed else Door(source)
+
             report = follow(
-                engine, self._stop, begun=self._begun, told=self._released, failing=self._failing
+                engine,
+                self._stop,
+                source=source,
+                begun=begun,
+                told=self._released,
+                failing=self._failing,
             )
         except BaseException as problem:
             self.problem = problem if isinstance(problem, AmelesError) else None
@@ -75,17 +95,29 @@ class FollowedStream:
             self._become(State.ENDED if over else State.STOPPED)
 
     def _become(self, state: State) -> None:
+        if state is not State.RUNNING:
+            self.door = None
         self.state = state
         self._told(self.name)
 
     def _begun(self, report: Report) -> None:
         if report.launched:
             self._log.say("launched", stream=self.name, spent=str(self._plan.loss))
+        self._last = report.released
         self._log.say("following", stream=self.name, step=report.released + 1)
         self._describing.begin(report.released)
         self._become(State.RUNNING)
 
+    def open_step(self) -> OpenStep:
+        """The step that is open now."""
+        plan = self._plan
+        step = open_step(plan, self._last, now)
+        if step is None:
+            return OpenStep(step=None, closes=None)
+        return OpenStep(step=step, closes=instant(plan.clock.end_of(step) + plan.stream.grace_us))
+
     def _released(self, step: int) -> None:
+        self._last = step
         fields: dict[str, object] = {"stream": self.name, "step": step}
         if step != self._plan.stream.horizon:
             due = self._plan.clock.end_of(step + 1) + self._plan.stream.grace_us
@@ -113,6 +145,14 @@ class Following:
     def doing(self, name: str) -> State:
         """What the thread of a stream does."""
         return self.streams[name].state
+
+    def door(self, stream: str) -> Door | None:
+        """The way of posted events into a stream; None if there is none now."""
+        return self.streams[stream].door
+
+    def open_step(self, stream: str) -> OpenStep:
+        """The step of a stream that is open now."""
+        return self.streams[stream].open_step()
 
     @property
     def failed(self) -> int:

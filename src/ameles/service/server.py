@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.service.log import Log
+from ameles.service.unread_bodies import with_unread_bodies
 
 GRACE = 10  # seconds for requests that are under way when the service ends
 STALLED_MS = 60_000  # a reader who takes nothing for so long is disconnected by the system
@@ -68,10 +69,12 @@ def run_server(
     log: Log,
     stop: threading.Event,
     ending: Callable[[], None] = lambda: None,
+    unread: frozenset[str] = frozenset(),
 ) -> None:
     """Serves until ``stop`` is set, then finishes the requests that are under way.
 
-    ``ending`` is called first: it ends answers that have no end of their own.
+    ``ending`` is called first: it ends answers that have no end of their own.  The bodies of
+    requests to the paths of ``unread`` stay in their sockets until they are asked for.
     """
     _allow_open_files()
     for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi", "asyncio"):
@@ -79,6 +82,9 @@ def run_server(
     server = _Server(
         uvicorn.Config(
             app,
+            http=with_unread_bodies(unread) if unread else "auto",
+            # with unread bodies the server looks into its sockets, which are not the loop's own
+            loop="asyncio" if unread else "auto",
             log_config=None,
             access_log=False,  # it would have addresses of readers
             server_header=False,

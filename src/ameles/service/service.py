@@ -12,6 +12,7 @@ from ameles.plan.plan import Plan
 from ameles.service.access import Access
 from ameles.service.app import build_app
 from ameles.service.following import Following
+from ameles.service.ingest.routes import events_path
 from ameles.service.log import Log
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
@@ -32,7 +33,13 @@ class Service:
             Access(shown),
             self.following,
             self._feed,
+            self.following,
             log.failed,
+        )
+        self._sealed = frozenset(
+            events_path(one.plan.stream.name)
+            for one in shown
+            if one.plan.stream.source_kind.needs_service and one.plan.privacy.intrusions != "none"
         )
 
     def run(self, opened: socket.socket, stop: threading.Event) -> int:
@@ -42,7 +49,7 @@ class Service:
         """
         self.following.start()
         try:
-            run_server(self.app, opened, self._log, stop, self._feed.close)
+            run_server(self.app, opened, self._log, stop, self._feed.close, self._sealed)
         finally:
             self.following.stop()
         return self.following.failed

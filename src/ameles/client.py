@@ -1,0 +1,243 @@
+"""Sends events to a service of Ameles: in batches, again if an answer is lost, never twice.
+
+It needs the standard library alone, so that it can be copied into any program.
+
+Each batch has a random id and names the step in which it was first sent.  While that step is open
+the service knows the id, so a batch may be sent again after a lost answer and still counts once.
+When the step has closed meanwhile, nobody knows whether a batch without an answer was counted: it
+is not sent again, and ``Sender.uncertain`` says how many events that were.
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote, urlsplit
+
+MOST_EVENTS = 1_000
+MOST_BYTES = 900_000  # the service takes 1 MiB
+LONGEST_PAUSE = 30.0
+BUSY = frozenset({429, 502, 503, 504})
+CLOSED = 409
+COUNTED = 200
+
+
+class Refused(Exception):
+    """The service refused a batch for good; ``status`` is its answer.  Nothing in it was counted.
+
+    >>> Refused(401, "This token is not valid.")
+    Refused(401, 'This token is not valid.')
+    """
+
+    def __init__(self, status: int, what: str) -> None:
+        super().__init__(status, what)
+        self.status = status
+        self.what = what
+
+
+class Unreachable(Exception):
+    """The service did not answer for as long as was asked for; the events are kept."""
+
+
+@dataclass
+class _Batch:
+    """Events that go together."""
+
+    lines: list[bytes] = field(default_factory=list, repr=False)
+    size: int = 0
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    step: int | None = None  # in which it was first sent
+    doubtful: bool = False  # it was sent, and there was no answer
+
+    def takes(self, line: bytes) -> bool:
+        return len(self.lines) < MOST_EVENTS and self.size + len(line) <= MOST_BYTES
+
+    def add(self, line: bytes) -> None:
+        self.lines.append(line)
+        self.size += len(line)
+
+    def body(self) -> bytes:
+        return gzip.compress(b"".join(self.lines), compresslevel=1)
+
+
+class Sender:
+    """Collects events and sends them; it may be used from several threads.
+
+    ``send`` adds an event and returns at once, unless a batch is full: then it sends that batch.
+    A thread sends what has waited for ``every`` seconds.  ``flush`` sends everything now.  A batch
+    is tried for ``patience`` seconds.
+
+    >>> with Sender("http://127.0.0.1:8421", stream="flu", token="ameles_...") as sender:
+    ...     pass  # sender.send({"region": "north", "fever": True})
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        stream: str,
+        token: str,
+        every: float = 1.0,
+        patience: float = 60.0,
+        timeout: float = 10.0,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or parts.hostname is None:
+            raise ValueError("url must be like https://stats.example.org")
+        safe = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if safe else http.client.HTTPConnection
+        self._connection: http.client.HTTPConnection
+        self._connection = kind(parts.hostname, parts.port, timeout=timeout)
+        self._path = f"{parts.path.rstrip('/')}/v1/streams/{quote(stream, safe='')}/events"
+        self._token = token
+        self._patience = patience
+        self._sleep = sleep
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._batches: list[_Batch] = []
+        self._step: int | None = None  # the open one, as the service said last
+        self._problem: Exception | None = None  # of the thread
+        self.uncertain = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._regularly, args=(every,), daemon=True)
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"<Sender to {self._path}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def send(self, event: Mapping[str, Any]) -> None:
+        """Adds an event, by the names of the plan's columns."""
+        line = json.dumps(event, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        if len(line) > MOST_BYTES:
+            raise ValueError(f"an event may have {MOST_BYTES} bytes")
+        with self._lock:
+            batch = self._batches[-1] if self._batches else None
+            if batch is None or batch.step is not None or not batch.takes(line):
+                self._send_all()
+                batch = _Batch()
+                self._batches.append(batch)
+            batch.add(line)
+            if len(batch.lines) == MOST_EVENTS:
+                self._send_all()
+
+    def flush(self) -> None:
+        """Sends everything now; raises what the service refused since the last call."""
+        with self._lock:
+            self._send_all()
+            problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
+
+    def close(self) -> None:
+        """Sends everything and ends."""
+        self._stop.set()
+        self._thread.join()
+        try:
+            self.flush()
+        finally:
+            self._connection.close()
+
+    def _regularly(self, every: float) -> None:
+        while not self._stop.wait(every):
+            with self._lock:
+                try:
+                    self._send_all()
+                except (Refused, Unreachable) as problem:
+                    self._problem = self._problem or problem
+
+    def _send_all(self) -> None:
+        while self._batches:
+            try:
+                self._deliver(self._batches[0])
+            except Refused:
+                self._batches.pop(0)
+                raise
+            self._batches.pop(0)
+
+    def _deliver(self, batch: _Batch) -> None:
+        """Sends a batch until it is counted, refused, or cannot be known."""
+        until, pause = self._clock() + self._patience, 0.1
+        while True:
+            status, answer, wait = self._attempt(batch)
+            if status == COUNTED:
+                return
+            if status == CLOSED and batch.doubtful:
+                self.uncertain += len(batch.lines)
+                return
+            if status == CLOSED:  # it was not counted: it goes into the step that is open now
+                batch.step = None
+                continue
+            if status is not None and status not in BUSY:
+                raise Refused(status, str(answer.get("what", "")))
+            wait = max(wait, pause)
+            if self._clock() + wait > until:
+                raise Unreachable("the service gave no answer; the events are kept")
+            self._sleep(wait)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _attempt(self, batch: _Batch) -> tuple[int | None, dict[str, Any], float]:
+        """Sends a batch once: the status, the answer, and how long to wait."""
+        try:
+            if self._connection.sock is None:
+                self._connection.connect()
+            if batch.step is None and self._step is None:
+                status, answer, wait = self._request("GET")
+                if status != COUNTED:
+                    return status, answer, wait
+            batch.step = batch.step or self._step
+        except (OSError, http.client.HTTPException, ValueError):
+            self._connection.close()
+            return None, {}, 0.0
+        try:
+            status, answer, wait = self._request("POST", batch)
+        except (OSError, http.client.HTTPException, ValueError):
+            self._connection.close()
+            batch.doubtful = True
+            return None, {}, 0.0
+        if status in BUSY and status != 429:  # somebody on the way did not get the answer
+            batch.doubtful = True
+        return status, answer, wait
+
+    def _request(
+        self, method: str, batch: _Batch | None = None
+    ) -> tuple[int, dict[str, Any], float]:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        if batch is not None:
+            headers |= {
+                "Content-Type": "application/x-ndjson",
+                "Content-Encoding": "gzip",
+                "Ameles-Batch": batch.id,
+                "Ameles-Step": str(batch.step),
+            }
+        body = None if batch is None else batch.body()
+        self._connection.request(method, self._path, body, headers)
+        response = self._connection.getresponse()
+        content = response.read()
+        plain = response.headers.get_content_type() == "application/json"
+        answer = json.loads(content) if plain else {}
+        if not isinstance(answer, dict):
+            raise ValueError("an answer of another service")
+        self._step = answer.get("step", self._step)
+        after = response.headers.get("Retry-After", "")
+        return response.status, answer, float(after) if after.isdigit() else 0.0

@@ -1,0 +1,184 @@
+r"""The body of a posted batch as lines, whole or not at all.
+
+A body is refused for its framing only: its type, its size, broken compression, broken JSON, a first
+line of CSV without the plan's columns.  Whether a row makes sense is decided later, and nobody
+learns it: the answer to a sender must not depend on what the other rows of a batch are like.
+
+>>> events_in_json(b'[{"age": 40}, {\n"age": 41}]').lines
+b'{"age": 40}\n { "age": 41}\n'
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+import orjson
+
+from ameles.connectors.http_source import JSON, HttpSource, csv_form
+from ameles.service.refusals import Refused
+
+MOST_BYTES = 1 << 20
+MOST_EVENTS = 1_000
+LONGEST_HEADER = 1 << 14
+
+ARRAY = frozenset({"application/json"})
+LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/x-jsonlines"})
+CSV = frozenset({"text/csv"})
+TYPES = "application/json, application/x-ndjson or text/csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """Whole lines of events, and how they are written."""
+
+    form: str
+    lines: bytes = field(repr=False)
+
+
+def framed(body: bytes, content_type: str, encoding: str, source: HttpSource) -> Framed:
+    """The events of a body, as its headers say that they are written."""
+    kind, _, parameters = content_type.partition(";")
+    kind = kind.strip().lower()
+    charset = re.search(r"charset\s*=\s*\"?([^\s\";]+)", parameters, re.IGNORECASE)
+    if charset is not None and charset[1].lower() not in ("utf-8", "utf8"):
+        raise _type("Events are posted in UTF-8.")
+    if kind not in ARRAY | LINES | CSV:
+        raise _type("The type of this body is not one that Ameles reads.")
+    plain = unpacked(body, encoding)
+    if kind in ARRAY:
+        return events_in_json(plain)
+    return events_in_lines(plain) if kind in LINES else events_in_csv(plain, source)
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """The body without its compression, within the limit of its size."""
+    if len(body) > MOST_BYTES:
+        raise too_large()
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return body
+    if name != "gzip":
+        raise _type("The compression of this body is not one that Ameles reads.")
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacking.decompress(body, MOST_BYTES + 1)
+    except zlib.error:
+        raise _broken("The compressed body is broken.") from None
+    if len(plain) > MOST_BYTES:
+        raise too_large()
+    if not unpacking.eof or unpacking.unused_data:
+        raise _broken("The compressed body is broken.")
+    return plain
+
+
+def events_in_json(plain: bytes) -> Framed:
+    """The events of a JSON array, each on a line of its own and otherwise as it was written."""
+    if not isinstance(events := _valid(plain), list):
+        raise _broken("The body is not a JSON array.")
+    if len(events) > MOST_EVENTS:
+        raise _too_many()
+    if not events:
+        return Framed(JSON, b"")
+    signs = np.frombuffer(_without_escapes(plain), dtype=np.uint8)
+    outside = np.cumsum(signs == ord('"')) & 1 == 0  # of strings
+    opening = ((signs == ord("[")) | (signs == ord("{"))) & outside
+    closing = ((signs == ord("]")) | (signs == ord("}"))) & outside
+    depth = np.cumsum(opening, dtype=np.int32) - np.cumsum(closing, dtype=np.int32)
+    lines = np.frombuffer(plain, dtype=np.uint8).copy()
+    lines[(signs == ord("\n")) | (signs == ord("\r"))] = ord(" ")  # a string has none
+    lines[(signs == ord(",")) & outside & (depth == 1)] = ord("\n")
+    first, last = plain.index(b"["), plain.rindex(b"]")
+    return Framed(JSON, lines[first + 1 : last].tobytes() + b"\n")
+
+
+def events_in_lines(plain: bytes) -> Framed:
+    """The events of JSON Lines, of which each is valid JSON."""
+    lines = [line for line in plain.split(b"\n") if line.strip(b" \t\r")]
+    if len(lines) > MOST_EVENTS:
+        raise _too_many()
+    for line in lines:
+        _valid(line)
+    return Framed(JSON, _joined(lines))
+
+
+def events_in_csv(plain: bytes, source: HttpSource) -> Framed:
+    """The lines of CSV; the first one names the columns, unless the plan does."""
+    _text(plain)
+    lines = [line for line in plain.split(b"\n") if line.strip(b"\r")]
+    header = ""
+    if source.csv_header:
+        header = _text(lines.pop(0)).rstrip("\r") if lines else ""
+        if len(header) > LONGEST_HEADER or source.csv_refusal(header):
+            raise _broken(
+                "The first line lacks a column of the plan, or has it twice.",
+                why="the first line of CSV names its columns",
+            )
+    if len(lines) > MOST_EVENTS:
+        raise _too_many()
+    return Framed(csv_form(header), _joined(lines))
+
+
+def too_large() -> Refused:
+    """The refusal of a body that is too large, packed or not."""
+    return Refused(413, "The body is too large.", why="at most 1 MiB", tip="several batches")
+
+
+def _too_many() -> Refused:
+    return Refused(
+        413, "There are too many events.", why=f"at most {MOST_EVENTS:,}", tip="several batches"
+    )
+
+
+def _type(what: str) -> Refused:
+    return Refused(415, what, tip=f"Content-Type: {TYPES}; Content-Encoding: gzip, or none")
+
+
+def _broken(what: str, why: str = "the body counts as a whole, or not at all") -> Refused:
+    return Refused(400, what, why=why, tip="send what was meant; nothing was counted")
+
+
+def _text(plain: bytes) -> str:
+    try:
+        return plain.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _broken("The body is not valid UTF-8.") from None
+
+
+def _joined(lines: list[bytes]) -> bytes:
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _valid(text: bytes) -> object:
+    """What valid JSON says, in which numbers may be wrong."""
+    with suppress(orjson.JSONDecodeError):
+        return orjson.loads(text)
+    # It also refuses numbers that are too large for it; a row with one must not stop the others.
+    try:
+        return _SYNTAX.decode(_text(text))
+    except (ValueError, RecursionError):  # their messages quote the text
+        raise _broken("The body is not valid JSON.") from None
+
+
+def _ignored(number: str) -> None:
+    """The value of a number: only its syntax matters here."""
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError("JSON has no such number")
+
+
+_SYNTAX = json.JSONDecoder(parse_int=_ignored, parse_float=_ignored, parse_constant=_refuse)
+
+
+def _without_escapes(text: bytes) -> bytes:
+    r"""JSON of the same length in which every quote begins or ends a string.
+
+    >>> _without_escapes(rb'["a\\", "b\""]')
+    b'["a__", "b__"]'
+    """
+    return text.replace(rb"\\", b"__").replace(rb"\"", b"__")

@@ -1,0 +1,177 @@
+"""The door: bounded queues, answers to whom they belong, and nothing read before its turn."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from ameles.connectors import http_source
+from ameles.connectors.http_source import JSON, Batch, Handed, HttpSource, Outcome
+from ameles.plan.source import plan_source
+from ameles.service.ingest import door
+from ameles.service.ingest.door import Door, SealedDoor
+from ameles.service.refusals import Refused
+from tests.engine.posted import posted_world
+from tests.engine.worlds import World
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> HttpSource:
+    opened = plan_source(posted_world(World(tmp_path)).plan)
+    assert isinstance(opened, HttpSource)
+    return opened
+
+
+def batch(number: int) -> Batch:
+    return Batch(number.to_bytes(16), number, 0, JSON, b"{}\n")
+
+
+def reading(number: int) -> Callable[[], Awaitable[Batch]]:
+    async def read() -> Batch:
+        return batch(number)
+
+    return read
+
+
+class Engine:
+    """Answers batches in a thread of its own: those of odd steps are closed."""
+
+    def __init__(self, source: HttpSource) -> None:
+        self.source = source
+        self.groups: list[list[int]] = []
+        self.go = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        for handed in self.source.incoming():
+            self.groups.append([one.step for one in handed.batches])
+            self.go.wait(60)
+            handed.answer([outcome(one.step) for one in handed.batches])
+
+    def end(self) -> None:
+        self.go.set()
+        self.source.close()
+        self._thread.join(60)
+
+
+def outcome(step: int) -> Outcome:
+    return Outcome.CLOSED if step % 2 else Outcome.COUNTED
+
+
+@pytest.mark.parametrize("kind", [Door, SealedDoor])
+def test_everybody_gets_the_own_answer(source: HttpSource, kind: type[Door]) -> None:
+    engine = Engine(source)
+    engine.go.set()
+
+    async def post_many() -> list[Outcome]:
+        opened = kind(source)
+        return await asyncio.gather(*(opened.take(reading(number)) for number in range(200)))
+
+    assert asyncio.run(post_many()) == [outcome(number) for number in range(200)]
+    engine.end()
+    assert sorted(step for group in engine.groups for step in group) == list(range(200))
+
+
+def test_a_full_queue_refuses(source: HttpSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_source, "MOST_BATCHES", 0)
+    with pytest.raises(Refused) as caught:
+        asyncio.run(Door(source).take(reading(1)))
+    assert caught.value.status == 429
+    assert caught.value.headers == {"Retry-After": "1"}
+    with pytest.raises(Refused) as caught:
+        asyncio.run(SealedDoor(source).take(reading(1)))
+    assert caught.value.status == 429
+
+
+def test_nothing_is_read_before_the_fold_before_it_is_sealed(source: HttpSource) -> None:
+    engine, read = Engine(source), list[int]()
+
+    def noting(number: int) -> Callable[[], Awaitable[Batch]]:
+        async def note() -> Batch:
+            read.append(number)
+            return batch(number)
+
+        return note
+
+    async def post() -> list[Outcome]:
+        sealed = SealedDoor(source)
+        first = asyncio.create_task(sealed.take(noting(0)))
+        while not engine.groups:
+            await asyncio.sleep(0.001)
+        others = [asyncio.create_task(sealed.take(noting(number))) for number in (1, 2, 3)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert read == [0], "the others wait unread"
+        engine.go.set()
+        return await asyncio.gather(first, *others)
+
+    assert asyncio.run(post()) == [outcome(number) for number in range(4)]
+    engine.end()
+    assert engine.groups == [[0], [1, 2, 3]], "those that waited are sealed together"
+
+
+def test_a_bad_or_slow_request_harms_no_other(
+    source: HttpSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "SECONDS_TO_READ", 0.01)
+    engine = Engine(source)
+    engine.go.set()
+
+    async def broken() -> Batch:
+        raise Refused(400, "The body is broken.")
+
+    async def slow() -> Batch:
+        await asyncio.sleep(60)
+        return batch(9)
+
+    async def post() -> list[Outcome | BaseException]:
+        sealed = SealedDoor(source)
+        reads = (reading(2), broken, slow, reading(3))
+        return await asyncio.gather(*(sealed.take(read) for read in reads), return_exceptions=True)
+
+    first, second, third, fourth = asyncio.run(post())
+    engine.end()
+    assert (first, fourth) == (Outcome.COUNTED, Outcome.CLOSED)
+    assert isinstance(second, Refused)
+    assert second.status == 400
+    assert isinstance(third, Refused)
+    assert third.status == 408
+
+
+def test_too_many_who_wait_are_refused(source: HttpSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "WAITING", 2)
+    engine = Engine(source)
+
+    async def post() -> list[Outcome | BaseException]:
+        sealed = SealedDoor(source)
+        tasks = [asyncio.create_task(sealed.take(reading(number))) for number in range(4)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        engine.go.set()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    outcomes = asyncio.run(post())
+    engine.end()
+    assert outcomes[:2] == [Outcome.COUNTED, Outcome.CLOSED]
+    refused = [one for one in outcomes if isinstance(one, Refused)]
+    assert [one.status for one in refused] == [429, 429]
+
+
+def test_an_answer_that_nobody_waits_for_is_dropped(source: HttpSource) -> None:
+    async def post() -> None:
+        opened = Door(source)
+        task = asyncio.create_task(opened.take(reading(2)))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        ((handed,), _) = source.waiting(0)
+        assert isinstance(handed, Handed)
+        handed.answer([Outcome.COUNTED])
+        await asyncio.sleep(0)
+
+    asyncio.run(post())

@@ -1,0 +1,182 @@
+"""The framing of bodies: whole or not at all, and never for what a row says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ameles.connectors.http_source import JSON, HttpSource
+from ameles.plan.source import plan_source
+from ameles.service.ingest import framing
+from ameles.service.ingest.framing import framed
+from ameles.service.refusals import Refused
+from tests.engine.posted import posted_world
+from tests.engine.worlds import HEADER, World, row
+
+CANARY = "a-person-who-must-not-be-named"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> HttpSource:
+    opened = plan_source(posted_world(World(tmp_path_factory.mktemp("plan"))).plan)
+    assert isinstance(opened, HttpSource)
+    return opened
+
+
+def refused(source: HttpSource, body: bytes, kind: str, encoding: str = "") -> Refused:
+    with pytest.raises(Refused) as caught:
+        framed(body, kind, encoding, source)
+    said = f"{caught.value.what} {caught.value.why} {caught.value.tip}"
+    assert CANARY not in said
+    assert caught.value.__cause__ is None
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "lines"),
+    [
+        ("application/json", b" [] ", []),
+        (
+            "application/json",
+            b'[{"a":1},\n {"a":\r\n2} , null]',
+            ['{"a":1}', '  {"a":  2} ', " null"],
+        ),
+        ("application/json; charset=UTF-8", b'["\xc3\xa9\\n"]', ['"\u00e9\\n"']),
+        ("application/json", b"[" + b"9" * 5000 + b"]", ["9" * 5000]),  # no number is read
+        ("Application/X-NDJSON", b'{"a":1}\r\n\n{"a":2}', ['{"a":1}\r', '{"a":2}']),
+        ("application/jsonl", '{"a":"\u2028\x85"}\n'.encode(), ['{"a":"\u2028\x85"}']),
+        ("application/x-jsonlines", b"", []),
+        ("text/csv", f"{HEADER}\r\n{row(1)}\r\n\n{row(2)}".encode(), [row(1) + "\r", row(2)]),
+        ("text/csv", f"{HEADER}\nnot,as,many\n".encode(), ["not,as,many"]),
+        ("text/csv", HEADER.encode(), []),
+    ],
+)
+def test_what_is_whole_becomes_lines(
+    source: HttpSource, kind: str, body: bytes, lines: list[str]
+) -> None:
+    for encoding, sent in (("", body), ("GZIP", gzip.compress(body)), ("identity", body)):
+        found = framed(sent, kind, encoding, source)
+        assert found.lines.decode().split("\n") == [*lines, ""]
+        assert (found.form == JSON) == ("csv" not in kind)
+        assert repr(found).count("lines") == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [
+        (415, "", b"[]"),
+        (415, "application/xml", b"[]"),
+        (415, "application/json; charset=latin-1", b"[]"),
+        (415, 'text/csv; charset="utf-16"', HEADER.encode()),
+        (400, "application/json", b""),
+        (400, "application/json", b'{"a":1}'),
+        (400, "application/json", b'[{"a":1}'),
+        (400, "application/json", b'[{"a":1},]'),
+        (400, "application/json", b'[{"a":1} {"a":1}]'),
+        (400, "application/json", b'[{"a":1}] more'),
+        (400, "application/json", f'["{CANARY}", oops]'.encode()),
+        (400, "application/json", b"[NaN]"),
+        (400, "application/json", b"[-Infinity]"),
+        (400, "application/json", b'["\xff"]'),
+        (400, "application/json", b'["a\nb"]'),
+        (400, "application/json", b"[" * 100_000),
+        (400, "application/x-ndjson", f'{{"a":"{CANARY}"}}\n{{"a":'.encode()),
+        (400, "application/x-ndjson", b'{"a":1} {"a":2}'),
+        (400, "text/csv", b""),
+        (400, "text/csv", f"at,{CANARY}\n".encode()),
+        (400, "text/csv", f"{HEADER},who\n".encode()),
+        (400, "text/csv", f"{HEADER},{'x' * (1 << 14)}\n".encode()),
+        (413, "application/json", b"[" + b"1," * 1000 + b"1]"),
+        (413, "application/x-ndjson", b"1\n" * 1001),
+        (413, "text/csv", f"{HEADER}\n".encode() + b"1\n" * 1001),
+        (413, "text/csv", f"{HEADER}\n".encode() + b"1" * (1 << 20)),
+    ],
+)
+def test_what_is_not_whole_is_refused(
+    source: HttpSource, status: int, kind: str, body: bytes
+) -> None:
+    assert refused(source, body, kind).status == status
+
+
+def test_a_thousand_events_and_a_megabyte_are_taken(source: HttpSource) -> None:
+    for kind, body in (
+        ("application/json", b"[" + b"1," * 999 + b"1]"),
+        ("application/x-ndjson", b"1\n" * 1000),
+        ("text/csv", f"{HEADER}\n".encode() + b"1\n" * 1000),
+    ):
+        assert framed(body, kind, "", source).lines.count(b"\n") == 1000
+    largest = b'["' + b"x" * ((1 << 20) - 4) + b'"]'
+    assert len(framed(largest, "application/json", "", source).lines) == (1 << 20) - 1
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, b"no gzip"),
+        (400, gzip.compress(b"[]")[:-1]),
+        (400, gzip.compress(b"[]") + b"more"),
+        (400, gzip.compress(b"[]") + gzip.compress(b"[]")),
+        (413, gzip.compress(b"[" + b" " * (1 << 20) + b"]")),
+        (413, gzip.compress(bytes(1 << 28))),  # a bomb is not unpacked
+    ],
+)
+def test_broken_compression_and_bombs_are_refused(
+    source: HttpSource, status: int, body: bytes
+) -> None:
+    assert refused(source, body, "application/json", "gzip").status == status
+
+
+def test_other_compression_is_refused(source: HttpSource) -> None:
+    assert refused(source, b"[]", "application/json", "br").status == 415
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@given(
+    events=st.lists(VALUES, max_size=6), indent=st.sampled_from([None, 1]), escaped=st.booleans()
+)
+def test_an_array_and_its_lines_say_the_same(
+    events: list[object], indent: int | None, escaped: bool
+) -> None:
+    body = json.dumps(events, indent=indent, ensure_ascii=escaped, allow_nan=False)
+    try:
+        sent = body.encode()
+    except UnicodeEncodeError:  # half of a pair: no UTF-8
+        return
+    lines = framing.events_in_json(sent).lines.decode().split("\n")
+    assert lines.pop() == ""
+    assert [json.loads(line) for line in lines] == events
+    again = framing.events_in_lines("\n".join(lines).encode())
+    assert again.lines.decode().split("\n")[:-1] == lines
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_are_framed_or_refused(body: bytes) -> None:
+    for read in (framing.events_in_json, framing.events_in_lines):
+        with suppress(Refused):
+            read(body)
+
+
+def test_a_plan_may_name_the_columns_itself(tmp_path: Path) -> None:
+    names = ", ".join(f'"{name}"' for name in HEADER.split(","))
+    world = posted_world(World(tmp_path, stream=f"header = [{names}]"))
+    source = plan_source(world.plan)
+    assert isinstance(source, HttpSource)
+    assert framed(f"{row(1)}\n".encode(), "text/csv", "", source).lines == f"{row(1)}\n".encode()

@@ -1,0 +1,259 @@
+"""Posting over HTTP: statuses, retries, tokens; every answer tells the open step."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ameles.connectors import http_source
+from ameles.core.token import new_token, token_digest
+from ameles.plan.plan import read_plan_text
+from ameles.service.ingest.door import SealedDoor
+from ameles.service.log import Log
+from ameles.service.service import Service
+from ameles.store import Store, open_store
+from ameles.store.tokens import Scope
+from tests.service.asgi import Answer, Client
+
+PLAN = """
+[stream]
+name = "{name}"
+source = "http"
+columns = {{ region = "text", fever = "boolean" }}
+start = "{start}"
+every = "7d"
+[privacy]
+population = "of-{name}"
+unit = "event"
+epsilon = 1
+intrusions = "{intrusions}"
+[[release]]
+name = "fever"
+measure = "count"
+where = "fever"
+by = {{ region = ["north"] }}
+[store]
+url = "s.db"
+vault = "memory"
+"""
+EVENT = {"region": "north", "fever": True}
+CANARY = "a-person-who-must-not-be-named"
+
+
+class Posts:
+    """A service that runs, and a client of it."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self.store = store
+        start = datetime.now(UTC).date()
+        plans = [
+            read_plan_text(PLAN.format(name=name, start=start, intrusions=intrusions), base=folder)
+            for name, intrusions in (("plain", "none"), ("sealed", "every"))
+        ]
+        self.log = io.StringIO()
+        self.service = Service([(plan, store) for plan in plans], Log(self.log, as_json=True))
+        self.client = Client(self.service.app)
+        self.service.following.start()
+        while self.service.following.starting or self.service.following.door("sealed") is None:
+            assert not self.service.following.failed, self.log.getvalue()
+            threading.Event().wait(0.001)
+        self.tokens = {
+            (stream, scope): self.token(stream, scope)
+            for stream in ("plain", "sealed")
+            for scope in ("ingest", "read", "admin")
+        }
+
+    def token(self, stream: str, scope: str, days: int = 1) -> str:
+        text, made = new_token(), datetime.now(UTC) - timedelta(hours=1)
+        kinds: dict[str, Scope] = {"ingest": "ingest", "read": "read", "admin": "admin"}
+        with self.store.writing() as transaction:
+            transaction.add_token(
+                digest=token_digest(text),
+                name=text[-20:],
+                stream=stream,
+                scope=kinds[scope],
+                created=made,
+                expires=made + timedelta(days=days),
+            )
+        return text
+
+    def post(
+        self,
+        stream: str,
+        batch: str = "a",
+        body: bytes | None = None,
+        *,
+        step: object = 1,
+        kind: str = "application/json",
+        token: str | None = None,
+        **headers: str,
+    ) -> Answer:
+        given = {"Ameles-Batch": batch, "Ameles-Step": str(step), "Content-Type": kind} | headers
+        return self.client.get(
+            f"/v1/streams/{stream}/events",
+            self.tokens[stream, "ingest"] if token is None else token,
+            method="POST",
+            headers=given,
+            body=json.dumps([EVENT]).encode() if body is None else body,
+        )
+
+    def stored(self) -> int:
+        """The number of batches that the store has."""
+        with self.store.reading() as transaction:
+            count: int = transaction._session.one("SELECT count(*) FROM batch")
+        return count
+
+
+@pytest.fixture(scope="module")
+def posts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Posts]:
+    folder = tmp_path_factory.mktemp("posts")
+    with closing(open_store(str(folder / "s.db"))) as store:
+        made = Posts(folder, store)
+        yield made
+        made.service.following.stop()
+        made.client.close()
+        assert made.service.following.failed == 0
+        assert CANARY not in made.log.getvalue()
+
+
+@pytest.mark.parametrize("stream", ["plain", "sealed"])
+def test_a_batch_counts_and_every_answer_tells_the_open_step(posts: Posts, stream: str) -> None:
+    asked = posts.client.get(f"/v1/streams/{stream}/events", posts.tokens[stream, "ingest"])
+    assert (asked.status, asked.json["step"]) == (200, 1)
+    closes = datetime.fromisoformat(asked.json["closes"])
+    assert timedelta(days=5) < closes - datetime.now(UTC) <= timedelta(days=7)
+    for _ in range(2):
+        answer = posts.post(stream, "first")
+        assert answer.status == 200
+        assert answer.json == asked.json | {"outcome": "counted"}
+    closed = posts.post(stream, "first", step=2)
+    assert (closed.status, closed.json["step"]) == (409, 1)
+
+
+@pytest.mark.parametrize("stream", ["plain", "sealed"])
+@pytest.mark.parametrize(
+    ("kind", "body", "encoding"),
+    [
+        ("application/x-ndjson", b'{"region": "north", "fever": true}\n', ""),
+        ("text/csv", b"fever,region\ntrue,north\n", ""),
+        ("application/json", gzip.compress(b"[]"), "gzip"),
+        ("application/json", b'[{"region": 7}, [], "text", {"fever": "perhaps"}]', ""),
+    ],
+)
+def test_rows_do_not_change_the_answer(
+    posts: Posts, stream: str, kind: str, body: bytes, encoding: str
+) -> None:
+    given = {"Content-Encoding": encoding} if encoding else {}
+    answer = posts.post(stream, f"{kind} {encoding} {len(body)}", body, kind=kind, **given)
+    assert answer.status == 200
+    assert sorted(answer.json) == ["closes", "outcome", "step"]
+
+
+@pytest.mark.parametrize("stream", ["plain", "sealed"])
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "headers"),
+    [
+        (400, "application/json", f'["{CANARY}"', {}),
+        (400, "text/csv", f"{CANARY}\n1\n", {}),
+        (413, "application/json", "[" + " " * (1 << 20) + "]", {}),
+        (415, "text/html", CANARY, {}),
+        (422, "application/json", "[]", {"Ameles-Step": CANARY}),
+        (422, "application/json", "[]", {"Ameles-Step": "0"}),
+        (422, "application/json", "[]", {"Ameles-Batch": ""}),
+        (422, "application/json", "[]", {"Ameles-Batch": "x" * 129}),
+    ],
+)
+def test_what_is_refused_changes_nothing_and_quotes_nothing(
+    posts: Posts, stream: str, status: int, kind: str, body: str, headers: dict[str, str]
+) -> None:
+    before = posts.stored()
+    answer = posts.post(stream, "refused", body.encode(), kind=kind, **headers)
+    assert answer.status == status
+    assert sorted(answer.json) == ["tip", "what", "why"]
+    assert CANARY not in answer.body.decode()
+    assert posts.stored() == before
+
+
+def test_only_tokens_to_post_with_may_post(posts: Posts) -> None:
+    before = posts.stored()
+    for token, status in (
+        (posts.tokens["plain", "read"], 403),
+        (posts.tokens["plain", "admin"], 403),
+        (posts.tokens["sealed", "ingest"], 404),
+        (posts.token("plain", "ingest", days=0), 401),
+        (new_token(), 401),
+        ("", 404),
+    ):
+        assert posts.post("plain", "intruder", token=token).status == status
+        asked = posts.client.get("/v1/streams/plain/events", token)
+        assert asked.status == status
+    for path in ("", "/releases", "/live", "/ledger"):
+        answer = posts.client.get(f"/v1/streams/plain{path}", posts.tokens["plain", "ingest"])
+        assert answer.status == 403
+    assert posts.stored() == before
+
+
+def test_the_id_of_one_token_is_not_that_of_another(posts: Posts) -> None:
+    before = posts.stored()
+    assert posts.post("plain", "shared").status == 200
+    assert posts.post("plain", "shared", token=posts.token("plain", "ingest")).status == 200
+    assert posts.post("plain", "shared").status == 200
+    assert posts.stored() == before + 2
+
+
+def test_a_queue_that_is_full_answers_429(posts: Posts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_source, "MOST_BATCHES", 0)
+    for stream in ("plain", "sealed"):
+        answer = posts.post(stream, "too much")
+        assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+
+
+def test_a_state_that_may_be_seized_has_a_door_of_its_own(posts: Posts) -> None:
+    assert isinstance(posts.service.following.door("sealed"), SealedDoor)
+    assert not isinstance(posts.service.following.door("plain"), SealedDoor)
+    assert posts.service._sealed == {"/v1/streams/sealed/events"}
+
+
+def test_a_stream_that_takes_no_events_says_so(
+    posts: Posts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = posts.service.following.streams["plain"]
+    monkeypatch.setattr(followed, "door", None)
+    answer = posts.post("plain", "early")
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_many_at_once_each_get_an_answer(posts: Posts) -> None:
+    async def all_of_them(stream: str) -> Sequence[Answer]:
+        body = json.dumps([EVENT] * 10).encode()
+        return await asyncio.gather(
+            *(
+                posts.client.ask(
+                    f"/v1/streams/{stream}/events",
+                    posts.tokens[stream, "ingest"],
+                    method="POST",
+                    headers={
+                        "Ameles-Batch": f"many {number % 40}",
+                        "Ameles-Step": "1",
+                        "Content-Type": "application/json",
+                    },
+                    body=body,
+                )
+                for number in range(80)
+            )
+        )
+
+    before = posts.stored()
+    for stream in ("plain", "sealed"):
+        answers = posts.client.run(all_of_them(stream))
+        assert {answer.status for answer in answers} == {200}
+    assert posts.stored() == before + 40
