@@ -57,7 +57,7 @@ AT_LENGTH = {
         *("launch_checks", "launched_files", "new_sources", "owner_check", "owner_check_formats"),
         *("launching", "rotated", "sealed_states", "stream_sinks", "window_phase"),
         *("restarting_crash", "restarting_plans", "sink_fence", "sink_places"),
-        *("carriage_returns", "chosen_bounds", "descriptions"),
+        *("carriage_returns", "chosen_bounds", "descriptions", "equal_places", "receiving"),
     ),
     "cli": (
         "bounds",

@@ -175,10 +175,23 @@ class TestAPlanPaidByAChild:
             assert caught.value.blocked_by == "budget 'study', by its epsilon"
             assert "'x' was started with epsilon 0.3" in caught.value.why
             assert caught.value.tip == (
-                "epsilon = 0.2 in the plan, or another budget of population 'visitors'"
+                "epsilon = 0.2 in the plan, or a larger cap (ameles budget renew study --epsilon "
+                "NUMBER --why TEXT), or another budget of population 'visitors'"
             )
         assert len(root.entries) == 1
         root.check_fits(plan)
+
+    def test_a_renewal_is_advised_only_if_it_helps(self) -> None:
+        root = population(Pure(1))
+        study = root.child("a study", cap=Pure("1/2"))
+        study.start(costing("0.4"), on="x", why="y")
+        with pytest.raises(BudgetExceeded) as caught:
+            study.launch({"a": startled("0.6")}, on="flu", why="y")
+        assert "ameles budget renew 'a study' --epsilon" in caught.value.tip
+        with pytest.raises(BudgetExceeded) as caught:
+            study.launch({"a": startled("0.7")}, on="flu", why="y")
+        assert caught.value.what.endswith("budget 'a study' has 0.1 left of 0.5")
+        assert "renew" not in caught.value.tip
 
     def test_the_population_that_blocks_is_named(self) -> None:
         root = population(Pure(1))

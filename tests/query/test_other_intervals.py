@@ -1,29 +1,35 @@
-"""Intervals of answers that are no counts: medians, common keys, synthetic rows."""
+"""Intervals of answers that are no counts: medians, common keys, thresholds, synthetic rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import EVENT
+from ameles.core.loss import Pure
+from ameles.mechanisms.continual.sparse_vector import above_threshold
 from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
-from ameles.noise import System
+from ameles.noise import System, Tape
 from ameles.query import Answer, Query
 from ameles.query.choosing import MedianEnding, MostCommonEnding, median_ending
 from ameles.query.ending import AnswerRow, Ending
 from ameles.query.look import looking
 from ameles.query.synthetic import synthetic_ending
+from ameles.query.thresholds import threshold_ending
 from tests.noise.sources import Stream
 from tests.query.tables import table
 
 CELLS = [250, 90, 10, 50]
 KEYS = {"region": ["a", "b"], "household": ["1", "2"]}
 TABLES = [[0, 0, 9, 0, 0], [3, 0, 0, 0, 3], [1, 2, 3, 4, 5], [40, 1, 1, 1, 30], [0, 0, 0, 0, 0]]
+PEOPLE = table()
 
 
 class FixedRun:
@@ -162,3 +168,41 @@ def test_the_answer_says_what_its_interval_is_about() -> None:
     with pytest.raises(BadInput, match="no numbers with intervals"):
         median.plot()
     assert synthetic.plot() is not None
+
+
+def thresholds(counts: Sequence[int], drawn: Sequence[int], threshold: int) -> list[AnswerRow]:
+    """The rows of ``above_threshold`` about these counts, with these draws."""
+    ending = threshold_ending(conditions=["true"] * len(counts), threshold=threshold, aboves=2)
+    look: Any = SimpleNamespace(relation=PEOPLE.relation, totals=lambda *_: np.array(counts))
+    recipe = ending.recipe(PEOPLE.relation, EVENT, Pure(4))
+    return [*ending.answer(look, recipe, recipe.start(Tape(drawn)))]
+
+
+def test_the_interval_of_a_threshold_is_the_counts_that_the_noise_allows() -> None:
+    lone = above_threshold(
+        epsilon=4, aboves=2, threshold=20, monotone=True, neighbours="add-remove", horizon=1
+    )
+    wrong = int(lone.error.bound_all(1, 0.05))
+    assert 0 < wrong < 19
+    outside = set()
+    for noise in range(-wrong - 1, wrong + 2):
+        for count in range(20 - wrong - 2, 20 + wrong + 3):
+            for rho, nu in ((0, noise), (-noise, 0)):
+                (row,) = thresholds([count], [rho, nu], 20)
+                assert row.low is not None
+                if not row.low <= count <= (math.inf if row.high is None else row.high):
+                    outside.add(abs(noise))
+    assert outside == {wrong + 1}, "one more is too much, so the interval is not wider than needed"
+
+
+def test_a_threshold_says_nothing_after_it_halted_and_no_count_is_below_zero() -> None:
+    rows = thresholds([30, 2, 30, 4], [], 3)
+    assert [row.value for row in rows] == ["above", "below", "above", "halted"]
+    assert [row.low for row in rows] == [0, 0, 0, None]
+    assert rows[0].high is rows[3].high is None
+    assert rows[1].high is not None
+    words = [row.interval_in_words for row in rows]
+    assert words == ["0 or more", f"0 to {rows[1].high}", "0 or more", ""]
+    answer = table().above_threshold(["age > 3"], threshold=3, epsilon=1)
+    assert answer.interval_of == "the number of its rows"
+    assert "95% interval of the number of its rows" in str(answer)

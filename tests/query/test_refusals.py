@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
-from ameles.core.exceptions import BadInput, PlanError
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Neighbours, user_window
 from ameles.core.loss import Pure
 from ameles.ledger import Ledger
@@ -135,10 +137,37 @@ def test_a_column_without_a_kind_is_refused() -> None:
         kinds_for(parsed, declared={}, bounded=[], keyed=[], user=None)
 
 
-def test_a_file_is_looked_at_before_anything_is_paid(tmp_path: Path) -> None:
+def test_a_file_is_looked_at_before_anything_is_paid_in_words_of_tables(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("id\n1\n")
-    for name, what in {"visits.csv": "has no column 'age'", "nothing.csv": "No file"}.items():
-        with pytest.raises(PlanError, match=what):
+    (tmp_path / "old.csv").write_text("age\r1\r")
+    for name, values in {"text": "'x' AS name", "list": "[1] AS age"}.items():
+        duckdb.sql(f"COPY (SELECT {values}) TO '{tmp_path / name}.parquet'")
+    refused = {
+        "visits.csv": "has no column 'age'",
+        "nothing.csv": "No file matches",
+        "old.csv": "end with a carriage return",
+        "text.parquet": "has no column 'age'",
+        "list.parquet": "cannot be read as integer",
+        "visits.txt": "not of a kind that Ameles can read",
+    }
+    for name, what in refused.items():
+        with pytest.raises(BadInput, match=what) as caught:
             Table.from_file(
                 tmp_path / name, columns={"age": "integer"}, account=ledger(), unit="row"
             )
+        said = str(caught.value).replace("(in a plan: in [stream], before the launch)", "")
+        assert not re.search(r"\bplan|\bstream|launch", said), said
+
+
+def test_a_file_that_is_gone_when_it_is_asked_about_is_refused_in_the_same_words(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "visits.csv"
+    file.write_text("age\n1\n")
+    visits = Table.from_file(file, columns={"age": "integer"}, account=ledger(), unit="row")
+    file.write_text("name\n1\n")
+    with pytest.raises(BadInput, match="has no column 'age'"):
+        visits.noisy_count(epsilon="0.1")
+    file.unlink()
+    with pytest.raises(BadInput, match="No file matches"):
+        visits.noisy_count(epsilon="0.1")

@@ -62,11 +62,10 @@ class CsvLines(Dialect):
                 has = "has no column" if name not in names else "has more than one column"
                 raise PlanError(
                     f"The file '{file}' {has} {name!r} in its first line.",
-                    why="the first line of a CSV file names its columns, and the plan's are "
-                    "read by name",
+                    why="the first line of a CSV file names its columns, and they are read by name",
                     tip=f"a first line such as {self.form.delimiter.join(self.columns)} in the "
-                    "file; before a launch also delimiter, encoding or header in [stream], as the "
-                    "file is written",
+                    "file; or delimiter, encoding or header as the file is written (in a plan: "
+                    "in [stream], before the launch)",
                 )
 
     def prepared(self, chunk: bytes) -> tuple[bytes, bool]:

@@ -22,12 +22,12 @@ def unreadable(name: str) -> SourceUnreadable:
 
 def carriage_returns(name: str, encoding: str) -> PlanError:
     """The error for a file whose lines end with CR alone, as some old programs write them."""
-    text = f"tr '\\r' '\\n' < '{name}' > NEW, and NEW as source"
+    text = f"tr '\\r' '\\n' < '{name}' > NEW, and then read NEW"
     if encoding.startswith("utf-16"):
         text = f"iconv -f {encoding.upper()} -t UTF-8 '{name}' | tr '\\r' '\\n' > NEW, and NEW as "
         text += "source, without encoding"
     elif unpack := _TO_OUTPUT.get(Path(name).suffix.lower()):
-        text = f"{unpack} '{name}' | tr '\\r' '\\n' > NEW, and NEW as source"
+        text = f"{unpack} '{name}' | tr '\\r' '\\n' > NEW, and then read NEW"
     return PlanError(
         f"The lines of the file '{name}' end with a carriage return, not with a newline.",
         why="only a newline ends a line (LF, or CR and LF), so none of its events would be read",

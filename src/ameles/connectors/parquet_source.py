@@ -134,8 +134,8 @@ class ParquetSource(FileSource):
             if name not in types:
                 raise PlanError(
                     f"The file '{file}' has no column {name!r}.",
-                    why="the plan's columns are read by name",
-                    tip=f"a file with all of the plan's columns; it has {', '.join([*types][:20])}",
+                    why="columns are read by name",
+                    tip=f"a file with all declared columns; it has {', '.join([*types][:20])}",
                 )
             if self._form.rules >= SCHEMA:
                 check_type(name, kind, types[name], self._form, file)

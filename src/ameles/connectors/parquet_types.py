@@ -25,8 +25,8 @@ def check_type(column: str, kind: str, type_name: str, form: Format, file: str) 
         f"The column {column!r} of the file '{file}' is {_shown(type_name)}, and cannot be read "
         f"as {'an integer' if kind == WEIGHT else kind}.",
         why="every one of its values would be missing",
-        tip='time_format = "epoch", "epoch-ms" or "epoch-us" in [stream], for seconds, thousandths '
-        "or millionths since 1970"
+        tip='time_format = "epoch", "epoch-ms" or "epoch-us", for seconds, thousandths or '
+        "millionths since 1970"
         if kind == "timestamp" and number
         else "another column or kind in columns, or a file with such values",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ameles.accounting.filter import admit, left_of, nothing_of
@@ -142,6 +143,14 @@ class Spendable(Unique, ABC):
     def _quotes_above(self, asked: Loss, total: Loss, on: str | None) -> list[Quote]:
         """The quotes of the budgets that this one passes its spends on to."""
 
+    def _fits_above(self, asked: Loss) -> bool:
+        """Whether all budgets above could pay, so that a larger cap here would help."""
+        try:
+            self._quotes_above(asked, added(self._spent, asked), None)
+        except BudgetExceeded:
+            return False
+        return True
+
     def _refusal(self, refusal: BudgetExceeded, on: str | None) -> BudgetExceeded:
         """The refusal as a sentence about this budget, with what it would allow."""
         root, left = self.ledger, refusal.left
@@ -151,6 +160,9 @@ class Spendable(Unique, ABC):
         more = f"a renewal by the owner of population '{root.name}'"
         if root is not self:
             more = f"another budget of population '{root.name}'"
+            if self._fits_above(refusal.asked):
+                renew = f"ameles budget renew {quote(self.name)} --epsilon NUMBER --why TEXT"
+                more = f"a larger cap ({renew}), or {more}"
         if on is None:
             fits = as_plan_keys(left)
         else:

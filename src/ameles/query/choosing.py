@@ -1,5 +1,4 @@
-"""Endings that choose: the most common key, the median, and the keys of the data that may be
-named."""
+"""Endings that choose from public candidates: the most common key, and the median."""
 
 from __future__ import annotations
 
@@ -10,27 +9,21 @@ from typing import Any
 import numpy as np
 
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import EVENT, Neighbours, Unit
-from ameles.core.loss import Approx, EpsilonLoss
+from ameles.core.guarantee import Unit
+from ameles.core.loss import EpsilonLoss
 from ameles.core.parameters import Exact
 from ameles.measures.count import Count
 from ameles.measures.mean import Mean
-from ameles.measures.measure import BETA, KEYED
+from ameles.measures.measure import BETA
 from ameles.mechanisms.mechanism import AnyMechanism
-from ameles.mechanisms.one_shot.key_selection import KeySelection
 from ameles.mechanisms.one_shot.permute_and_flip import PermuteAndFlip
-from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.ending import AnswerRow, AnyRun, Ending, comes_and_goes
 from ameles.query.look import TableLook
-from ameles.query.measure_ending import check_column, check_columns, measured
+from ameles.query.measure_ending import check_columns, measured
 from ameles.query.row_set import RowSet
 from ameles.query.variance import only_pure
 
 MOST_CANDIDATES = 1 << 20
-
-
-def comes_and_goes(unit: Unit) -> Neighbours:
-    """The neighbours of tables: a row, or a user with all rows, is added or removed."""
-    return Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
 
 
 @dataclass(frozen=True)
@@ -152,64 +145,6 @@ class MedianEnding(Ending):
         return {**asked, "end": self.name}
 
 
-@dataclass(frozen=True)
-class PrivateKeysEnding(Ending):
-    """The values of a column that enough units have, so that they may be named."""
-
-    column: str
-
-    @property
-    def name(self) -> str:
-        return "private_keys"
-
-    @property
-    def key_names(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    @property
-    def about(self) -> str:
-        return "the number of units that a missing key may have"
-
-    def check(self, relation: RowSet, unit: Unit) -> None:
-        check_column(self.column, relation)
-        if relation.columns[self.column] not in KEYED:
-            raise BadInput(f"The column '{self.column}' must be text, integer or boolean here.")
-        if relation.user is None and (unit != EVENT or relation.stability > 1):
-            raise BadInput(
-                "The rows of this query no longer show which unit they belong to.",
-                why="a key may be named if enough units have it, however many rows each has",
-                tip="ask for keys before the transformations that multiply rows",
-            )
-
-    def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
-        if not isinstance(loss, Approx):
-            raise BadInput(
-                "Keys of the data can only be named with a delta.",
-                why="a key that only one person has would reveal that person; delta "
-                "is the probability of that",
-                tip='private_keys("region", epsilon=0.5, delta="1e-6"), or public keys',
-            )
-        groups = relation.sources[0].unit.max_groups if relation.user is not None else 1
-        return KeySelection(
-            epsilon=loss.epsilon,
-            delta=loss.delta,
-            max_groups=groups,
-            neighbours=comes_and_goes(unit),
-            unit=unit,
-        )
-
-    def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
-        keys, units = look.units_of_keys(self.column)
-        kept = sorted(keys[place] for place in run.step(units).tolist())
-        return tuple(AnswerRow(key=(key,), value="named") for key in kept)
-
-    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
-        return recipe.error.bound(1, BETA)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"end": self.name, "column": self.column}
-
-
 def most_common_ending(*, column: str, keys: Sequence[str]) -> MostCommonEnding:
     """The keys to choose from."""
     return MostCommonEnding(
@@ -223,8 +158,3 @@ def median_ending(*, granularity: Exact = 1, **fields: Any) -> MedianEnding:
     if values.by:
         raise BadInput("noisy_median is asked of a query, not of the parts of a partition.")
     return MedianEnding(values)
-
-
-def private_keys_ending(*, column: str) -> PrivateKeysEnding:
-    """The column whose values are the keys."""
-    return PrivateKeysEnding(column)

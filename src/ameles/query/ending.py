@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from ameles.core.guarantee import Unit
+from ameles.core.guarantee import EVENT, Neighbours, Unit
 from ameles.core.loss import EpsilonLoss
 from ameles.core.words import brief
 from ameles.mechanisms.mechanism import AnyMechanism
@@ -27,7 +27,8 @@ Value = int | float | str | None
 class AnswerRow:
     """One published value; the true one is from ``low`` to ``high`` with probability 95%.
 
-    The interval is about the value, unless ``interval_of`` of the answer says otherwise.
+    Without ``high`` the interval has no end; without ``low`` there is none.  The interval is about
+    the value, unless ``interval_of`` of the answer says otherwise.
     """
 
     key: tuple[str, ...] = ()
@@ -43,9 +44,11 @@ class AnswerRow:
     @property
     def interval_in_words(self) -> str:
         """The interval as people read it; empty if there is none."""
-        if self.low is None or self.high is None:
+        if self.low is None:
             return ""
-        return f"{brief(self.low)} to {brief(self.high)}"
+        return f"{brief(self.low)} " + (
+            "or more" if self.high is None else f"to {brief(self.high)}"
+        )
 
 
 def key_of(text: str, columns: int) -> tuple[str, ...]:
@@ -57,6 +60,15 @@ def key_of(text: str, columns: int) -> tuple[str, ...]:
     if columns == 0:
         return ()
     return (text,) if columns == 1 else tuple(text.split("/"))
+
+
+def comes_and_goes(unit: Unit) -> Neighbours:
+    """The neighbours of tables: a row, or a user with all rows, is added or removed.
+
+    >>> comes_and_goes(EVENT).value, comes_and_goes(Unit.tagged("user")).value
+    ('add-remove', 'user-presence')
+    """
+    return Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
 
 
 class Ending(ABC):

@@ -10,7 +10,8 @@ from ameles.core.exceptions import BadInput
 from ameles.core.loss import Approx, EpsilonLoss, Pure
 from ameles.core.parameters import Exact, exact
 from ameles.query.answer import Answer
-from ameles.query.choosing import median_ending, most_common_ending, private_keys_ending
+from ameles.query.choosing import median_ending, most_common_ending
+from ameles.query.data_keys import private_keys_ending
 from ameles.query.ending import Ending
 from ameles.query.k_means import k_means_ending
 from ameles.query.key_counts import count_ending

@@ -12,7 +12,7 @@ from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource
 from ameles.connectors.sources import open_source
-from ameles.core.exceptions import BadInput
+from ameles.core.exceptions import BadInput, PlanError
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.query.kept_rows import KeptRows, Stamp, stamp_of
 from ameles.query.row_source import Duck, RowsNow, RowSource
@@ -31,7 +31,8 @@ class FileRows(RowSource):
         self._base = Path.cwd()
         self._kept = KeptRows()
         # looked at now, so that a missing file or column is refused before anything is paid
-        self._source().names()
+        with _in_words_of_tables():
+            self._source().names()
 
     def rows_now(self) -> RowsNow:
         if self.coded:
@@ -40,9 +41,10 @@ class FileRows(RowSource):
         return _Texts(self, self._kept, stamp_of(self._path, self._base))
 
     def reading(self) -> Reading:
-        reading = self._source().reading(None)
-        if reading.problems:
-            raise reading.problems[0]
+        with _in_words_of_tables():
+            reading = self._source().reading(None)
+            if reading.problems:
+                raise reading.problems[0]
         return reading
 
     def load(self, reading: Reading, tables: TemporaryTables, duck: Duck) -> str:
@@ -54,14 +56,29 @@ class FileRows(RowSource):
 
     def _source(self) -> SeekableSource[Any]:
         source = open_source(
-            self._path, self.read_kinds, self._base, form=self._form, take_last=True
+            self._path, self.read_kinds, self._base, form=self._form, take_last=True, waiting=True
         )
         if not isinstance(source, SeekableSource):
             raise BadInput(
                 "A table must be in a file, which can be read again.",
                 tip="a path that ends in .csv, .jsonl or .parquet",
             )
+        if source.missing() is not None:
+            raise BadInput(
+                f"No file matches {self._path[:200]!r}.",
+                why="the path or pattern of a table is relative to the current folder",
+                tip="the path of a file that is there",
+            )
         return source
+
+
+@contextmanager
+def _in_words_of_tables() -> Iterator[None]:
+    """A file that would be refused in a plan is refused as the input of a table."""
+    try:
+        yield
+    except PlanError as refusal:
+        raise BadInput(refusal.what, why=refusal.why, tip=refusal.tip) from None
 
 
 @dataclass(frozen=True)

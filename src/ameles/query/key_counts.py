@@ -7,31 +7,25 @@ from typing import Any
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Unit
-from ameles.core.loss import Approx, EpsilonLoss
+from ameles.core.loss import EpsilonLoss
 from ameles.core.words import brief
-from ameles.measures.measure import BETA, KEYED
+from ameles.measures.measure import BETA
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.key_counts import KeyCounts
-from ameles.query.choosing import comes_and_goes
-from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.data_keys import DataKeysEnding
+from ameles.query.ending import AnswerRow, AnyRun, Ending, comes_and_goes
 from ameles.query.look import TableLook
-from ameles.query.measure_ending import check_column, measure_ending
+from ameles.query.measure_ending import measure_ending
 from ameles.query.row_set import RowSet
 
 
 @dataclass(frozen=True)
-class KeyCountsEnding(Ending):
+class KeyCountsEnding(DataKeysEnding):
     """The values of a column that enough rows have, and how many rows each has."""
-
-    column: str
 
     @property
     def name(self) -> str:
         return "noisy_count"
-
-    @property
-    def key_names(self) -> tuple[str, ...]:
-        return (self.column,)
 
     @property
     def value_name(self) -> str:
@@ -41,22 +35,11 @@ class KeyCountsEnding(Ending):
     def about(self) -> str:
         return "the count of a key that is surely named"
 
-    def check(self, relation: RowSet, unit: Unit) -> None:
-        check_column(self.column, relation)
-        if relation.columns[self.column] not in KEYED:
-            raise BadInput(f"The column '{self.column}' must be text, integer or boolean here.")
-
     def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
-        if not isinstance(loss, Approx):
-            raise BadInput(
-                "Keys of the data can only be named with a delta.",
-                why="a key that only one person has would reveal that person; delta "
-                "is the probability of that",
-                tip='noisy_count(epsilon=0.5, delta="1e-6"), or public keys',
-            )
+        spent = self.with_delta(loss, 'noisy_count(epsilon=0.5, delta="1e-6")')
         return KeyCounts(
-            epsilon=loss.epsilon,
-            delta=loss.delta,
+            epsilon=spent.epsilon,
+            delta=spent.delta,
             max_rows=relation.stability,
             neighbours=comes_and_goes(unit),
             unit=unit,
@@ -73,9 +56,6 @@ class KeyCountsEnding(Ending):
             for (place, count), least, most in published
         ]
         return tuple(sorted(answers, key=lambda row: row.key))
-
-    def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
-        return recipe.error.bound(1, BETA)
 
     def notes(self, recipe: AnyMechanism) -> tuple[tuple[str, str], ...]:
         bought: Any = recipe

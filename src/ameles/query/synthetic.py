@@ -23,8 +23,7 @@ from ameles.mechanisms.linear_queries import FloatArray
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
 from ameles.noise.arrays import BoolArray
-from ameles.query.choosing import comes_and_goes
-from ameles.query.ending import AnswerRow, AnyRun, Ending, key_of
+from ameles.query.ending import AnswerRow, AnyRun, Ending, comes_and_goes, key_of
 from ameles.query.look import TableLook
 from ameles.query.measure_ending import check_columns, measured
 from ameles.query.row_set import RowSet

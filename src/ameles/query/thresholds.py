@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import EVENT, Neighbours, Unit
+from ameles.core.guarantee import Unit
 from ameles.core.loss import EpsilonLoss
 from ameles.measures.measure import BETA
-from ameles.mechanisms.continual.noisy_threshold import Reply
+from ameles.mechanisms.continual.noisy_threshold import Reply, Said
 from ameles.mechanisms.continual.sparse_vector import above_threshold
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.plan.condition import check_condition
-from ameles.query.ending import AnswerRow, AnyRun, Ending
+from ameles.query.ending import AnswerRow, AnyRun, Ending, comes_and_goes
 from ameles.query.expressions import checked
 from ameles.query.look import TableLook
 from ameles.query.row_set import RowSet
@@ -47,19 +48,22 @@ class ThresholdEnding(Ending):
     def about(self) -> str:
         return "the distance from the threshold within which an answer may be wrong"
 
+    @property
+    def interval_of(self) -> str:
+        return "the number of its rows"
+
     def check(self, relation: RowSet, unit: Unit) -> None:
         for condition in self.conditions:
             checked(check_condition, condition, relation)
 
     def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
-        relation_of = Neighbours.ADD_REMOVE if unit == EVENT else Neighbours.USER_PRESENCE
         return above_threshold(
             epsilon=only_pure(self.name, loss).epsilon,
             aboves=self.aboves,
             threshold=self.threshold,
             sensitivity=relation.stability,
             monotone=relation.monotone,
-            neighbours=relation_of,
+            neighbours=comes_and_goes(unit),
             unit=unit,
             horizon=len(self.conditions),
         )
@@ -72,10 +76,24 @@ class ThresholdEnding(Ending):
         ]
         exact = look.totals("0", amounts, 1)
         replies: Iterable[Reply] = run.feed(exact.tolist())
+        wrong = self.half_width(look.relation, recipe)
         return tuple(
-            AnswerRow(key=(text,), value=str(reply))
+            AnswerRow(key=(text,), value=str(reply), **self._interval(reply.said, wrong))
             for text, reply in zip(self.conditions, replies, strict=True)
         )
+
+    def _interval(self, said: Said, wrong: float) -> dict[str, int]:
+        """The interval of a count: all of them hold together, with 95%.
+
+        If the noises are at most ``wrong``, a count that is above is at least the threshold minus
+        ``wrong``, and one that is below is less than the threshold plus ``wrong``.
+        """
+        match said:
+            case Said.ABOVE:
+                return {"low": max(0, math.ceil(self.threshold - wrong))}
+            case Said.BELOW:
+                return {"low": 0, "high": max(0, math.ceil(self.threshold + wrong) - 1)}
+        return {}
 
     def half_width(self, relation: RowSet, recipe: AnyMechanism) -> float:
         return recipe.error.bound_all(len(self.conditions), BETA)

@@ -79,7 +79,7 @@ def spoilt(world: World, how: str) -> bytes:
         ("headerless", "header = [...], with the names of its 6 fields"),
         ("capitals", 'columns = { "Region" = ...'),
         ("compressed", "mv events.csv events.csv.gz"),
-        ("carriage returns", "tr '\\r' '\\n' < 'events.csv' > NEW, and NEW as source"),
+        ("carriage returns", "tr '\\r' '\\n' < 'events.csv' > NEW, and then read NEW"),
         ("a first line with a carriage return", "tr '\\r' '\\n' < 'events.csv'"),
     ],
 )

@@ -311,3 +311,28 @@ def test_answers_are_as_close_as_stated() -> None:
 def test_a_universe_may_have_one_element() -> None:
     run = replace(SMALL, universe=1).start(Zero())
     assert run.step(([True], 95)) == Reply(Said.BELOW, 100)
+
+
+@pytest.mark.parametrize(
+    ("widest", "scale"), [("query_epsilon", "query_scale"), ("answer_epsilon", "answer_scale")]
+)
+def test_noise_must_fit_into_64_bits(widest: str, scale: str) -> None:
+    given: dict[str, Any] = {widest: Fraction(2 if widest == "query_epsilon" else 1, 2**10)}
+    large = replace(SMALL, grid=2**20, updates=2**26 - 1, **given)
+    assert 64 * getattr(large, scale) == 2**62 - 2**36
+    with pytest.raises(BadInput, match="noise that does not fit into 64 bits"):
+        replace(large, updates=2**26)
+
+
+def test_the_tuned_recipe_leaves_out_what_does_not_fit() -> None:
+    # with the most updates that are tried, the noise would not fit, or the threshold
+    recipe = multiplicative_weights(epsilon="1e-5", universe=2, rows=2**40, horizon=1, grid=2**20)
+    assert recipe.updates < 2**20
+    assert 64 * recipe.query_scale < 2**62
+    with pytest.raises(BadInput, match="64 bits"):
+        replace(recipe, updates=2**30)
+
+
+def test_what_no_recipe_can_have_is_refused() -> None:
+    with pytest.raises(BadInput, match="'beta'"):
+        multiplicative_weights(epsilon=1, universe=2, rows=10, horizon=1, beta=2)

@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 
 from ameles.core.error import checks_step
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import (
     EVENT,
     Contribution,
@@ -97,6 +98,15 @@ class MultiplicativeWeights(Mechanism["MultiplicativeWeightsRun"]):
     grid: Whole = Whole(1, LARGEST_GRID, 1)
     unit: Protects = Protects(EVENT.tag)
     horizon: OptionalHorizon = OptionalHorizon()
+
+    def __post_init__(self) -> None:
+        # the noise on the threshold always fits
+        if 64 * max(self.query_scale, self.answer_scale) >= 1 << 62:
+            raise BadInput(
+                "These parameters need noise that does not fit into 64 bits.",
+                why="its scale is the grid times the number of updates over epsilon",
+                tip="a larger epsilon, fewer updates or a coarser grid",
+            )
 
     @property
     def threshold_scale(self) -> Fraction:

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Unit
 from ameles.core.parameters import Exact, exact
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
@@ -45,7 +46,14 @@ def multiplicative_weights(
         unit=unit,
         horizon=horizon,
     )
-    tuned = [_tuned(base, total, updates, horizon, beta) for updates in _trials(base)]
+    tuned, refusals = list[MultiplicativeWeights](), list[BadInput]()
+    for updates in _trials(base):
+        try:
+            tuned.append(_tuned(base, total, updates, horizon, beta))
+        except BadInput as refusal:  # too much noise, or too large a threshold
+            refusals.append(refusal)
+    if not tuned:
+        raise refusals[0]
     return min(tuned, key=lambda recipe: recipe.error.bound_all(horizon, beta))
 
 
