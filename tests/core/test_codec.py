@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ameles.core import codec
 from ameles.core.exceptions import BadInput, StoreRefused
+from tests.each import together
 
 names = st.text(max_size=8)
 values: st.SearchStrategy[Any] = st.recursive(
@@ -105,7 +106,7 @@ DAMAGED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("text", DAMAGED, ids=lambda text: str(text)[:40])
+@together("text", DAMAGED)
 def test_what_is_no_such_document_is_refused_without_repeating_it(text: Any) -> None:
     with pytest.raises(StoreRefused, match="This is not a note that Ameles can read") as refused:
         codec.read("note", 1, text)

@@ -23,6 +23,7 @@ from ameles.core.parameters import (
     whole,
 )
 from tests.core.parameters import Example
+from tests.each import together
 
 
 class Unprintable:
@@ -162,7 +163,7 @@ def test_a_fraction_and_its_text_are_the_same_number(number: Fraction) -> None:
     assert epsilon_of(number) == epsilon_of(str(number)) == number
 
 
-@pytest.mark.parametrize("value", REFUSED, ids=label)
+@together("value", REFUSED)
 def test_what_is_not_a_usable_number_is_refused_as_both_kinds_of_error(value: Any) -> None:
     with pytest.raises(BadInput) as refused:
         epsilon_of(value)
@@ -170,7 +171,7 @@ def test_what_is_not_a_usable_number_is_refused_as_both_kinds_of_error(value: An
     assert isinstance(refused.value, ValueError)
 
 
-@pytest.mark.parametrize("value", REFUSED, ids=label)
+@together("value", REFUSED)
 def test_a_refusal_names_the_parameter_its_range_and_what_was_given(value: Any) -> None:
     with pytest.raises(BadInput) as refused:
         epsilon_of(value)
@@ -181,7 +182,7 @@ def test_a_refusal_names_the_parameter_its_range_and_what_was_given(value: Any) 
     assert text.endswith(" instead.")
 
 
-@pytest.mark.parametrize("value", REFUSED, ids=label)
+@together("value", REFUSED)
 def test_a_refusal_is_one_short_line(value: Any) -> None:
     with pytest.raises(BadInput) as refused:
         epsilon_of(value)
@@ -240,7 +241,7 @@ def test_a_whole_number_is_held_as_a_plain_int(value: Any) -> None:
     assert type(held) is int
 
 
-@pytest.mark.parametrize("value", NOT_WHOLE, ids=label)
+@together("value", NOT_WHOLE)
 def test_what_is_not_a_whole_number_in_range_is_refused_with_its_range(value: Any) -> None:
     with pytest.raises(BadInput) as refused:
         Example(epsilon=1, horizon=value)

@@ -20,6 +20,7 @@ from ameles.core.guarantee import (
 )
 from ameles.core.loss import Pure
 from tests.core.guarantees import EVERY, GUARANTEE, event
+from tests.each import together
 
 # Version 1 as it was first written.  This text lies in people's stores: it never changes.
 VERSION_1 = (
@@ -136,14 +137,13 @@ def test_an_unknown_field_is_refused(path: Path) -> None:
 WRONG: list[Any] = [None, True, 0, -1, 0.5, 1e308, "canary", "", [], ["canary"], {}, {"canary": 1}]
 
 
-@pytest.mark.parametrize(
+@together(
     ("path", "value"),
     [
         (path, value)
         for path, value in itertools.product(FIELDS, WRONG)
         if path != ("horizon",) or value is not None  # None: a stream without an end
     ],
-    ids=lambda part: ".".join(part) if isinstance(part, tuple) else str(part),
 )
 def test_a_field_of_the_wrong_type_is_refused_and_not_repeated(path: Path, value: Any) -> None:
     document = json.loads(VERSION_1)

@@ -18,6 +18,7 @@ from ameles.noise.blocks import ONE, REACH, TAIL, WIDEST, Blocks, blocks_for
 from ameles.noise.enclosure import exp_minus
 from ameles.noise.law import Law
 from ameles.noise.sampler import Offsets, bounds, offset_type
+from tests.each import together
 
 from .laws import LAWS, WIDEST_SCALE, name
 from .truth import DIGITS, exp
@@ -199,7 +200,7 @@ def test_no_point_of_the_tail_is_kept_with_more_than_certainty(law: Law) -> None
 
 
 @all_laws
-@pytest.mark.parametrize("known", [0, 32, 96, 200])
+@together("known", [0, 32, 96, 200])
 def test_the_chance_to_keep_is_enclosed_closely(law: Law, known: int) -> None:
     blocks = blocks_for(law)
     last = (1 << blocks.width) - 1
@@ -214,7 +215,7 @@ def test_the_chance_to_keep_is_enclosed_closely(law: Law, known: int) -> None:
 
 
 @all_laws
-@pytest.mark.parametrize("known", [0, 32, 96])
+@together("known", [0, 32, 96])
 def test_the_chance_to_keep_in_the_tail_is_enclosed_closely(law: Law, known: int) -> None:
     blocks = blocks_for(law)
     start = blocks.half << blocks.width

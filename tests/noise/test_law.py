@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ameles.noise.law import Law
+from tests.each import together
 
-from .laws import LAWS, name
+from .laws import LAWS
 
 parameters = st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6)
 points = st.integers(-(10**9), 10**9)
@@ -36,8 +36,8 @@ def test_beyond_any_point_the_law_is_the_same_family_again(
     assert law.exponent(-k - y) == law.exponent(k + y)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=name)
-@pytest.mark.parametrize("level", [1, 16, 40])
+@together("law", LAWS)
+@together("level", [1, 16, 40])
 def test_reach_is_the_first_point_at_its_level(law: Law, level: int) -> None:
     k = law.reach(level)
     assert k >= 1

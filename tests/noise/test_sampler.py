@@ -15,6 +15,7 @@ import pytest
 from ameles.noise.blocks import WIDEST, blocks_for
 from ameles.noise.law import Law
 from ameles.noise.sampler import CHUNK, offset_type, wrapped
+from tests.each import together
 
 from .laws import name
 from .scripts import (
@@ -78,8 +79,8 @@ def test_a_vague_cell_is_settled_by_48_bits_on_either_side_of_each_edge(law: Law
 
 
 @laws
-@pytest.mark.parametrize("block", [-2, 0, 1])
-@pytest.mark.parametrize("words", [1, 2])
+@together("block", [-2, 0, 1])
+@together("words", [1, 2])
 def test_a_keep_that_32_bits_leave_open_is_kept_below_the_truth(
     law: Law, block: int, words: int
 ) -> None:
@@ -100,7 +101,7 @@ def test_a_keep_that_32_bits_leave_open_is_kept_below_the_truth(
 
 
 @laws
-@pytest.mark.parametrize("words", [1, 2])
+@together("words", [1, 2])
 def test_a_keep_that_32_bits_leave_open_is_rejected_above_the_truth(law: Law, words: int) -> None:
     blocks = blocks_for(law)
     offset = (1 << blocks.width) // 3

@@ -12,6 +12,7 @@ import pytest
 from ameles.noise.blocks import WIDEST, blocks_for
 from ameles.noise.law import Law
 from ameles.noise.sampler import wrapped
+from tests.each import together
 
 from .laws import name
 from .scripts import (
@@ -39,7 +40,7 @@ tails = pytest.mark.parametrize("law", [NARROW, LAPLACE, GAUSSIAN, WIDE, EDGE], 
 
 
 @tails
-@pytest.mark.parametrize("y", [0, 5])
+@together("y", [0, 5])
 def test_the_tail_on_both_sides(law: Law, y: int) -> None:
     blocks = blocks_for(law)
     start = blocks.half << blocks.width

@@ -19,6 +19,7 @@ from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
 from ameles.noise.entropy import Keystream, OperatingSystem
 from ameles.noise.enumeration import every_tape
+from tests.each import together
 
 from .sources import Scripted, Stream
 from .truth import ALARM, cells, doubt, gaussian_cdf, laplace_cdf
@@ -181,7 +182,7 @@ every_noise = pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
 
 @every_noise
 @every_method
-@pytest.mark.parametrize("size", [0, 1, 5, (), (3,), (2, 3), (0, 3), (2, 0), np.int64(4)], ids=str)
+@together("size", [0, 1, 5, (), (3,), (2, 3), (0, 3), (2, 0), np.int64(4)])
 def test_draws_come_in_the_shape_that_was_asked_for(
     noise: Callable[[], Noise], draw: Callable[[Noise, Shape], Any], size: Any
 ) -> None:
@@ -205,7 +206,7 @@ def refuses(call: Callable[[], object]) -> None:
 
 
 @every_method
-@pytest.mark.parametrize("size", NO_SHAPES, ids=str)
+@together("size", NO_SHAPES)
 def test_what_is_no_shape_is_refused_before_a_byte_is_read(
     draw: Callable[[Noise, Shape], Any], size: Any
 ) -> None:
@@ -244,12 +245,7 @@ BAD: list[tuple[str, Any]] = [
 ]
 
 
-def brief(value: Any) -> str:
-    """A test's name; some numbers have more digits than Python agrees to print."""
-    return value if value in BAD_CALLS else type(value).__name__
-
-
-@pytest.mark.parametrize(("law", "bad"), BAD, ids=brief)
+@together(("law", "bad"), BAD)
 def test_bad_parameters_are_refused_before_a_byte_is_read(law: str, bad: Any) -> None:
     call = BAD_CALLS[law]
     entropy = Scripted()

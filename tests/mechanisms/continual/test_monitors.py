@@ -18,6 +18,7 @@ from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import ABOVE, BELOW, HALTED, WindowMonitors
 from ameles.mechanisms.continual.noisy_threshold import Said
 from ameles.noise import System, Tape, Zero
+from tests.each import together
 
 CANARY = 8_675_309
 CODES = {Said.ABOVE: ABOVE, Said.BELOW: BELOW, Said.HALTED: HALTED}
@@ -141,10 +142,10 @@ def test_a_halted_key_is_forgotten_and_draws_on() -> None:
 FAR = 2**63 - 1
 
 
-@pytest.mark.parametrize("rho", [-FAR, -(2**62), -1, 0, 2**62, FAR])
-@pytest.mark.parametrize("nu", [-FAR, -(2**62), 0, 2**62, FAR])
-@pytest.mark.parametrize("x", [-FAR, -1, 0, 2**61, FAR])
-@pytest.mark.parametrize("threshold", [-(2**61), 0, 2**61])
+@together("rho", [-FAR, -(2**62), -1, 0, 2**62, FAR])
+@together("nu", [-FAR, -(2**62), 0, 2**62, FAR])
+@together("x", [-FAR, -1, 0, 2**61, FAR])
+@together("threshold", [-(2**61), 0, 2**61])
 def test_no_comparison_wraps(rho: int, nu: int, x: int, threshold: int) -> None:
     recipe = monitors(width=1, window=1, threshold=threshold)
     codes = recipe.start(Tape([rho, nu])).step(np.array([x]))

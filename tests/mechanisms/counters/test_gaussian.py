@@ -18,6 +18,7 @@ from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.noise import System
 from tests import checks
+from tests.each import together
 
 KINDS: tuple[type[GaussianCounter], ...] = (
     GaussianBinaryCounter,
@@ -61,7 +62,7 @@ def test_epsilon_and_delta_are_calibrated_through_the_tight_rho(kind: Kind) -> N
 
 
 @EACH
-@pytest.mark.parametrize(
+@together(
     "wrong",
     [
         {},
@@ -78,7 +79,6 @@ def test_epsilon_and_delta_are_calibrated_through_the_tight_rho(kind: Kind) -> N
         {"epsilon": 0, "delta": 1e-6},
         {"epsilon": float("nan"), "delta": 1e-6},
     ],
-    ids=str,
 )
 def test_losses_that_are_none_finish_the_sentence(kind: Kind, wrong: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="must be"):

@@ -16,6 +16,7 @@ from ameles.mechanisms.counters.gaussian_error import (
     rounded_variance,
     sum_factor,
 )
+from tests.each import together
 
 
 def law(parameter: float, terms: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], int]:
@@ -29,9 +30,9 @@ def law(parameter: float, terms: int) -> tuple[np.ndarray[tuple[int], np.dtype[n
     return masses, len(masses) // 2
 
 
-@pytest.mark.parametrize("parameter", [0.05, 0.3, 1.0, 4.0, 55.0])
-@pytest.mark.parametrize("terms", [1, 2, 7])
-@pytest.mark.parametrize("beta", [0.3, 0.05, 1e-3, 1e-6])
+@together("parameter", [0.05, 0.3, 1.0, 4.0, 55.0])
+@together("terms", [1, 2, 7])
+@together("beta", [0.3, 0.05, 1e-3, 1e-6])
 def test_bounds_are_never_below_the_truth_and_close_to_it(
     parameter: float, terms: int, beta: float
 ) -> None:

@@ -16,6 +16,7 @@ from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.noise import System
 from tests import checks
+from tests.each import together
 from tests.mechanisms.counters.loss import exact_rho
 
 
@@ -45,8 +46,8 @@ VARIANTS: list[dict[str, Any]] = [
 CHECKS = [check for check in checks.CHECKS if check is not checks.recipes_survive_json]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("variant", range(len(VARIANTS)))
+@together("check", CHECKS)
+@together("variant", range(len(VARIANTS)))
 def test_every_check(check: Callable[[CounterRecipe], None], variant: int) -> None:
     parameters: dict[str, Any] = VARIANTS[variant]
     check(GaussianStepsCounter(**parameters))

@@ -18,6 +18,7 @@ from ameles.mechanisms.counters.lower_bounds import (
     varying_bound,
 )
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from tests.each import together
 
 
 @pytest.mark.parametrize(("power", "bound"), [(8, 1.5), (16, 4.0), (20, 5.5), (60, 18.5)])
@@ -76,9 +77,9 @@ def test_a_coin_is_right_half_of_the_time(bad: float) -> None:
         intrusion_bound(intrusions=10, epsilon=1, beta=bad)
 
 
-@pytest.mark.parametrize("beta", [0, 0.05, 0.5, 0.9])
-@pytest.mark.parametrize("epsilon", [0.1, 1, 3])
-@pytest.mark.parametrize("changes", [1, 10, 73, 146, 10**6])
+@together("beta", [0, 0.05, 0.5, 0.9])
+@together("epsilon", [0.1, 1, 3])
+@together("changes", [1, 10, 73, 146, 10**6])
 def test_so_many_users_make_the_jump_and_no_more(changes: int, epsilon: float, beta: float) -> None:
     n = 100
 

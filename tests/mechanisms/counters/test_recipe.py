@@ -16,6 +16,7 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.noise import Zero
 from tests.checks import build
+from tests.each import together
 
 EACH = pytest.mark.parametrize("mechanism", COUNTERS, ids=lambda kind: kind.__name__)
 Kind = Callable[..., CounterRecipe]
@@ -26,7 +27,7 @@ PURE = [kind for kind in SUMS if not issubclass(kind, GaussianCounter)]
 
 
 @EACH
-@pytest.mark.parametrize(
+@together(
     "wrong",
     [
         {"epsilon": 0},
@@ -48,7 +49,6 @@ PURE = [kind for kind in SUMS if not issubclass(kind, GaussianCounter)]
         {"bound": True},
         {"unit": "person"},
     ],
-    ids=str,
 )
 def test_bad_parameters_finish_the_sentence(mechanism: Kind, wrong: dict[str, Any]) -> None:
     (name,) = wrong

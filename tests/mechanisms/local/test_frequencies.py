@@ -13,6 +13,7 @@ from ameles.core.exceptions import BadInput
 from ameles.mechanisms.local import HadamardResponse, RandomizedResponse, UnaryEncoding
 from ameles.mechanisms.local.frequencies import FrequencyError, chance_interval
 from ameles.noise import System
+from tests.each import together
 
 CHANCES = [(0.75, 0.25), (0.5, 0.27), (0.73, 0.5), (0.05, 0.01), (0.999, 0.998)]
 
@@ -25,9 +26,9 @@ def law(users: int, others: int, p: float, q: float) -> NDArray[np.float64]:
     return np.convolve(own, rest)
 
 
-@pytest.mark.parametrize("chances", CHANCES)
-@pytest.mark.parametrize("n", [1, 2, 7, 60, 400])
-@pytest.mark.parametrize("beta", [0.3, 0.05, 1e-3])
+@together("chances", CHANCES)
+@together("n", [1, 2, 7, 60, 400])
+@together("beta", [0.3, 0.05, 1e-3])
 def test_intervals_and_bounds_hold(chances: tuple[float, float], n: int, beta: float) -> None:
     # Exact: the law of the support for every number of users with the category (of 400, for 21).
     p, q = chances

@@ -24,6 +24,7 @@ from ameles.mechanisms.local.hadamard import agrees, walsh_hadamard
 from ameles.mechanisms.local.randomizer import FrequencyRandomizer
 from ameles.noise import System, Tape, Zero
 from ameles.noise.enumeration import law_of
+from tests.each import together
 
 KINDS: tuple[Any, ...] = (
     RandomizedResponse,
@@ -232,8 +233,8 @@ def test_lists_arrays_and_single_users_are_the_same(kind: Any) -> None:
     assert array.tolist() == [0, 4, -1, 2, 7, -3]  # the caller's array is as it was
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@together("kind", KINDS)
+@together(
     "values", [3, "012", b"01", {0, 1}, np.zeros((2, 2), int), np.zeros(2), [0.0], [True], ["1"]]
 )
 def test_what_is_no_list_of_values_is_refused(kind: Any, values: Any) -> None:

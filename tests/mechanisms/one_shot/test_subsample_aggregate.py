@@ -17,11 +17,12 @@ from ameles.core.noise import Noise
 from ameles.mechanisms.one_shot.subsample_aggregate import SubsampleAggregate
 from ameles.noise import System, Tape, Zero
 from ameles.noise.enumeration import law_of
+from tests.each import together
 
 SMALL = SubsampleAggregate(epsilon=2, blocks=3, largest=4, neighbours="add-remove")
 
 
-@pytest.mark.parametrize("answers", list(multisets(range(5), 3)))
+@together("answers", list(multisets(range(5), 3)))
 def test_without_noise_it_is_the_median(answers: tuple[int, ...]) -> None:
     assert SMALL.start(Zero()).step(answers[::-1]) == answers[1]
 

@@ -16,6 +16,7 @@ from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
 from tests import checks
+from tests.each import together
 from tests.test_catalogue import VARIANTS
 
 
@@ -25,9 +26,9 @@ def started(recipe: PanPrivateCounter, noise: Any) -> PanPrivateRun:
     return run
 
 
-@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("intrusions", ["one", "announced"])
+@together("check", checks.CHECKS)
+@together("variant", VARIANTS)
+@together("intrusions", ["one", "announced"])
 def test_every_check_without_a_horizon(
     variant: str, check: Callable[[CounterRecipe], None], intrusions: str
 ) -> None:

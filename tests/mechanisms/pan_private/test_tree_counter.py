@@ -19,6 +19,7 @@ from ameles.mechanisms.pan_private.tree_run import PanPrivateTreeRun
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero
 from tests import checks
+from tests.each import together
 from tests.mechanisms.pan_private import test_state
 from tests.mechanisms.pan_private.test_counter import Failing
 from tests.test_catalogue import VARIANTS
@@ -134,8 +135,8 @@ OTHERS = [
 EACH = pytest.mark.parametrize("other", OTHERS, ids=str)
 
 
-@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("variant", VARIANTS)
+@together("check", checks.CHECKS)
+@together("variant", VARIANTS)
 @EACH
 def test_every_check(
     other: dict[str, Any], variant: str, check: Callable[[CounterRecipe], None]

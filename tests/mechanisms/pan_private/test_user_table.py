@@ -22,6 +22,7 @@ from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensi
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
 from ameles.mechanisms.pan_private.user_table import UserRecipe
 from ameles.noise import System, Tape, Zero
+from tests.each import together
 from tests.samples import TABLE
 
 SHARED: dict[str, Any] = {
@@ -139,7 +140,7 @@ BAD: list[object] = [
 ]
 
 
-@pytest.mark.parametrize("bad", BAD, ids=repr)
+@together("bad", BAD)
 def test_bad_users_change_nothing(recipe: UserRecipe[Any], bad: object) -> None:
     run = recipe.start(System.direct())
     run.add([1, 2])
