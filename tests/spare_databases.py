@@ -34,7 +34,7 @@ class SpareDatabases:
         """In a fork: let DuckDB hand out the databases that are already open."""
         real, spare = duckdb.connect, iter(self._spare)  # which are kept: closed, one would crash
 
-        def connect(place: str, **options: Any) -> duckdb.DuckDBPyConnection:
+        def connect(place: str = ":memory:", **options: Any) -> duckdb.DuckDBPyConnection:
             database = next(spare, None) if place == ":memory:" and not options else None
             return real(place, **options) if database is None else database.cursor()
 
