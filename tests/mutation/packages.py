@@ -17,6 +17,7 @@ PACKAGES = {
     "continual": "mechanisms/continual",
     "one_shot": "mechanisms/one_shot",
     "interactive": "mechanisms/interactive",
+    "local": "mechanisms/local",
     "ledger": "ledger",
     "store": "store",
     "connectors": "connectors",
