@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from ameles.core.loss import Approx, Pure
-from ameles.mechanisms.local import HadamardResponse, RandomizedResponse
+from ameles.mechanisms.local import HadamardResponse, MeanResponse, RandomizedResponse
 from ameles.noise import System, Zero
 from tests.measures.asked import measure, problems, terms
 
@@ -19,6 +19,10 @@ FIELDS: dict[str, Any] = {
     "randomizer": {"kind": "response", "odds": 3},
 }
 HADAMARD = {**FIELDS, "randomizer": {"kind": "hadamard", "epsilon": 1}}
+MEAN: dict[str, Any] = {
+    "column": "age",
+    "randomizer": {"kind": "mean", "largest": 40, "epsilon": 1},
+}
 
 
 def changed(**fields: Any) -> list[str]:
@@ -88,6 +92,61 @@ def test_intervals_cover_both_noises(kind: str, loss: Any) -> None:
         assert (np.abs(value.mean(axis=0) - truth * (step + 1)) < 6 * error).all()
 
 
+@pytest.mark.parametrize("window", [None, 1])
+def test_a_mean_is_published_as_the_sum_of_values(window: int | None) -> None:
+    release = measure("reports", **MEAN)
+    local, on = release.local, terms(window=window)
+    assert local == MeanResponse(largest=40, epsilon=1)
+    assert (release.keys, release.cells) == (("",), 2)
+    reports = local.start(System.direct()).feed([0] * 30 + [40] * 20 + [10] * 9)
+    rows = np.array([np.bincount(half, minlength=2) for half in (reports[:25], reports[25:])])
+    recipe = release.recipe(on, Pure(1))
+    outputs = recipe.start(Zero()).feed(rows)
+    answer = release.publish(recipe, on, outputs, 1, np.zeros((window or 0, 2), int))
+    last = reports if window is None else reports[25:]
+    assert answer.value[1] == pytest.approx(40 * local.estimate(last).counts)
+
+
+def test_intervals_of_sums_cover_both_noises() -> None:
+    # As above, with values at both ends and between them, for which the variance is the largest.
+    keys = 400
+    release = measure("reports", **MEAN, by={"region": list(range(keys))})
+    local, on = release.local, terms()
+    values = [0] * 20 + [40] * 10 + [20] * 30
+    recipe = release.recipe(on, Pure("0.5"))
+    reports = local.start(System.direct()).feed(values * keys).reshape(keys, -1)
+    counts = np.concatenate([np.bincount(one, minlength=2) for one in reports])
+    outputs = recipe.start(System.direct()).feed(counts[None, :])
+    answer = release.publish(recipe, on, outputs, 1, np.empty((0, release.cells), int))
+    low, high, value = answer.low[0], answer.high[0], answer.value[0]
+    assert ((sum(values) < low) | (sum(values) > high)).sum() <= binom.isf(1e-6, keys, 0.05)
+    error = value.std() / np.sqrt(keys)
+    assert abs(value.mean() - sum(values)) < 6 * error
+    # not absurdly wide: the half-width is within 3 times the 95% of a normal law
+    assert (high - low).mean() / 2 < 3 * 1.96 * value.std()
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"randomizer": MEAN["randomizer"]}, "A mean has no categories"),
+        ({"randomizer": {"kind": "response", "odds": 3, "largest": 5}}, "needs the largest value"),
+    ],
+)
+def test_refusals_say_what_is_wrong(fields: dict[str, Any], said: str) -> None:
+    assert any(said in problem for problem in changed(**fields))
+
+
+def test_what_a_mean_or_a_category_needs() -> None:
+    without = {name: FIELDS[name] for name in ("column", "randomizer")}
+    assert "need the list of categories" in problems("reports", **without)[0]
+    nothing = {**MEAN, "randomizer": {"kind": "mean", "epsilon": 1}}
+    assert "needs the largest value" in problems("reports", **nothing)[0]
+    for largest in (0, -1, 2**20 + 1):
+        beyond = {**MEAN, "randomizer": {"kind": "mean", "epsilon": 1, "largest": largest}}
+        assert "'largest' parameter must be" in problems("reports", **beyond)[0]
+
+
 def test_it_says_both_noises() -> None:
     release = measure("reports", **HADAMARD)
     recipe = release.recipe(terms(), Pure(1))
@@ -110,6 +169,10 @@ def test_it_says_both_noises() -> None:
         {"randomizer": {"kind": "response", "odds": 3, "seed": 1}},
         {"other": True},
         {"by": {"age": [1, 2]}},
+        {"categories": []},
+        {"categories": None},
+        {"randomizer": {"kind": "response", "odds": 3, "largest": 5}},
+        {"randomizer": MEAN["randomizer"]},
     ],
 )
 def test_what_is_no_release_of_reports_is_refused(fields: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """``reports``: how many devices have which category, from reports that the devices randomised.
 
-Each event is one report of a local randomizer: a whole number.  The plan's counters count how often
+Or the sum of their values, from reports about a bounded number.  Each event is one report of a
+local randomizer: a whole number.  The plan's counters count how often
 each number was reported, under the plan's own epsilon, so that nobody learns who reported at all.
 What a report says was hidden before it arrived, also from the server: that loss is the randomizer's
 and is no part of the plan's epsilon.  The published counts are unbiased: (support - n q) / (p - q)
@@ -31,24 +32,31 @@ from ameles.measures.linear import LinearMeasure, draw_in_words
 from ameles.measures.measure import BETA, Published, Question, Terms, wrong_kind
 from ameles.measures.ranks import excess_bounds
 from ameles.measures.refusal import Refusal
+from ameles.mechanisms.local.bounded_mean import MeanResponse
 from ameles.mechanisms.local.hadamard import HadamardResponse
 from ameles.mechanisms.local.randomizer import FrequencyRandomizer
 from ameles.mechanisms.local.response import RandomizedResponse
 from ameles.noise.arrays import IntArray
 
-KINDS: dict[str, type[RandomizedResponse | HadamardResponse]] = {
-    "response": RandomizedResponse,
-    "hadamard": HadamardResponse,
-}
 _TIP = 'randomizer = { kind = "hadamard", epsilon = 1 }'
+_MEAN_TIP = 'randomizer = { kind = "mean", largest = 100, epsilon = 1 }'
+_CATEGORIES_TIP = 'categories = ["home", "work", "school"]'
 
 
 class RandomizerFields(Section):
     """The randomizer that all devices used."""
 
-    kind: Literal["response", "hadamard"]
+    kind: Literal["response", "hadamard", "mean"]
     epsilon: ExactNumber | None = None
     odds: ExactNumber | None = None
+    largest: int | None = None
+
+    def recipe(self, categories: int) -> FrequencyRandomizer:
+        """The recipe of the devices."""
+        if self.kind == "mean":
+            return MeanResponse(largest=self.largest or 0, epsilon=self.epsilon, odds=self.odds)
+        kind = RandomizedResponse if self.kind == "response" else HadamardResponse
+        return kind(categories=categories, epsilon=self.epsilon, odds=self.odds)
 
 
 class Reports(LinearMeasure):
@@ -62,13 +70,13 @@ class Reports(LinearMeasure):
 
     measure: Literal["reports"]
     column: Column
-    categories: tuple[str, ...]
+    categories: tuple[str, ...] = ()
     randomizer: RandomizerFields
 
     @field_validator("categories", mode="before")
     @classmethod
     def _texts_of(cls, given: Any) -> Any:
-        tip = 'categories = ["home", "work", "school"]'
+        tip = _CATEGORIES_TIP
         if not isinstance(given, list | tuple) or len(given) < 2:
             raise problem("It must be a list of two or more categories.", tip=tip)
         if not all(isinstance(value, str | int) and not isinstance(value, bool) for value in given):
@@ -77,6 +85,21 @@ class Reports(LinearMeasure):
         if len(set(texts)) < len(texts):
             raise problem("A category is listed twice.", tip=tip)
         return texts
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, given: Any) -> Any:
+        """Categories for all but a mean, the largest value for a mean alone."""
+        randomizer = given.get("randomizer") if isinstance(given, dict) else None
+        if isinstance(randomizer, dict):
+            mean = randomizer.get("kind") == "mean"
+            if mean and "categories" in given:
+                raise problem("A mean has no categories.", tip=_MEAN_TIP)
+            if not mean and "categories" not in given:
+                raise problem("Reports need the list of categories.", tip=_CATEGORIES_TIP)
+            if mean != ("largest" in randomizer):
+                raise problem("A mean needs the largest value, and only a mean.", tip=_MEAN_TIP)
+        return given
 
     @model_validator(mode="after")
     def _usable(self) -> Reports:
@@ -98,10 +121,7 @@ class Reports(LinearMeasure):
     @cached_property
     def local(self) -> FrequencyRandomizer:
         """The randomizer of the devices."""
-        fields = self.randomizer
-        return KINDS[fields.kind](
-            categories=len(self.categories), epsilon=fields.epsilon, odds=fields.odds
-        )
+        return self.randomizer.recipe(len(self.categories))
 
     @property
     def declared(self) -> Keys:
@@ -111,8 +131,9 @@ class Reports(LinearMeasure):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys times the categories."""
-        return Keys({**self.by, self.column: self.categories}, other=False).names
+        """The keys times the categories; a mean has none."""
+        parts = {self.column: self.categories} if self.categories else {}
+        return Keys({**self.by, **parts}, other=False).names
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -150,7 +171,8 @@ class Reports(LinearMeasure):
 
     @property
     def _gap(self) -> float:
-        return float(self.local.p - self.local.q)
+        """How much of a report one published unit is."""
+        return float(self.local.p - self.local.q) / (self.randomizer.largest or 1)
 
     def _bounds(
         self, recipe: Recipe, terms: Terms, steps: IntArray, *, share: float
@@ -158,7 +180,7 @@ class Reports(LinearMeasure):
         """The server's noise in an estimate (times p - q), or with share 0 in the number of
         reports."""
         numbers = self.local.report_values
-        supporting = 1 if self.local.values == numbers else numbers // 2
+        supporting = numbers // 2 if self.randomizer.kind == "hadamard" else 1
         bounds = excess_bounds(
             counter_of(recipe),
             terms.window,
@@ -179,16 +201,18 @@ class Reports(LinearMeasure):
         steps = np.arange(first, first + len(outputs))
         totals = self.spans(terms, outputs, earlier).reshape(len(steps), -1, numbers)
         reports = totals.sum(axis=2)
-        support = np.array(
-            [
-                [local.supported(one, int(one.sum())) for one in row]
-                for row in totals.astype(np.int64)
-            ]
-        )
+        counts = totals.astype(np.int64)
+        if self.randomizer.kind == "mean":
+            support = counts[..., 1:]  # the ones
+        else:
+            support = np.array(
+                [[local.supported(one, int(one.sum())) for one in row] for row in counts]
+            )
         value = (support - reports[..., None] * float(local.q)) / self._gap
+        worth = self.randomizer.largest or 1
         most = reports + self._bounds(recipe, terms, steps, share=0.0)[:, None]
         own = local.error.bounds(np.maximum(np.ceil(most), 0), BETA / 3)
-        half = self.half_widths(recipe, terms, steps)[:, None, None] + own[..., None]
+        half = self.half_widths(recipe, terms, steps)[:, None, None] + worth * own[..., None]
         flat = (len(steps), len(self.keys))
         return Published(
             value=value.reshape(flat),
