@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ameles.audit import Instant, Verdict, exact_loss, solver
+from ameles.audit import Instant, Verdict, exact, exact_loss, solver
+from ameles.audit.instant import views_of
+from ameles.audit.neighbours import worst_neighbours
 from ameles.core.exceptions import BadInput, HorizonReached, MissingExtra
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Approx, Loss
@@ -23,6 +25,7 @@ from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.snapshot import State
+from ameles.noise import Zero
 from ameles.noise.arrays import IntArray
 from tests.audit.pan_private import PanPrivateFigure
 from tests.audit.weighted import (
@@ -295,3 +298,19 @@ def test_work_can_be_watched() -> None:
     ticks: list[int] = []
     exact_loss(SimpleOneCounter(epsilon=1, horizon=5), tick=lambda: ticks.append(1))
     assert len(ticks) == 5
+
+
+def test_views_that_pose_the_same_problem_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+
+    def counted(hiding: Any, **given: Any) -> Any:
+        solved.append((hiding.noise.tolist(), hiding.data.tolist(), tuple(hiding.rates)))
+        return worst_neighbours(hiding, **given)
+
+    monkeypatch.setattr(exact, "worst_neighbours", counted)
+    recipe = PanPrivateCounter(epsilon=1)  # with noise of several scales
+    views = views_of(recipe.guarantee, recipe.start(Zero()), 6)
+    finding = exact_loss(recipe, steps=6)
+    assert len(solved) == len({str(problem) for problem in solved}) < len(views)
+    # each alone: the worst of all is the worst that there was
+    assert finding.exact == max(exact_loss(recipe, views=[view], steps=6).upper for view in views)

@@ -40,7 +40,8 @@ def shows_in_one_run_what_it_shows_in_many(recipe: CounterRecipe) -> None:
 def test_every_counter_shows_in_one_run_what_it_shows_in_many() -> None:
     # one of those with a decoder will do: the others search for their rates
     names = [kind.__name__ for kind in COUNTERS if not issubclass(kind, BufferedCounter)]
-    recipes = subjects(names, epsilon=1, horizon=STEPS)
+    subject = subjects(names, epsilon=1, horizon=STEPS)
+    recipes = [recipe for recipe in subject if not recipe.bits]  # coins are no noise to be shifted
     each((str(recipe), shows_in_one_run_what_it_shows_in_many, (recipe,)) for recipe in recipes)
 
 

@@ -14,7 +14,7 @@ SimpleOneCounter, 8 steps: claimed 1, exact 1, certified; worst: step 1 by 1
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ from ameles.audit.coins import coin_bounds
 from ameles.audit.encoded import HOW, encoded_bounds
 from ameles.audit.encoded_parts import Encoded, encodes
 from ameles.audit.finding import Amount, Finding, Pair
-from ameles.audit.hiding import Hiding
+from ameles.audit.hiding import Hiding, shiftable_draws
 from ameles.audit.instant import Instant, View, views_of
 from ameles.audit.neighbours import Worst, worst_neighbours
 from ameles.audit.observation import (
@@ -76,11 +76,13 @@ def exact_loss(
     apart = -(-count * len(wanted) // MOST_PLAYED)
     try:
         shared = SharedReading(recipe, count, [] if stepping else wanted)
+        known: dict[Hashable, Worst] = {}
         findings = [
             _look(
                 Observer(recipe, count, view, stepping=stepping),
                 shared.of(view),
                 range(number % apart, count, apart),
+                known,
                 tick,
             )
             for number, view in enumerate(wanted)
@@ -226,17 +228,27 @@ class _Seen:
 
 
 def _look(
-    observer: Observer, likely: Effects | None, played: range, tick: Callable[[], None]
+    observer: Observer,
+    likely: Effects | None,
+    played: range,
+    known: dict[Hashable, Worst],
+    tick: Callable[[], None],
 ) -> _Seen:
     matrices = matrices_of(observer, likely or wide_effects(observer))
     guarantee = observer.recipe.guarantee
-    hiding = Hiding(matrices, _price(guarantee.loss, matrices))
+    price = _price(guarantee.loss, matrices)
     contribution = guarantee.contribution
-    worst = worst_neighbours(
-        hiding, contributions=contribution.steps, bound=contribution.bound, tick=tick
-    )
-    _play(observer, hiding, worst, played)
-    concentrated = isinstance(hiding.price, ConcentratedPrice)
+    problem = matrices.problem
+    if problem not in known:
+        known[problem] = worst_neighbours(
+            Hiding(matrices, price),
+            contributions=contribution.steps,
+            bound=contribution.bound,
+            tick=tick,
+        )
+    worst = known[problem]
+    _play(observer, shiftable_draws(matrices, price), worst, played)
+    concentrated = isinstance(price, ConcentratedPrice)
     lower, upper = _in_currency(guarantee.loss, worst.lower, worst.upper, concentrated=concentrated)
     return _Seen(observer.view, worst, lower, upper)
 
@@ -261,7 +273,7 @@ def _in_currency(
     return (math.inf if lower == math.inf else Fraction(0)), upper
 
 
-def _play(observer: Observer, hiding: Hiding, worst: Worst, played: range) -> None:
+def _play(observer: Observer, draws: Sequence[int], worst: Worst, played: range) -> None:
     """The proof on the real code: shifted noise shows what the neighbour would show."""
     watchers = [observer]
     if observer.encoded:  # then what is decoded must agree too
@@ -273,7 +285,7 @@ def _play(observer: Observer, hiding: Hiding, worst: Worst, played: range) -> No
         noise = pattern.draws(observer.laws or [])
         inputs = pattern.inputs(observer.steps)
         shifted = list(noise)
-        for place, e in zip(hiding.draws, single.shift, strict=True):
+        for place, e in zip(draws, single.shift, strict=True):
             shifted[place] += e
         neighbour = [x + (s == step) for s, x in enumerate(inputs)]
         for watcher in watchers:

@@ -35,6 +35,12 @@ FRACTIONAL = "the only shift of the noise that hides it is not whole"
 OPEN = "no whole shift of the noise was found that hides it"
 
 
+def shiftable_draws(matrices: Matrices, price: Price) -> list[int]:
+    """The places on the tape of the draws whose shift has a price, in the order of shifts."""
+    rated = zip(matrices.draws, price.rates, strict=True)
+    return [place for place, rate in rated if rate is not None]
+
+
 class Hiding:
     """Answers, for one view, what it costs to hide a change of the inputs."""
 
@@ -42,7 +48,6 @@ class Hiding:
         usable = [i for i, rate in enumerate(price.rates) if rate is not None]
         self.price = price
         self.data = matrices.data
-        self.draws = [matrices.draws[i] for i in usable]
         self.noise = matrices.noise[:, usable]
         self.rates = [rate for rate in price.rates if rate is not None]
         self.tight = price.floor(rounded=matrices.rounded, whole=matrices.whole)

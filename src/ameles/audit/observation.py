@@ -15,7 +15,7 @@ a run to which an intrusion can be announced has ``announce``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -61,6 +61,15 @@ class Matrices:
     laws: tuple[tuple[str, Fraction], ...]  # and its law and scale, or variance
     rounded: bool  # whether what is seen was rounded to whole numbers
     whole: bool  # whether inputs move it by whole numbers, which commutes with rounding
+
+    @property
+    def problem(self) -> Hashable:
+        """Everything but the places of the draws: views that agree in it lose the same."""
+        numbers = [
+            str(each.tolist()) if each.dtype == object else (each.shape, each.tobytes())
+            for each in (self.noise, self.data)
+        ]
+        return *numbers, self.laws, self.rounded, self.whole
 
 
 @dataclass(frozen=True)

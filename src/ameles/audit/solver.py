@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,6 +20,8 @@ from ameles.noise.arrays import IntArray
 
 # Seconds that the search for one whole shift may take.
 PATIENCE = 1.0
+# Larger programs are not remembered.
+MOST_REMEMBERED = 1 << 14
 
 
 def require() -> None:
@@ -59,13 +62,37 @@ def cheapest_of_each(
     matrix: Floats, targets: Sequence[Floats], costs: Floats, *, longest: float | None = None
 ) -> list[Proposal] | None:
     """``cheapest`` for each target, all in one program; None if one of them has no solution."""
+    if matrix.size > MOST_REMEMBERED:
+        return _solved(matrix, np.array(targets), costs, longest)
+    return _remembered(
+        matrix.shape, matrix.tobytes(), np.array(targets).tobytes(), costs.tobytes(), longest
+    )
+
+
+@lru_cache(maxsize=512)
+def _remembered(
+    shape: tuple[int, int], matrix: bytes, targets: bytes, costs: bytes, longest: float | None
+) -> list[Proposal] | None:
+    """The same for numbers in bytes: many views of a mechanism pose the same program."""
+    rows, _ = shape
+    return _solved(
+        np.frombuffer(matrix).reshape(shape),
+        np.frombuffer(targets).reshape(-1, rows),
+        np.frombuffer(costs),
+        longest,
+    )
+
+
+def _solved(
+    matrix: Floats, targets: Floats, costs: Floats, longest: float | None
+) -> list[Proposal] | None:
     optimize, sparse = _load("optimize"), _load("sparse")
     times, count = len(targets), len(costs)
     both = sparse.csr_array(np.hstack([matrix, -matrix]))
     solution = optimize.linprog(
         np.tile(costs, 2 * times),
         A_eq=sparse.block_diag([both] * times, format="csr"),
-        b_eq=np.concatenate(targets),
+        b_eq=targets.ravel(),
         bounds=(0, longest),
         method="highs-ds",
     )
