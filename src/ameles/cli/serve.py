@@ -15,6 +15,7 @@ import typer
 from ameles.cli.extras import version
 from ameles.cli.launch_question import confirm_launch
 from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
+from ameles.cli.overwritten_memory import overwrite_memory
 from ameles.cli.plans import store_path
 from ameles.cli.stop_signals import stopping
 from ameles.core.exceptions import BadInput, MissingExtra
@@ -57,6 +58,8 @@ def serve(
 
     checked = [read_plan(file) for file in plans]
     _check_names(checked)
+    if any(_folds_posted_events(plan) for plan in checked):
+        overwrite_memory()
     with ExitStack() as stack:
         opened = stack.enter_context(closing(listening(listen)))
         stores = _opened(checked, stack, yes=yes)
@@ -80,6 +83,10 @@ def need_serve() -> None:
             f"The service needs {' and '.join(missing)}, which is not installed.",
             tip="pip install 'ameles[serve]'",
         )
+
+
+def _folds_posted_events(plan: Plan) -> bool:
+    return plan.stream.source_kind.needs_service and plan.privacy.intrusions != "none"
 
 
 def _check_names(plans: Sequence[Plan]) -> None:

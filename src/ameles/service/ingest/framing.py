@@ -93,7 +93,9 @@ def events_in_json(plain: bytes) -> Framed:
     lines[(signs == ord("\n")) | (signs == ord("\r"))] = ord(" ")  # a string has none
     lines[(signs == ord(",")) & outside & (depth == 1)] = ord("\n")
     first, last = plain.index(b"["), plain.rindex(b"]")
-    return Framed(JSON, lines[first + 1 : last].tobytes() + b"\n")
+    events_alone = lines[first + 1 : last].tobytes() + b"\n"
+    lines.fill(0)  # numpy keeps small arrays for later, as they are
+    return Framed(JSON, events_alone)
 
 
 def events_in_lines(plain: bytes) -> Framed:
