@@ -34,11 +34,12 @@ class Undocumented(Exception):
     """A public name without a docstring or an example."""
 
 
-def public_names() -> Iterator[tuple[str, str]]:
+@cache
+def public_names() -> tuple[tuple[str, str], ...]:
     """Every public name, with the module that it is imported from."""
-    for module in PUBLIC:
-        for name in importlib.import_module(module).__all__:
-            yield module, name
+    return tuple(
+        (module, name) for module in PUBLIC for name in importlib.import_module(module).__all__
+    )
 
 
 @cache

@@ -15,6 +15,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from pkgutil import walk_packages
 
@@ -179,11 +180,16 @@ def help_texts() -> Iterator[tuple[str, str]]:
         yield " ".join(["ameles", *path]), asked.stdout.strip()
 
 
-def refusals(kind: type[AmelesError]) -> list[type[AmelesError]]:
-    """The refusals right below one, in all of Ameles and not only in what was imported so far."""
+@cache
+def import_everything() -> None:
     for module in walk_packages(ameles.__path__, "ameles."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+
+
+def refusals(kind: type[AmelesError]) -> list[type[AmelesError]]:
+    """The refusals right below one, in all of Ameles and not only in what was imported so far."""
+    import_everything()
     return [inner for inner in kind.__subclasses__() if inner.__module__.startswith("ameles.")]
 
 

@@ -1,8 +1,9 @@
 """``./run test --quick``: the tests that one runs often, without those that take long.
 
 A test is quick unless it needs a server or the victims of the fault laboratory, or is listed in
-``slow.txt``: the functions whose cases took 0.008 seconds or more each, on average, when the whole
-suite was last measured, on two cores.  Of each second a quick run so gets the most tests.
+``slow.txt``: the functions all of whose cases together took 0.1 seconds or more, when the whole
+suite was last measured, on two cores.  Of each second a quick run so gets the most functions: a
+function that is left out has many cases or slow ones, and another one finds more in its time.
 ``./run test --measure`` writes that list anew.
 
 The list cannot go stale in silence.  Each quick run ends with what has to be done about it: names
@@ -19,8 +20,8 @@ from pathlib import Path
 import pytest
 
 SLOW_TESTS = Path(__file__).with_name("slow.txt")
-SLOW = 0.008  # seconds that a case of a function takes, where the suite was measured
-TOLD = 1.0  # seconds a case after which a quick run says that a function should be listed
+SLOW = 0.1  # seconds that all cases of a function take, where the suite was measured
+TOLD = 1.0  # seconds after which a quick run says that a function should be listed
 TEST = re.compile(r"^(?:async )?def (test\w*)\(", re.MULTILINE)
 EXPENSIVE = frozenset({"postgres", "victims"})  # fixtures that start servers
 
@@ -103,33 +104,30 @@ def function_of(test: str) -> str:
 
 
 def read(file: Path = SLOW_TESTS) -> dict[str, float]:
-    """The listed functions with the seconds that a case of each took."""
+    """The listed functions with the seconds that each took."""
     lines = (line.split(maxsplit=1) for line in file.read_text(encoding="utf-8").splitlines())
     return {name: float(seconds) for seconds, name in lines}
 
 
 def written(seconds: Mapping[str, float]) -> str:
     """The list of what took long."""
-    slow = sorted((name, each) for name, each in seconds.items() if each >= SLOW)
-    return "".join(f"{each:8.3f} {name}\n" for name, each in slow)
+    slow = sorted((name, took) for name, took in seconds.items() if took >= SLOW)
+    return "".join(f"{took:8.3f} {name}\n" for name, took in slow)
 
 
 class Measuring:
-    """How long a case of each function took on average, its fixtures included."""
+    """How long all cases of each function took, with their fixtures.
+
+    Without those on a server, which no quick run has.
+    """
 
     def __init__(self) -> None:
-        self.total: defaultdict[str, float] = defaultdict(float)
-        self.cases: defaultdict[str, set[str]] = defaultdict(set)
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        name = function_of(report.nodeid)
-        self.total[name] += report.duration
-        self.cases[name].add(report.nodeid)
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """The seconds a case of each function."""
-        return {name: total / len(self.cases[name]) for name, total in self.total.items()}
+        function = function_of(report.nodeid)
+        if "postgres" not in report.nodeid.removeprefix(function):
+            self.seconds[function] += report.duration
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         if exitstatus == pytest.ExitCode.OK:
@@ -150,7 +148,7 @@ class Telling(Measuring):
 def advice(seconds: Mapping[str, float], listed: Iterable[str], root: Path) -> Sequence[str]:
     """What to do about the list, or nothing."""
     gone = [name for name in listed if not _there(root, name)]
-    missing = [name for name, each in seconds.items() if each >= TOLD]
+    missing = [name for name, took in seconds.items() if took >= TOLD]
     lines = [f"slow, and not in {SLOW_TESTS.name}: {name}" for name in missing]
     lines += [f"in {SLOW_TESTS.name}, and not there: {name}" for name in gone]
     if lines:

@@ -54,9 +54,14 @@ def ameles(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="session")
 def finished_demo(tmp_path_factory: pytest.TempPathFactory, kind_of_store: str) -> Path:
-    """What a small demo leaves behind, on this kind of store; not to be changed."""
+    """What a small demo leaves behind, on this kind of store; not to be changed.
+
+    Without its picture, which takes most of the time and which nobody here looks at.
+    """
     folder = tmp_path_factory.mktemp(f"demo-{kind_of_store}") / "site"
-    ended = CliRunner().invoke(app, ["demo", str(folder), "--events", "3000"])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("ameles.cli.demo._picture", lambda points, folder: None)
+        ended = CliRunner().invoke(app, ["demo", str(folder), "--events", "3000"])
     assert ended.exit_code == 0, ended.output
     return folder
 
