@@ -227,8 +227,10 @@ def test_damaged_answers_end_a_budget(client: Client, tmp_path: Path) -> None:
 
 
 def test_a_file_beyond_its_limit_is_refused(client: Client, tmp_path: Path) -> None:
-    os.truncate(tmp_path / "budget", LONGEST_FILE + 2)
+    os.truncate(tmp_path / "budget", LONGEST_FILE + 1)
     assert json.loads(client.answer(question(BIT), 1))["why"] == "budget"
+    os.truncate(tmp_path / "budget", LONGEST_FILE)
+    assert json.loads(client.answer(question(BIT), 1))["ameles"] == "report"
 
 
 def test_budgets_are_private_files(client: Client, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ameles.mechanisms.local import MarginalResponse, MeanResponse
+from ameles.mechanisms.local import MarginalResponse, MeanResponse, UnaryEncoding
 from ameles.mechanisms.local.marginals import parity_masks
-from ameles.noise import Zero
+from ameles.noise import Tape, Zero
 from tests.leftovers import Leftovers
 from tests.mechanisms.local.test_randomizers import SMALL
 from tests.mechanisms.pan_private.test_wiped import Handed
@@ -38,6 +38,14 @@ def test_no_value_and_no_draw_is_left(recipe: Any, kind: str) -> None:
     values = np.array([1, 0, 1, 1, 9, 2, 0], dtype=kind)
     assert left_by(recipe, values) == set()
     assert values.tolist() == [1, 0, 1, 1, 9, 2, 0], "what the caller has is the caller's"
+
+
+@pytest.mark.parametrize("recipe", WIPED, ids=repr)
+def test_a_report_takes_its_draws_and_no_more(recipe: Any) -> None:
+    tape = Tape()
+    recipe.start(tape).feed([0, 1, None])
+    each = recipe.categories if isinstance(recipe, UnaryEncoding) else 1
+    assert tape.laws == [("uniform", recipe.draws[1])] * (3 * each)
 
 
 def test_values_that_are_left_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

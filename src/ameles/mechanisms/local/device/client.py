@@ -12,9 +12,9 @@ Budget       a file of lines that is only ever appended to: one line for each an
              the disk before the answer is handed out.  The same question is answered with the
              same report, for free: a second draw could be averaged with the first
 
-A copy of the file is another budget for the same value.  A copied or moved file is refused, as it
-names the file that it was made as; a file that is written back in place of itself is noticed only
-by a client that is running.
+A copy of the file would be another budget for the same value.  The file names its own device and
+inode, so a copy is refused.  A file that is written back in place of itself is noticed only by a
+client that is running.
 
 >>> import tempfile, pathlib
 >>> folder = tempfile.TemporaryDirectory()
@@ -153,7 +153,7 @@ class Client:
         except (ValueError, TypeError, LookupError, RecursionError, Unfit):
             raise BudgetRefused("This is no budget file, or it is damaged.") from None
         if not right or head["file"] != _identity(os.fstat(file.fileno())):
-            raise BudgetRefused("This budget file is a copy, or was moved.")
+            raise BudgetRefused("This budget file is a copy, or was moved to another disk.")
         self._known = end
         return cap, answers, end
 
