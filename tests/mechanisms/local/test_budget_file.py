@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from ameles.mechanisms.local import Client, RandomizedResponse, Server
-from ameles.mechanisms.local.device import client as client_module
 
 QUESTION = Server(RandomizedResponse(categories=2, epsilon=1), question="flu").question
 
@@ -57,7 +56,7 @@ def test_another_process_that_answers_first_is_seen(
             given.append(other.answer(QUESTION, 0))
         real(file, how)
 
-    monkeypatch.setattr(client_module.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     assert client.answer(QUESTION, 1) == given[1]
     assert client.spent == 1
 
