@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.interactive.tuned_weights import _trials, multiplicative_weights
+from ameles.mechanisms.interactive.tuned_weights import _trials, _tuned, multiplicative_weights
 from ameles.mechanisms.linear_queries import LARGEST_GRID, LARGEST_UNIVERSE
 from ameles.noise import Tape, Zero
 from tests.mechanisms.interactive.test_multiplicative_weights import EVEN, FIRST, SMALL
@@ -102,3 +102,14 @@ def test_the_tuned_recipe_to_the_last_number() -> None:
     assert gap > recipe.error.release(min(100, c), 0.05)
     # no other number of updates that was tried has a smaller bound
     assert recipe.error.most_updates(100, 0.05) < c
+
+
+@pytest.mark.parametrize(("universe", "rows"), [(2, 10**9), (2**16, 10**9), (2, 10)])
+def test_a_rate_that_is_rounded_far_still_suffices(universe: int, rows: int) -> None:
+    # tau is 0.00057: the rate is rounded to thousandths, and the gap grows until it is enough
+    base = replace(SMALL, universe=universe, rows=rows)
+    recipe = _tuned(base, Fraction(1), 2**20, 50, 0.05)
+    assert recipe.error.most_updates(50, 0.05) < 2**20
+    if rows == 10:  # the noise of the answers decides
+        gap = math.ceil(recipe.error.release(50, 0.05)) + 1
+        assert recipe.threshold == gap + recipe.error.comparison(50, 0.05) + 1
