@@ -1,154 +1,16 @@
-"""A small service in this process: two streams in one store and one in another, all released."""
+"""One small service for all tests that only read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from ameles.core.token import new_token, token_digest
-from ameles.engine.engine import Engine
-from ameles.engine.running.descriptions import Descriptions
-from ameles.plan.plan import Plan, read_plan_text
-from ameles.service.access import RATES, Access
-from ameles.service.app import build_app
-from ameles.service.ingest.routes import OpenStep
-from ameles.service.published import Shown, StorePublished
-from ameles.service.readout.feed import Feed
-from ameles.service.views import State
-from ameles.store import Store, open_store
-from ameles.store.tokens import Scope
-from tests.engine.worlds import World, day, row
-from tests.service.asgi import Client
-
-NOW = datetime(2026, 2, 1, tzinfo=UTC)
-RELEASES = """
-[[release]]
-name = "visits"
-measure = "count"
-by = { region = ["north", "=south"] }
-[[release]]
-name = "ages"
-measure = "mean"
-column = "age"
-lower = 0
-upper = 100
-granularity = 1
-"""
-
-
-class Steady:
-    """A health that a test sets."""
-
-    failed = 0
-    starting = 0
-
-
-class Doorless:
-    """Streams that take no events over HTTP."""
-
-    def door(self, stream: str) -> None:
-        """There is none."""
-
-    def open_step(self, stream: str) -> OpenStep:
-        return OpenStep(step=1, closes=None)
-
-
-@dataclass
-class Small:
-    """A service without its threads, and what it is made of."""
-
-    client: Client
-    shown: dict[str, Shown]
-    feed: Feed
-    health: Steady
-    problems: list[Exception]
-
-    def token(
-        self,
-        scope: Scope,
-        stream: str = "closed",
-        *,
-        made: datetime = NOW - timedelta(days=1),
-        days: int = 90,
-        revoked: bool = False,
-    ) -> str:
-        """A new token in the store of its stream."""
-        text = new_token()
-        with self.shown[stream].store.writing() as transaction:
-            number = transaction.add_token(
-                digest=token_digest(text),
-                name=text[-20:],
-                stream=stream,
-                scope=scope,
-                created=made,
-                expires=made + timedelta(days=days),
-            )
-            if revoked:
-                transaction.revoke_token(number, NOW - timedelta(hours=1))
-        return text
-
-
-def world(folder: Path, name: str, *, public: bool = False, horizon: int | None = 8) -> World:
-    """A stream with two releases, whose store is beside its events."""
-    rest = "[serve]\npublic = true\n" if public else ""
-    made = World(folder, RELEASES, horizon=horizon, rest=rest, epsilon="2")
-    made.text = made.text.replace('name = "s"', f'name = "{name}"', 1)
-    made.text = made.text.replace('url = "s.db"', f'url = "{folder.name}.db"')
-    made.text = made.text.replace('population = "people"', f'population = "of-{name}"')
-    return made.write(row(n, f"u{n}", age=20 + n) for n in range(1, 6))
-
-
-def plan_of(made: World) -> Plan:
-    return read_plan_text(made.text, base=made.folder)
-
-
-def released(made: World, store: Store, until: int = 5) -> Shown:
-    """The world's stream in a store, released up to a day."""
-    plan = plan_of(made)
-    Engine(plan, store).run(day(until + 1, 0))
-    return Shown(plan, store)
-
-
-def described(shown: Shown) -> Shown:
-    """The same, with the texts about it."""
-    texts = Descriptions(shown.plan, shown.store)
-    texts.begin()
-    texts.catch_up()
-    return shown
-
-
-@contextmanager
-def small(shown: list[Shown]) -> Iterator[Small]:
-    """A service over released streams, in which it is always the same moment."""
-    feed, health, problems = Feed(), Steady(), list[Exception]()
-    rates = dict.fromkeys(RATES, 1e9)
-    published = StorePublished(shown, lambda name: State.RUNNING, now=lambda: NOW)
-    access = Access(shown, now=lambda: NOW, clock=lambda: 0.0, rates=rates)
-    app = build_app(published, access, health, feed, Doorless(), problems.append)
-    named = {one.plan.stream.name: one for one in shown}
-    with closing(Client(app)) as client:
-        yield Small(client, named, feed, health, problems)
-        assert problems == []
+from tests.service.small_service import Small, three_streams
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
     """Streams 'open' (public), 'closed' and, in a store of its own, 'apart'; not to be changed."""
-    base = tmp_path_factory.mktemp("service")
-    with (
-        closing(open_store(str(base / "both.db"))) as both,
-        closing(open_store(str(base / "apart.db"))) as apart,
-        small(
-            [
-                described(released(world(base / "open", "open", public=True), both)),
-                described(released(world(base / "closed", "closed"), both)),
-                described(released(world(base / "apart", "apart"), apart)),
-            ]
-        ) as made,
-    ):
+    with three_streams(tmp_path_factory.mktemp("service")) as made:
         yield made

@@ -12,7 +12,7 @@ from ameles.service.access import Access
 from ameles.service.refusals import Refused
 from ameles.store.tokens import Scope
 from tests.service.asgi import Answer
-from tests.service.conftest import NOW, Small
+from tests.service.small_service import NOW, Small
 
 SCOPES: tuple[Scope, ...] = ("ingest", "read", "admin")
 # Who may use each address about a stream.  An address that is missing here fails.

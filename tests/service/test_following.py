@@ -23,7 +23,7 @@ from ameles.service.server import address_of, listening, url_of
 from ameles.service.service import Service
 from ameles.service.views import State
 from ameles.store import Store, open_store
-from tests.service.conftest import plan_of, world
+from tests.service.small_service import plan_of, world
 
 CANARY = "cafebabe-canary"
 

@@ -19,7 +19,7 @@ from ameles.service.readout.releases import same
 from ameles.store import open_store
 from tests.engine.worlds import day
 from tests.service.asgi import Answer
-from tests.service.conftest import Small, plan_of, released, small, world
+from tests.service.small_service import Small, plan_of, released, small, world
 
 RELEASES = "/v1/streams/open/releases"
 

@@ -17,7 +17,7 @@ from ameles.service.published import StorePublished
 from ameles.service.readout import ledger
 from ameles.service.views import State
 from ameles.store import open_store
-from tests.service.conftest import Small, released, small, world
+from tests.service.small_service import Small, released, small, world
 
 EXPLAIN = "/v1/streams/open/explain"
 

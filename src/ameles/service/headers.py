@@ -7,6 +7,7 @@ before anything looks at it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import unquote
 
 from starlette.datastructures import MutableHeaders
@@ -43,18 +44,24 @@ class Outermost:
             return
         answer = _Answer(send, bodiless=scope["method"] == "HEAD")
         scope = {**scope, "method": "GET"} if answer.bodiless else scope
+        with suppress(_Answered):
+            await self._answer(scope, receive, answer)
+
+    async def _answer(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         refusal = _wrong_query(scope["query_string"])
-        if refusal is not None:
-            await refusal(scope, receive, answer.send)
-            return
         try:
-            await self._app(scope, receive, answer.send)
+            await (refusal or self._app)(scope, receive, answer.send)
+        except _Answered:
+            raise
         except Exception as surprise:
             self._failed(surprise)
             if not answer.begun:
-                await problem(500, "The service failed.", why="its log says where")(
-                    scope, receive, answer.send
-                )
+                failure = problem(500, "The service failed.", why="its log says where")
+                await failure(scope, receive, answer.send)
+
+
+class _Answered(Exception):
+    """Everything that was asked for has been sent."""
 
 
 class _Answer:
@@ -72,7 +79,8 @@ class _Answer:
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
         elif self.bodiless:
-            message = {**message, "body": b""}
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+            raise _Answered  # also ends an answer that would go on for ever
         await self._send(message)
 
 

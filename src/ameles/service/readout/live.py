@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from functools import partial
 from typing import Annotated
 
@@ -171,10 +170,11 @@ class LiveResponse(Response):
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
             readers.count -= 1
-            for task in (sending, leaving):
-                task.cancel()
-                with suppress(asyncio.CancelledError, TimeoutError, OSError):
-                    await task
+            sending.cancel()
+            leaving.cancel()
+            ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
+        if isinstance(ended, Exception) and not isinstance(ended, TimeoutError | OSError):
+            raise ended
 
     async def _send(self, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
