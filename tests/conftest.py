@@ -63,6 +63,7 @@ AT_LENGTH = {
         "bounds",
         "budget",
         "check",
+        "compact",
         "explain",
         "intrusion",
         "intrusion_users",
@@ -71,6 +72,7 @@ AT_LENGTH = {
         "releases",
         "serve",
         "token",
+        "retire",
     ),
 }
 

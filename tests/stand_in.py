@@ -40,7 +40,9 @@ class StandIn(PostgresStore):
 
     __module__ = PostgresStore.__module__  # for tests that search the program's own objects
 
-    def __init__(self, path: Path, *, create: bool = True, patience: float = 10.0) -> None:
+    def __init__(
+        self, path: Path, *, create: bool = True, patience: float = 10.0, migrating: bool = True
+    ) -> None:
         self.path = Path(os.path.realpath(path))
         self._wrote = False
         prepare(self.path, create=create)
@@ -48,7 +50,7 @@ class StandIn(PostgresStore):
             note = _read(self.path)
             fits = note is not None and _token(bare, note["schema"]) == note["token"]
             schema = note["schema"] if note is not None and fits else f"p{_unused(bare)[:16]}"
-            super().__init__(url_of(schema), patience=patience)
+            super().__init__(url_of(schema), patience=patience, migrating=True)
             if not fits:
                 _fill(bare, schema, note)
                 _write(bare, self.path, schema)

@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 from ameles import cli
 from ameles.cli.commands import app
 
+DOOR = Path(__file__).parents[2] / "examples" / "door.toml"
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -82,6 +84,23 @@ def fresh(site: Path) -> Path:
         if file.name not in ("visits.csv", "ameles.toml"):
             file.unlink()
     return site
+
+
+@pytest.fixture
+def door(tmp_path: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The example that may be seized, launched, with its key in a folder instead of in RAM."""
+    folder = tmp_path / "door"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    shutil.copy(DOOR, folder)
+    plan = folder / "door.toml"
+    text = plan.read_text(encoding="utf-8")
+    keys = f'vault = "{tmp_path / "keys"}"'
+    plan.write_text(text.replace('vault = "memory"', keys), encoding="utf-8")
+    with (folder / "nothing").open("wb+") as nobody:
+        monkeypatch.setattr("ameles.connectors.standard_input.DESCRIPTOR", nobody.fileno())
+        assert ameles("run", "door.toml", "--until", "2026-01-02").code == 0
+    return plan
 
 
 class Terminal(io.StringIO):

@@ -19,7 +19,7 @@ from tests.cli.conftest import Program
 EXAMPLE_PLANS = Path(__file__).parents[2] / "examples"
 COMMANDS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 # Those that are about files leave files behind; all others leave nothing.
-LEAVE_FILES = {"check", "convert", "demo", "init", "query", "run"}
+LEAVE_FILES = {"backup", "check", "convert", "demo", "init", "query", "run"}
 
 
 def paths() -> list[tuple[str, ...]]:
@@ -97,6 +97,8 @@ def test_the_examples_run(
         launch_door(site, ameles, monkeypatch)
     if example.startswith("ameles serve"):
         serve_briefly(monkeypatch)
+    if example.startswith("ameles restore"):
+        assert ameles("backup", "flu.backup").code == 0
     before = {file.name for file in site.iterdir()}
     _, *arguments = shlex.split(example)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)  # a person tries it

@@ -13,24 +13,8 @@ import pytest
 from ameles.cli.plans import store_path
 from ameles.plan.plan import read_plan
 from ameles.store import open_store
-from tests.cli.conftest import Program
+from tests.cli.conftest import DOOR, Program
 from tests.cli.test_run import change
-
-DOOR = Path(__file__).parents[2] / "examples" / "door.toml"
-
-
-@pytest.fixture
-def door(tmp_path: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The example that may be seized, launched, with its key in a folder instead of in RAM."""
-    folder = tmp_path / "door"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    shutil.copy(DOOR, folder)
-    change('vault = "memory"', f'vault = "{tmp_path / "keys"}"', "door.toml")
-    with (folder / "nothing").open("wb+") as nobody:
-        monkeypatch.setattr("ameles.connectors.standard_input.DESCRIPTOR", nobody.fileno())
-        assert ameles("run", "door.toml", "--until", "2026-01-02").code == 0
-    return folder / "door.toml"
 
 
 def announce(ameles: Program, *options: str) -> tuple[int, str, str]:

@@ -38,7 +38,13 @@ def test_a_stream_at_its_end(site: Path, ameles: Program) -> None:
     now = asdict(standing(site / "ameles.toml", 2030, 1, 1))
     assert shown == now | {"sinks": list(now["sinks"])}
     assert shown["sinks"] == [
-        {"sink": "csv:releases.csv", "step": 182, "behind": 0, "problem": None}
+        {
+            "sink": "csv:releases.csv",
+            "step": 182,
+            "behind": 0,
+            "behind_since": None,
+            "problem": None,
+        }
     ]
     assert shown["last_release"] == "2026-04-01T00:00:00Z"
     assert shown["next_release"] is None
@@ -88,8 +94,9 @@ def test_how_far_each_sink_is(fresh: Path, ameles: Program) -> None:
     assert "'releases.jsonl' of the sink jsonl:releases.jsonl was cut or edited" in failed.err
     assert "2 other sinks have everything up to step 5" in failed.err
     assert ameles("status").out.splitlines()[-3:] == [
-        "sinks       jsonl:releases.jsonl: step 3, 2 behind, failing. The file 'releases.jsonl' of "
-        "the sink jsonl:releases.jsonl was cut or edited since it was written.",
+        "sinks       jsonl:releases.jsonl: step 3, 2 behind since 2025-10-05 00:00 UTC, failing. "
+        "The file 'releases.jsonl' of the sink jsonl:releases.jsonl was cut or edited since it was "
+        "written.",
         "            stdout:jsonl: step 5",
         "            csv:releases.csv: step 5",
     ]

@@ -70,7 +70,9 @@ def test_an_edited_sink_is_named_and_the_others_go_on(tmp_path: Path) -> None:
     assert (states(world)["csv"].step, states(world)["jsonl"].step) == (2, 4)
     (tmp_path / "out.csv").unlink()
     run(world, 4)
-    assert states(world)["csv"] == SinkState(sink="csv:out.csv", step=4, behind=0, problem=None)
+    assert states(world)["csv"] == SinkState(
+        sink="csv:out.csv", step=4, behind=0, behind_since=None, problem=None
+    )
 
 
 def test_a_follower_goes_on_says_so_once_and_tries_again(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ OTHERS = {
         *("rules", "sinks_before"),  # fixtures that are SQLite files
         *("sealed_coverage", "sealed_memory", "sealed_wiped"),  # about states that no store has
     },
-    "cli": {"card", "demo", "guests", "help", "postgres", "read_only"},
+    "cli": {"backup", "card", "demo", "guests", "help", "postgres", "read_only"},
 }
 OPENS = re.compile(r"open_store|worlds import|visits import|neighbours import|site: (Path|Site)")
 

@@ -182,6 +182,30 @@ _command(
     "ameles intrusion announce door.toml --why 'the laptop was stolen'",
 )
 _command(
+    "backup",
+    "Copy a plan's store into one file, while streams run, and check the copy.",
+    "ameles backup flu.backup",
+    "ameles backup flu.backup ameles.toml --replace --json",
+)
+_command(
+    "restore",
+    "Put a backup in the place of the plans' store, if it has everything that was published.",
+    "ameles restore flu.backup --dry-run",
+    "ameles restore flu.backup ameles.toml --json",
+)
+_command(
+    "retire",
+    "Erase the state of a stream, which then never runs again.",
+    "ameles retire flu --why 'the season is over' --yes",
+    "ameles retire door door.toml --why 'the door is closed' --yes --json",
+)
+_command(
+    "compact",
+    "Forget what closed steps no longer need, and shrink the store.",
+    "ameles compact",
+    "ameles compact ameles.toml --json",
+)
+_command(
     "doctor",
     "Check that this machine has what Ameles needs.",
     "ameles doctor",

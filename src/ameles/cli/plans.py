@@ -45,9 +45,28 @@ def store_path(plan: Plan) -> str:
     return url if "://" in url else str(plan.base / url)
 
 
+def one_store(plans: Sequence[Plan]) -> str:
+    """The store that all plans name."""
+    urls = {store_path(plan) for plan in plans}
+    if len(urls) > 1:
+        raise BadInput(
+            "These plans have different stores.",
+            why="this is about one store",
+            tip="the plans that have the same url in [store]",
+        )
+    return urls.pop()
+
+
 @contextmanager
 def stored(plan: Plan, *, reading: bool = True) -> Iterator[Store]:
     """The plan's store, which must exist; if it is only read, its disk may be read-only."""
+    require_store(plan)
+    with closing(open_store(store_path(plan), create=False, reading=reading)) as store:
+        yield store
+
+
+def require_store(plan: Plan) -> None:
+    """Refuses a plan whose store does not exist."""
     path = store_path(plan)
     if not exists(path):
         place = "" if "://" in path else " beside the plan"
@@ -56,8 +75,6 @@ def stored(plan: Plan, *, reading: bool = True) -> Iterator[Store]:
             why=f"stream '{plan.stream.name}' was not launched yet, or its store was moved",
             tip="ameles run, which launches a stream and spends its budget; or put the store back",
         )
-    with closing(open_store(path, create=False, reading=reading)) as store:
-        yield store
 
 
 def launched(transaction: Transaction, plan: Plan) -> StreamRecord:

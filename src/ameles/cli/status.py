@@ -38,6 +38,7 @@ class Status:
     announced: int | None = None  # announced intrusions, if the plan allows any
     restarts: int | None = None  # restarts so far, if the plan allows any
     restarts_reserved: int | None = None  # restarts that were paid for at launch
+    retired: str | None = None  # when its state was erased, so that it never goes on
 
 
 def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
@@ -60,7 +61,8 @@ def _of_sink(sink: SinkState) -> str:
     if sink.step is None:
         return f"{sink.sink}: failing. {sink.problem}"
     at = f"{sink.sink}: step {sink.step}" if sink.step else f"{sink.sink}: nothing yet"
-    late = f", {sink.behind} behind" if sink.behind else ""
+    since = f" since {_day(sink.behind_since)}" if sink.behind_since else ""
+    late = f", {sink.behind} behind{since}" if sink.behind else ""
     return f"{at}{late}" + (f", failing. {sink.problem}" if sink.problem else "")
 
 
@@ -84,6 +86,8 @@ def _told(state: Status) -> dict[str, str]:
 
 
 def _next(state: Status) -> str:
+    if state.retired is not None:
+        return f"none: it was retired on {_day(state.retired)}"
     if state.next_release is None:
         return "none: the last step is released"
     return f"{'due since ' if state.lag else ''}{_day(state.next_release)}"
@@ -102,6 +106,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
             ledger = transaction.ledger(stream.population)
             seen = len(transaction.intrusions(stream))
             again = len(transaction.epochs(stream))
+            retired = transaction.retirement(stream)
         running = store.held(checked.stream.name)
         sinks = StreamSinks(checked, stream.identity).states(store, stream)
     if ledger is None:
@@ -109,7 +114,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
     grace = checked.stream.grace_us
     due = clock.ended(microseconds(now) - grace)
     due = due if horizon is None else min(due, horizon)
-    last, over = stream.released, stream.released == horizon
+    last, over = stream.released, stream.released == horizon or retired is not None
     return Status(
         stream=stream.name,
         running=running,
@@ -117,7 +122,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
         horizon=horizon,
         last_release=_written(clock.end_of(last)) if last else None,
         next_release=None if over else _written(clock.end_of(last + 1) + grace),
-        lag=max(0, due - last),
+        lag=0 if over else max(0, due - last),
         population=stream.population,
         spent=str(ledger.spent),
         left=str(ledger.left),
@@ -126,6 +131,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
         announced=seen if intrusions == "announced" else None,
         restarts=again if checked.privacy.restarts else None,
         restarts_reserved=checked.privacy.restarts or None,
+        retired=None if retired is None else f"{retired.at:%Y-%m-%dT%H:%M:%SZ}",
     )
 
 

@@ -24,7 +24,12 @@ from ameles.connectors.source import AnySource, BlockSource, SeekableSource
 from ameles.core.exceptions import AmelesError, BadInput, PlanError, SourceUnreadable
 from ameles.core.noise import Noise
 from ameles.engine.releasing.held_stream import HeldStream
-from ameles.engine.running.launch import check_unchanged, launch, under_its_rules
+from ameles.engine.running.launch import (
+    check_not_retired,
+    check_unchanged,
+    launch,
+    under_its_rules,
+)
 from ameles.engine.running.launch_checks import check_launch
 from ameles.engine.running.session import Report as Report
 from ameles.engine.running.session import Session, StreamState
@@ -194,9 +199,12 @@ class Engine:
         return StreamSinks(self.plan, identity, genuine=genuine, sinks=self._sinks)
 
     def _stored(self) -> StreamRecord | None:
-        """The stream's record in the store; None if it was not launched."""
+        """The stream's record in the store; None if it was not launched, refused if retired."""
         with self.store.reading() as transaction:
-            return transaction.stream(self.plan.stream.name)
+            stream = transaction.stream(self.plan.stream.name)
+            if stream is not None:
+                check_not_retired(transaction, stream)
+            return stream
 
     def _open(self, source: AnySource | None) -> tuple[StreamRecord, bool]:
         """The stream; launches it if it was not launched before."""

@@ -1,5 +1,7 @@
 """The store: everything that must survive a crash, in one place and one schema."""
 
+from ameles.store.backup.backup import BackedUp, Backup, opened_backup, write_backup
+from ameles.store.backup.restore import restore
 from ameles.store.epochs import EpochRecord
 from ameles.store.lock_names import question_lock
 from ameles.store.opening import exists, open_store, public_address
@@ -11,14 +13,18 @@ from ameles.store.records import (
     Series,
     StreamRecord,
 )
+from ameles.store.retirements import Retirement
 from ameles.store.store import Store
 from ameles.store.transaction import Transaction
 
 __all__ = [
+    "BackedUp",
+    "Backup",
     "EpochRecord",
     "PopulationRecord",
     "QuestionRecord",
     "ReleaseState",
+    "Retirement",
     "Seen",
     "Series",
     "Store",
@@ -26,6 +32,9 @@ __all__ = [
     "Transaction",
     "exists",
     "open_store",
+    "opened_backup",
     "public_address",
     "question_lock",
+    "restore",
+    "write_backup",
 ]

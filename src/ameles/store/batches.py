@@ -146,6 +146,12 @@ class Batches(TransactionPart):
         )
         return (first > 0 and until < counted) or left is not None
 
+    def forget_digests(self, stream: StreamRecord) -> None:
+        """Deletes all digests of released steps."""
+        self._session.write(
+            "DELETE FROM batch WHERE stream = ? AND step <= ?", (stream.number, stream.released)
+        )
+
     def _intake(self, stream: StreamRecord) -> tuple[int, int]:
         row = self._session.row("SELECT open, last FROM intake WHERE stream = ?", (stream.number,))
         return (1, 0) if row is None else (row[0], row[1])

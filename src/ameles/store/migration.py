@@ -7,12 +7,15 @@ are one transaction: a crash leaves the old version, whole.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
 from ameles.core.exceptions import StoreRefused
+
+_TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 
 
 @cache
@@ -35,6 +38,16 @@ def statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(waiting):
             yield waiting
             waiting = ""
+
+
+@cache
+def table_names() -> tuple[str, ...]:
+    """All tables in the order in which migrations make them: what others refer to comes first.
+
+    >>> table_names()[:2]
+    ('meta', 'population')
+    """
+    return tuple(name for script in scripts() for name in _TABLE.findall(script))
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -63,6 +76,13 @@ def check(version: int, newest: int, where: str) -> None:
             why="a newer program wrote it",
             tip="update ameles",
         )
+
+
+def check_readable(version: int, where: str) -> None:
+    """Refuses what cannot be read as it is, without a migration; older versions can."""
+    check(version, len(scripts()), where)
+    if version == 0:
+        raise StoreRefused(f"The store '{where}' is empty.", tip="the path of another store")
 
 
 def migrate(

@@ -17,30 +17,36 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
 def open_store(
-    url: str, *, create: bool = True, patience: float = 10.0, reading: bool = False
+    url: str,
+    *,
+    create: bool = True,
+    patience: float = 10.0,
+    reading: bool = False,
+    migrating: bool = True,
 ) -> Store:
     """The store at a path such as ``flu.db``, or in a Postgres database such as
     ``postgresql://me@db.example/flu``.  If there is none and ``create`` is true, it makes a new
     one.
 
     ``patience`` is the number of seconds to wait for other writers before a refusal.  ``reading``
-    says that nothing will be written: the store may then be on a read-only disk.
+    says that nothing will be written: the store may then be on a read-only disk.  Without
+    ``migrating``, a store of an older version stays what it is.
     """
     if not url or "\0" in url or not _encodable(url):
         raise BadInput("The address of a store must be a path.", tip='url = "flu.db"')
-    if _in_postgres(url):
-        return PostgresStore(url, create=create, patience=patience)
+    if in_postgres(url):
+        return PostgresStore(url, create=create, patience=patience, migrating=migrating)
     if scheme := _SCHEME.match(url):
         raise BadInput(
             f"The address of a store cannot begin with '{scheme[1]}://'.", tip='url = "flu.db"'
         )
     kind = ReadOnlyStore if reading and not can_write(Path(url)) else SqliteStore
-    return kind(Path(url), create=create, patience=patience)
+    return kind(Path(url), create=create, patience=patience, migrating=migrating)
 
 
 def exists(url: str) -> bool:
     """Whether there is a store, or anything else, at an address."""
-    return PostgresStore.exists(url) if _in_postgres(url) else os.path.exists(url)
+    return PostgresStore.exists(url) if in_postgres(url) else os.path.exists(url)
 
 
 def public_address(url: str) -> str:
@@ -57,7 +63,8 @@ def public_address(url: str) -> str:
         return url.partition("://")[0] + "://..."
 
 
-def _in_postgres(url: str) -> bool:
+def in_postgres(url: str) -> bool:
+    """Whether an address is that of a Postgres database."""
     scheme = _SCHEME.match(url)
     return scheme is not None and scheme[1].lower() in ("postgres", "postgresql")
 

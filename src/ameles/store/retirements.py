@@ -28,6 +28,19 @@ class Retirements(TransactionPart):
             double=f"The stream '{stream.name}' is retired already.",
         )
 
+    def erase_secrets(self, stream: StreamRecord) -> None:
+        """Removes everything secret of a stream: its state, events that wait, users, positions.
+
+        Its releases, its entries in the ledger and what is public of its state stay.
+        """
+        for table in ("pending", "seen", "batch", "arrived", "intake", "position"):
+            self._session.write(f"DELETE FROM {table} WHERE stream = ?", (stream.number,))
+        self._session.write("UPDATE state SET snapshot = ? WHERE stream = ?", (b"", stream.number))
+        self._session.write(
+            "UPDATE stream SET salt = ? WHERE number = ?",
+            (bytes(len(stream.salt)), stream.number),
+        )
+
     def retirement(self, stream: StreamRecord) -> Retirement | None:
         """When and why a stream was retired; None if it was not."""
         row = self._session.row("SELECT at, why FROM retirement WHERE stream = ?", (stream.number,))

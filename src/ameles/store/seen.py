@@ -63,6 +63,10 @@ class SeenUsersTable(TransactionPart):
             'DELETE FROM seen WHERE stream = ? AND "window" < ?', (stream.number, before_window)
         )
 
+    def forget_all_seen(self, stream: StreamRecord) -> None:
+        """Forgets all users of a stream that has no open step any more."""
+        self._session.write("DELETE FROM seen WHERE stream = ?", (stream.number,))
+
 
 def sorted_hashes(users: Users) -> tuple[NDArray[np.int64], list[bytes]]:
     """The place of each user in the query, and the hashes; both in the order of the primary key, so

@@ -54,6 +54,28 @@ class StoreSession(ABC):
     def replace(self, table: str, columns: Columns, key: Sequence[str]) -> None:
         """Inserts many rows; replaces those with the same key."""
 
+    @abstractmethod
+    def tables(self) -> dict[str, tuple[str, ...]]:
+        """The tables of a store with their columns, each after those that it refers to.
+
+        A number that may be whole or real is one column, in every database.
+        """
+
+    @abstractmethod
+    def dump(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
+        """All rows of a table, some thousands at a time, in no particular order."""
+
+    @abstractmethod
+    def fill(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Inserts rows that ``dump`` gave, of this database or of the other."""
+
+    @abstractmethod
+    def empty(self) -> None:
+        """Removes all rows of all tables, also those that are permanent otherwise.
+
+        It is for a restore, which puts other rows in their place in the same transaction.
+        """
+
     def row(self, sql: str, values: Sequence[Any] = ()) -> Row | None:
         """The only row of a query, if there is one."""
         rows = self.rows(sql, values)

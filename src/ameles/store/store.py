@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -46,6 +47,21 @@ class Store(ABC):
     @abstractmethod
     def check(self) -> None:
         """Reads all of the store and refuses it if it is damaged."""
+
+    @abstractmethod
+    def copy_into(self, path: Path) -> None:
+        """Writes everything, as it is at one moment, into an empty file, as a SQLite database.
+
+        Others read and write meanwhile.  The copy has the version of this store.
+        """
+
+    @abstractmethod
+    def shrink(self) -> None:
+        """Gives the space of removed rows back to the disk.  Writers wait meanwhile."""
+
+    @abstractmethod
+    def scrub(self) -> str:
+        """Erases what removed rows have left, as far as the database can; says how far that is."""
 
     @abstractmethod
     def close(self) -> None:

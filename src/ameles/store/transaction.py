@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ameles.store.answers import Answers
+from ameles.store.backup.replacement import Replacement
 from ameles.store.batches import Batches
 from ameles.store.budgets import Budgets
 from ameles.store.checked import Checked
@@ -31,6 +32,7 @@ class Transaction(
     Batches,
     Descriptions,
     Retirements,
+    Replacement,
 ):
     """What ``store.writing()`` and ``store.reading()`` give, until their end."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from ameles.store import Store, Transaction
 
@@ -60,6 +61,15 @@ class CrashingStore(Store):
 
     def check(self) -> None:
         self._store.check()
+
+    def copy_into(self, path: Path) -> None:
+        self._store.copy_into(path)
+
+    def shrink(self) -> None:
+        self._store.shrink()
+
+    def scrub(self) -> str:
+        return self._store.scrub()
 
     def close(self) -> None:
         self._store.close()

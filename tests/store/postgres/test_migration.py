@@ -37,14 +37,20 @@ def named(script: str) -> list[str]:
     return [line for line in lines if line.startswith(("CREATE TABLE", "CREATE VIEW"))]
 
 
-@pytest.mark.parametrize("version", range(1, len(scripts()) + 1))
-def test_a_store_of_every_version_is_read(postgres: Server, version: int) -> None:
+def with_version(version: int, postgres: Server) -> str:
+    """A database with a store as the first program of this version wrote it."""
     database = postgres.new_database()
     with postgres.admin(database) as connection:
         connection.execute("SET ROLE owner")
         connection.execute(
             (FIXTURES / "postgres" / f"version_{version}.sql").read_text(encoding="utf-8").encode()
         )
+    return database
+
+
+@pytest.mark.parametrize("version", range(1, len(scripts()) + 1))
+def test_a_store_of_every_version_is_read(postgres: Server, version: int) -> None:
+    database = with_version(version, postgres)
     with open_store(postgres.url(database), create=False) as store:
         if version >= 3:
             holds_what_ran(store)

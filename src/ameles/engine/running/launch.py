@@ -39,6 +39,17 @@ def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
         )
 
 
+def check_not_retired(transaction: Transaction, stream: StreamRecord) -> None:
+    """Refuses a stream that was retired."""
+    retired = transaction.retirement(stream)
+    if retired is not None:
+        raise StoreRefused(
+            f"Stream '{stream.name}' was retired on {retired.at:%Y-%m-%d}: {retired.why}",
+            why="its state is erased, so it never goes on; what it published stays",
+            tip="another name for a new stream, with a budget of its own",
+        )
+
+
 def under_its_rules(plan: Plan, store: Store) -> Plan:
     """The plan with the reading rules of its stream, if it was launched before."""
     with store.reading() as transaction:

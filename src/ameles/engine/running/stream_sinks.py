@@ -20,6 +20,7 @@ from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.running.sink_places import check_apart
 from ameles.engine.running.stream_sink import StreamSink
+from ameles.plan.clock import instant
 from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord
 
@@ -31,6 +32,7 @@ class SinkState:
     sink: str
     step: int | None  # the last step that it has; None if unknown
     behind: int | None  # how many more steps the store has
+    behind_since: str | None  # when the first step ended that it lacks
     problem: str | None  # why it cannot be written, as far as this can be seen
 
 
@@ -73,16 +75,25 @@ class StreamSinks:
 
     def check(self, store: Store, stream: StreamRecord) -> None:
         """Refuses a store that is or may be behind its own sinks, or was run without real noise."""
+        blind = self.check_fence(store, stream)
+        if blind:
+            raise blind[0].failed or StoreRefused(f"The sink {blind[0].name} cannot be opened.")
+        self._check_noise(store)
+
+    def check_fence(self, store: Store, stream: StreamRecord) -> tuple[StreamSink, ...]:
+        """Refuses a store that is behind one of its own sinks.
+
+        Returns the sinks that cannot be seen, unless another one shows how far the stream had come.
+        """
         with store.reading() as transaction:
             recorded = transaction.all_sent(stream)
         for sink in self.sinks:
             sink.expect(recorded.get(sink.name, 0))
         for sink in (*self.sinks, *self._earlier(recorded)):
             sink.check_fence(stream.released)
-        blind = [sink for sink in self.sinks if sink.sink is None]
-        if blind and not any(sink.last for sink in self.sinks):
-            raise blind[0].failed or StoreRefused(f"The sink {blind[0].name} cannot be opened.")
-        self._check_noise(store)
+        if any(sink.last for sink in self.sinks):
+            return ()
+        return tuple(sink for sink in self.sinks if sink.sink is None)
 
     def publish(self, store: Store, stream: StreamRecord) -> tuple[StreamSink, ...]:
         """Sends each sink the steps that it lacks; returns the sinks that failed."""
@@ -104,10 +115,17 @@ class StreamSinks:
                     sink=sink.name,
                     step=step,
                     behind=None if step is None else max(0, stream.released - step),
+                    behind_since=self._since(step, stream.released),
                     problem=None if sink.failed is None else sink.failed.what,
                 )
             )
         return tuple(states)
+
+    def _since(self, step: int | None, released: int) -> str | None:
+        """When the step after ``step`` ended, if it is released."""
+        if step is None or step >= released:
+            return None
+        return f"{instant(self._plan.clock.end_of(step + 1)):%Y-%m-%dT%H:%M:%SZ}"
 
     def _earlier(self, recorded: dict[str, int]) -> list[StreamSink]:
         """Sinks that the plan no longer has, if they still exist: the fence includes them."""

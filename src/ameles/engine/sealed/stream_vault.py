@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
 from ameles.connectors import durable
+from ameles.core.exceptions import StoreRefused
 from ameles.core.wiping import wipe_bytes
 from ameles.engine.releasing.batch_ids import BatchIds
 from ameles.engine.sealed.vault import (
@@ -18,8 +21,13 @@ from ameles.engine.sealed.vault import (
     Vault,
     VaultMissing,
     VaultPlace,
+    cipher,
+    opening,
+    record,
 )
 from ameles.engine.sealed.vault.problems import told
+from ameles.engine.sealed.vault.record import Holds
+from ameles.engine.sealed.vault.slot import open_slot
 from ameles.plan.plan import Plan
 
 BATCHES = ""  # no release has this name
@@ -72,6 +80,42 @@ def _make_durably(folder: Path) -> None:
         for each in reversed(missing):
             each.mkdir(mode=0o700, exist_ok=True)
             durable.sync_folder(each.parent)
+
+
+def sealed_step(plan: Plan, identity: UUID) -> int | None:
+    """The step of the state in a plan's vault, which is public; None if no vault is in reach."""
+    try:
+        slot = open_slot(slot_of(plan, identity), identity, plan.base)
+    except StoreRefused:
+        return None
+    if slot is None:
+        return None
+    try:
+        sector = slot.read()
+        kept = record.read(sector)
+        cipher.wipe(sector)
+    finally:
+        slot.close()
+    return None if kept is None or kept.holds is not Holds.KEY else kept.step
+
+
+def erase_state(plan: Plan, identity: UUID) -> str:
+    """Overwrites the key of a stream's state, then the state; says how far they are erased.
+
+    What is left of a state that was lost or erased before is overwritten, too.
+    """
+    folder = Path(os.path.realpath(folder_of(plan, identity)))
+    there = opening.header_of(folder)
+    epoch = 1 if there is None else there.epoch
+    if there is not None:
+        with suppress(EpochEnded):
+            vault, snapshots = StreamVault(plan, identity, epoch).open()
+            wipe_bytes(*snapshots.values())
+            with vault:
+                vault.erase()
+                return vault.tier
+    ended = record.Record(holds=Holds.ENDED, identity=identity, epoch=epoch)
+    return opening.erase_lost(folder, slot_of(plan, identity), ended, plan.base)
 
 
 class StreamVault:

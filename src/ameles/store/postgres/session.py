@@ -15,6 +15,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
 from ameles.store.columns import Column, Columns, block, height, is_real, rows
 from ameles.store.postgres import migration as postgres_migration
+from ameles.store.postgres import whole_tables
 from ameles.store.postgres.binary_arrays import array
 from ameles.store.postgres.connection import DEMANDS, MARK, Wire, unsafe
 from ameles.store.postgres.driver import driver
@@ -195,6 +196,39 @@ class PostgresSession(Connected[Wire]):
                 f"AS given ({given}) ON CONFLICT ({keys}) DO UPDATE SET {changes}",
                 [*fixed.values(), *_arrays(part)],
             )
+
+    def tables(self) -> dict[str, tuple[str, ...]]:
+        try:
+            return whole_tables.tables(self._open())
+        except self.failures as problem:
+            raise self._broken(problem) from None
+
+    def dump(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
+        wire = self._open()
+        try:
+            types = whole_tables.types_of(wire, table)
+            cursor = wire.connection.cursor(f"c{len(self._reading)}", binary=True)
+            self._reading.append(cursor)
+            for chunk in whole_tables.dump(cursor, table, columns, types):
+                self._open()
+                yield chunk
+        except self.failures as problem:
+            raise self._broken(problem) from None
+
+    def fill(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        wire = self._changing()
+        try:
+            whole_tables.fill(wire, table, columns, rows, whole_tables.types_of(wire, table))
+        except self.failures as problem:
+            raise self._broken(problem) from None
+
+    def empty(self) -> None:
+        wire = self._changing()
+        try:
+            self._close_cursors()  # no table may be altered while one is open on it
+            whole_tables.empty(wire)
+        except self.failures as problem:
+            raise self._broken(problem) from None
 
     def _more(self, cursor: Any) -> list[Row]:
         self._open()

@@ -6,10 +6,13 @@ turns, and a reader sees one snapshot and blocks nobody.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store.backup.table_copy import copy_tables
+from ameles.store.migration import check_readable
 from ameles.store.pool import Pool
 from ameles.store.postgres import migration
 from ameles.store.postgres.address import address_of
@@ -35,7 +38,9 @@ _STRAY = (
 class PostgresStore(Store):
     """Connections to one schema, each used by one transaction at a time."""
 
-    def __init__(self, url: str, *, create: bool = True, patience: float = 10.0) -> None:
+    def __init__(
+        self, url: str, *, create: bool = True, patience: float = 10.0, migrating: bool = True
+    ) -> None:
         address = address_of(url)
         self._where = address.where
         self._pool: Pool[Wire] = Pool(
@@ -44,7 +49,10 @@ class PostgresStore(Store):
         self._holds = StreamLocks(address.schema, self._where, self._pool, patience)
         wire, _ = self._pool.take()
         try:
-            migration.migrate(wire, address.schema, self._where, create=create)
+            if migrating:
+                migration.migrate(wire, address.schema, self._where, create=create)
+            else:
+                check_readable(migration.version_of(wire, address.schema), self._where)
             migration.check_private(wire, address.schema, self._where)
         except driver().Error as problem:
             wire.close()
@@ -98,6 +106,33 @@ class PostgresStore(Store):
                     why="its tables contradict each other",
                     tip="a backup of the database",
                 )
+
+    def copy_into(self, path: Path) -> None:
+        with self._session(False) as session:
+            copy_tables(session, path, self._where)
+
+    def shrink(self) -> None:
+        self._rewrite(None)
+
+    def scrub(self) -> str:
+        self._rewrite(migration.SECRET)
+        return (
+            f"best effort: deleted, and the tables of '{self._where}' written anew; the server's "
+            "write-ahead log, its replicas and backups may have it for longer"
+        )
+
+    def _rewrite(self, names: Sequence[str] | None) -> None:
+        """Writes tables anew, without what removed rows have left; None: all tables."""
+        with self._session(False) as session:
+            tables = [name for name in session.tables() if names is None or name in names]
+        wire, _ = self._pool.take()
+        try:
+            for table in tables:
+                wire.execute(f'VACUUM FULL "{table}"')
+        except driver().Error as problem:
+            wire.close()
+            raise refusal(problem, self._where) from None
+        self._pool.put_back(wire)
 
     def close(self) -> None:
         self._pool.close()

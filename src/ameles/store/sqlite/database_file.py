@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ameles.core.exceptions import StoreRefused
 
 OWNER_ONLY = 0o600
+_TEMPORARY = "SQLITE_TMPDIR"  # a name in the environment that SQLite knows
 
 
 def prepare(path: Path, *, create: bool, writable: bool = True) -> None:
@@ -66,12 +69,30 @@ def _create(path: Path) -> None:
         os.fchmod(handle, OWNER_ONLY)  # a umask may have removed bits
     finally:
         os.close(handle)
-    # The name of the file must survive a power cut, as well as its content.
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Lets the names in a folder survive a power cut, as well as the content of files."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)
+
+
+@contextmanager
+def temporary_files_in(folder: Path) -> Iterator[None]:
+    """Lets SQLite make its temporary files in a folder, where the same people may read."""
+    before = os.environ.get(_TEMPORARY)
+    os.environ[_TEMPORARY] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_TEMPORARY]
+        else:
+            os.environ[_TEMPORARY] = before
 
 
 def _refused(path: Path, problem: OSError) -> StoreRefused:

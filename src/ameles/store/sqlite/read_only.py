@@ -48,6 +48,12 @@ class ReadOnlyStore(SqliteStore):
     def writing(self) -> AbstractContextManager[Transaction]:
         raise self._cannot("be written")
 
+    def shrink(self) -> None:
+        raise self._cannot("be written")
+
+    def scrub(self) -> str:
+        raise self._cannot("be written")
+
     def holding(self, name: str) -> AbstractContextManager[None]:
         raise self._cannot("be written")
 
@@ -69,7 +75,7 @@ class ReadOnlyStore(SqliteStore):
         try:
             version, newest = migration.version_of(connection), len(migration.scripts())
             migration.check(version, newest, self._where)
-            if version != newest:
+            if version != newest and self._migrating:
                 raise self._cannot(f"be updated from version {version} to {newest}")
         except BaseException:
             connection.close()

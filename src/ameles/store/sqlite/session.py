@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ameles.core.exceptions import StoreRefused
 from ameles.store.columns import Columns, height, rows
 from ameles.store.session import Connected, Row
+from ameles.store.sqlite import whole_tables
 from ameles.store.sqlite.problems import is_double, refusal
 
 _CHUNK = 4096
@@ -118,6 +120,39 @@ class SqliteSession(Connected[sqlite3.Connection]):
             f"ON CONFLICT ({keys}) DO UPDATE SET {changes}",
             columns,
         )
+
+    def copy_into(self, path: Path) -> None:
+        """Copies the database, as this transaction sees it, into an empty file."""
+        try:
+            whole_tables.copy_into(self._open(), path)
+        except self.failures as problem:
+            raise self._broken(problem) from None
+
+    def tables(self) -> dict[str, tuple[str, ...]]:
+        return whole_tables.tables(self._open())
+
+    def dump(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
+        try:
+            cursor = self._open().execute(whole_tables.everything(table, columns))
+            self._reading.append(cursor)
+            while chunk := self._more(cursor):
+                yield chunk
+        except self.failures as problem:
+            raise self._broken(problem) from None
+
+    def fill(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        connection = self._changing()
+        try:
+            whole_tables.fill(connection, table, columns, rows)
+        except self.failures as problem:
+            raise self._broken(problem) from None
+
+    def empty(self) -> None:
+        connection = self._changing()
+        try:
+            whole_tables.empty(connection)
+        except self.failures as problem:
+            raise self._broken(problem) from None
 
     def _write_many(self, sql: str, columns: Columns, double: str = "") -> None:
         connection = self._changing()

@@ -22,7 +22,7 @@ from typing import TypeVar
 from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
 from ameles.store.pool import Pool
-from ameles.store.sqlite.database_file import prepare
+from ameles.store.sqlite.database_file import prepare, temporary_files_in
 from ameles.store.sqlite.lock_files import held, is_held
 from ameles.store.sqlite.problems import refusal
 from ameles.store.sqlite.session import SqliteSession
@@ -55,7 +55,9 @@ class SqliteStore(Store):
 
     writable = True
 
-    def __init__(self, path: Path, *, create: bool = True, patience: float = 10.0) -> None:
+    def __init__(
+        self, path: Path, *, create: bool = True, patience: float = 10.0, migrating: bool = True
+    ) -> None:
         if sqlite3.sqlite_version_info < OLDEST:
             raise StoreRefused(
                 f"This Python comes with SQLite {sqlite3.sqlite_version}; a store needs 3.37.",
@@ -64,6 +66,7 @@ class SqliteStore(Store):
         self.path = Path(os.path.realpath(path))
         self._where = str(path)
         self._patience = patience
+        self._migrating = migrating
         self._pool = Pool(
             self._where, connect=lambda: self._patiently(self._connect), discard=_discard
         )
@@ -98,8 +101,43 @@ class SqliteStore(Store):
                         tip="a backup of the store",
                     )
 
+    def copy_into(self, path: Path) -> None:
+        with self._session("BEGIN", writable=False) as session:
+            session.copy_into(path)
+
+    def shrink(self) -> None:
+        with self._alone() as connection:
+            # The old and the new file at once may not fit into memory.  SQLite makes a temporary
+            # file for its owner alone and removes its name at once.
+            connection.execute("PRAGMA temp_store = FILE")
+            with temporary_files_in(self.path.parent):
+                connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def scrub(self) -> str:
+        with self._alone() as connection:
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        kept = (
+            "a process that reads the store keeps its log: stop it, and do this again"
+            if busy
+            else "old blocks of its log stay on the disk until they are used again"
+        )
+        return f"best effort: overwritten in '{self._where}'; {kept}"
+
     def close(self) -> None:
         self._pool.close()
+
+    @contextmanager
+    def _alone(self) -> Iterator[sqlite3.Connection]:
+        """A connection for what cannot be done in a transaction; it is not used again."""
+        self._pool.check()
+        connection = self._patiently(self._connect)
+        try:
+            yield connection
+        except sqlite3.Error as problem:
+            raise refusal(problem, self._where) from None
+        finally:
+            _discard(connection)
 
     @contextmanager
     def _transaction(self, begin: str, *, writable: bool) -> Iterator[Transaction]:
@@ -122,7 +160,10 @@ class SqliteStore(Store):
     def _first(self) -> sqlite3.Connection:
         connection = self._connect()
         try:
-            migration.migrate(connection, self._where)
+            if self._migrating:
+                migration.migrate(connection, self._where)
+            else:
+                migration.check_readable(migration.version_of(connection), self._where)
         except BaseException:
             _discard(connection)
             raise

@@ -117,6 +117,21 @@ def find(folder: Path, slot: Slot, asked: Header, length: int, kept: Path) -> Op
         return _kept_open(opened, _recover(opened))
 
 
+def erase_lost(folder: Path, slot: Slot, over: Record, kept: Path) -> str:
+    """Overwrites what is left of a state that cannot be opened; says how far it is erased."""
+    erased = "its key is gone already"
+    with ExitStack() as resources, told(folder, "erased"):
+        key_slot = open_slot(slot, over.identity, kept)
+        if key_slot is not None:
+            resources.callback(key_slot.close)
+            erased = key_slot.tier
+            key_slot.write(record.write(over))
+        if folder.is_dir():
+            for file in _files(resources, _held(resources, folder, create=False)):
+                disk.write(file, bytes(os.fstat(file).st_size))
+    return erased
+
+
 def header_of(folder: Path) -> Header | None:
     """The header of the vault in a folder; None if no vault was finished there."""
     if not folder.is_dir():

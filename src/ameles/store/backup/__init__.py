@@ -1,0 +1,1 @@
+"""Backups of a store: one file with a checksum, for every database."""
