@@ -12,6 +12,7 @@ from pathlib import Path
 
 import typer
 
+from ameles.cli.core_dumps import forbid_core_dumps
 from ameles.core.exceptions import AmelesError
 
 __all__ = ["main"]
@@ -36,6 +37,7 @@ def app() -> None:
 
 def main() -> None:
     """Runs the command line; the entry point of the installed script."""
+    forbid_core_dumps()  # nearly every command holds secrets, if only for a moment
     sys.exit(_outcome())
 
 
