@@ -22,6 +22,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
+__all__ = ["Refused", "Sender", "Unreachable"]
+
 MOST_EVENTS = 1_000
 MOST_BYTES = 900_000  # the service takes 1 MiB
 LONGEST_PAUSE = 30.0
@@ -44,7 +46,14 @@ class Refused(Exception):
 
 
 class Unreachable(Exception):
-    """The service did not answer for as long as was asked for; the events are kept."""
+    """The service did not answer for as long as was asked for; the events are kept.
+
+    >>> str(Unreachable("the service gave no answer"))
+    'the service gave no answer'
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
 
 
 @dataclass
@@ -75,8 +84,9 @@ class Sender:
     A thread sends what has waited for ``every`` seconds.  ``flush`` sends everything now.  A batch
     is tried for ``patience`` seconds.
 
-    >>> with Sender("http://127.0.0.1:8421", stream="flu", token="ameles_...") as sender:
-    ...     pass  # sender.send({"region": "north", "fever": True})
+    >>> with Sender("http://127.0.0.1:8421", stream="flu", token="...") as sender:
+    ...     sender.uncertain  # of what was sent: here, nothing
+    0
     """
 
     def __init__(
