@@ -9,57 +9,86 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
+import numpy as np
+
 from ameles.core.noise import Noise
+from ameles.mechanisms.continual.nested import nested, unnested
 from ameles.mechanisms.continual.transformation import HALTED, Continual
-from ameles.mechanisms.snapshot import unpack
+from ameles.mechanisms.snapshot import State, pack, unpack
 from ameles.noise import Zero
 from ameles.noise.enumeration import law_of
+from tests.mechanisms.continual.scripted import Scripted
 
-Moves: TypeAlias = dict[Hashable, Fraction]
+# How many steps the run and the algorithm have taken, and the run's own parts of the state.
+Place: TypeAlias = tuple[int, int, tuple[tuple[int, ...], ...]]
+Moves: TypeAlias = dict[tuple[Hashable, Place], Fraction]
 # releases so far, what was seized, the state
-Path: TypeAlias = tuple[tuple[Hashable, ...], Hashable, bytes]
+Path: TypeAlias = tuple[tuple[Hashable, ...], Hashable, Place]
 
 
 class Kernel:
-    """The law of a step, remembered for each state."""
+    """The law of a step whose answer is always the same, remembered for each state."""
 
     def __init__(self, recipe: Continual, modulus: int) -> None:
         self._recipe = recipe
         self._modulus = modulus
-        self._known: dict[bytes, Moves] = {}
+        self._known: dict[Place, Moves] = {}
 
-    def moves(self, state: bytes) -> Moves:
-        if state not in self._known:
+    def moves(self, place: Place) -> Moves:
+        if place not in self._known:
+            state = snapshot_at(self._recipe, place)
 
-            def program(noise: Noise) -> Hashable:
+            def program(noise: Noise) -> tuple[Hashable, Place]:
                 run = self._recipe.resume(state, noise)
-                return run.step(None), run.snapshot()
+                return run.step(None), place_of(self._recipe, run.snapshot())
 
-            self._known[state] = law_of(program, modulus=self._modulus)
-        return self._known[state]
+            self._known[place] = law_of(program, modulus=self._modulus)
+        return self._known[place]
 
-    def seized(self, state: bytes) -> Hashable:
-        """What an intruder finds, but for the algorithm's own state, which here is public."""
-        public, opened, *_ = unpack(state, self._recipe.fingerprint).parts
-        return tuple(public.tolist()), tuple(opened.tolist())
+
+@lru_cache(maxsize=16)
+def kernel(recipe: Continual, modulus: int) -> Kernel:
+    return Kernel(recipe, modulus)
+
+
+def place_of(recipe: Continual, snapshot: bytes) -> Place:
+    """What a snapshot has, but for what names the run and the recipe."""
+    state = unpack(snapshot, recipe.fingerprint)
+    *own, length, padded = state.parts
+    inner = unpack(unnested((length, padded)), recipe.algorithm.fingerprint)
+    return state.step, inner.step, tuple(tuple(part.tolist()) for part in own)
+
+
+def snapshot_at(recipe: Continual, place: Place) -> bytes:
+    """The snapshot of a run of this recipe that is there."""
+    step, taken, own = place
+    inner = State(bytes(16), taken, (np.zeros(1, dtype=np.int64),))
+    within = nested(pack(inner, recipe.algorithm.fingerprint))
+    parts = tuple(np.array(part, dtype=np.int64) for part in own)
+    return pack(State(bytes(16), step, (*parts, *within)), recipe.fingerprint)
 
 
 def views(recipe: Continual, modulus: int) -> Iterator[dict[Hashable, Fraction]]:
     """The law of the view for a seizure after each step, and for none."""
-    kernel = Kernel(recipe, modulus)
-    beginning = recipe.start(Zero()).snapshot()
+    assert isinstance(recipe.algorithm, Scripted)
+    answers = recipe.algorithm.answers
+    beginning = place_of(recipe, recipe.start(Zero()).snapshot())
     for seized_after in [*range(1, recipe.horizon + 1), None]:
         law: dict[Path, Fraction] = {((), None, beginning): Fraction(1)}
-        for t in range(1, recipe.horizon + 1):
+        for t, answer in enumerate(answers, start=1):
+            # a step depends on its own answer alone, so that other scripts share its law
+            same = Scripted(answers=(answer,) * recipe.horizon)
+            step = kernel(replace(recipe, algorithm=same), modulus)
             after: defaultdict[Path, Fraction] = defaultdict(Fraction)
-            for (releases, seen, state), chance in law.items():
-                for move, probability in kernel.moves(state).items():
-                    assert isinstance(move, tuple)
-                    release, successor = move
-                    seized = kernel.seized(successor) if t == seized_after else seen
+            for (releases, seen, place), chance in law.items():
+                for (release, successor), probability in step.moves(place).items():
+                    # an intruder finds it all; the algorithm's own state is public here
+                    seized = successor[2] if t == seized_after else seen
                     after[((*releases, release), seized, successor)] += chance * probability
             law = dict(after)
         view: defaultdict[Hashable, Fraction] = defaultdict(Fraction)
