@@ -37,8 +37,9 @@ def test_a_run_is_bought_and_works() -> None:
 @pytest.mark.parametrize("n", [*range(1, 33), 49, 100, 365, 997, 1000])
 def test_n_runs_of_one_nth_fit_and_not_one_more(n: int) -> None:
     ledger = population(Pure(1))
+    recipe = SimpleTwoCounter(epsilon=Fraction(1, n))
     for _ in range(n):
-        ledger.start(SimpleTwoCounter(epsilon=Fraction(1, n)), on="x", why="y")
+        ledger.start(recipe, on="x", why="y")
     assert ledger.left == Pure(0)
     with pytest.raises(BudgetExceeded):
         ledger.start(costing("1e-9"), on="x", why="y")
