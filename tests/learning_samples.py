@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ameles.mechanisms.learning import Mixture, Perceptron, WeightedMajority
+from ameles.mechanisms.learning import GradientCounter, Mixture, Perceptron, WeightedMajority
 from tests.recipe_checks import Sample
 
 CANARY = 8_675_309
@@ -23,6 +23,13 @@ LEARNERS: tuple[Sample, ...] = (
         canary=CANARY,
         told=[CANARY, 0],
         bad=(None, [3]),
+    ),
+    Sample(
+        recipe=GradientCounter(rho="1/3", horizon=9, width=2, bound=5),
+        inputs=([3, 4], [0, 5], [-4, 3], [0, 0], [5, 0]),
+        canary=CANARY,
+        told=[CANARY, 0],
+        bad=(None, 3, [3], [1, 2, 3], np.array([1.0, 2.0])),
     ),
     Sample(
         recipe=Perceptron(epsilon=1, rounds=2, features=2, grid=9, neighbours="replace"),

@@ -35,6 +35,7 @@ from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
+from ameles.mechanisms.learning.gradient_counter import GradientCounter
 from ameles.mechanisms.learning.mixture import Mixture
 from ameles.mechanisms.learning.perceptron import Perceptron
 from ameles.mechanisms.learning.weighted_majority import WeightedMajority
@@ -154,6 +155,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     UnaryEncoding,
     HadamardResponse,
     WeightedMajority,
+    GradientCounter,
     Perceptron,
     Mixture,
     PunishingMechanism,

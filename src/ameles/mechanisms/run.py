@@ -75,6 +75,11 @@ class LiveRun(Unique, ABC):
         return self._id.hex()
 
     @property
+    def started_from(self) -> Startable[LiveRun]:
+        """Its recipe."""
+        return self._started_from
+
+    @property
     def t(self) -> int:
         """How many steps were taken."""
         return self._progress.step

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.learning import Mixture, Perceptron
+from ameles.mechanisms.learning import Mixture, MixtureModel, Perceptron
+from ameles.mechanisms.learning.mixture import WEIGHT
 from ameles.noise import System, Zero
 from ameles.noise.arrays import IntArray
 
@@ -57,6 +58,26 @@ def test_the_largest_row_reaches_what_is_claimed(monkeypatch: pytest.MonkeyPatch
     change = sums_of_mixture(recipe, [[7, 7], [1, 1]], monkeypatch)
     change = change - sums_of_mixture(recipe, [[1, 1]], monkeypatch)
     assert np.abs(change).sum() == recipe.row_norm
+
+
+def test_the_weights_of_a_row_depend_on_no_other_row() -> None:
+    """Whole numbers that add up to the weight, and are those of the formula but for roundings."""
+    recipe = Mixture(epsilon=1, rounds=1, features=3, grid=999, groups=4, neighbours="replace")
+    noise = System()
+    rows = noise.uniform(1000, (40, 3))
+    parts = [noise.uniform(900, (4, 3)) + 50.0 for _ in range(2)]
+    model = MixtureModel(
+        (0.1, 0.2, 0.3, 0.4), *(tuple(map(tuple, part.tolist())) for part in parts)
+    )
+    together = recipe._weights(rows, model)
+    for place in range(40):
+        assert recipe._weights(rows[[place]], model).tolist() == [together[place].tolist()]
+    assert (together.sum(axis=1) == WEIGHT).all()
+    assert together.min() >= 0
+    away = (rows[:, None, :] - parts[0]) / parts[1]
+    odds = np.array(model.shares) / parts[1].prod(axis=1) * np.exp(-(away**2).sum(axis=2) / 2)
+    shares = odds / odds.sum(axis=1, keepdims=True)
+    assert np.abs(together - shares * WEIGHT).max() < 4 + 0.01 * WEIGHT
 
 
 def test_a_mixture_is_found_with_noise() -> None:
@@ -120,6 +141,8 @@ def test_rows_outside_of_the_grid_are_clamped() -> None:
         ([[1.0, 2.0]], [1]),
         ([[1], [1, 2]], [1, 1]),
         ([[1, 2]], [0.5]),
+        ([[1, 2]], [[1]]),
+        (["12"], [1]),
     ],
 )
 def test_what_is_no_table_is_refused(given: Any) -> None:
@@ -132,3 +155,13 @@ def test_what_is_no_table_of_a_mixture_is_refused(rows: Any) -> None:
     recipe = Mixture(epsilon=1, rounds=1, features=1, grid=7, groups=2, neighbours="replace")
     with pytest.raises(BadInput):
         recipe.start(Zero()).step(rows)
+
+
+def test_a_table_without_rows_is_a_table() -> None:
+    empty: list[Any] = [[], np.zeros((0, 2)), np.zeros((0, 2), dtype=int)]
+    for rows in empty:
+        assert perceptron().start(Zero()).step((rows, [])).tolist() == [0, 0]
+    recipe = Mixture(epsilon=1, rounds=1, features=2, grid=7, groups=1, neighbours="add-remove")
+    assert recipe.start(Zero()).step([]).shares == (1.0,)
+    with pytest.raises(BadInput, match="2 columns"):
+        recipe.start(Zero()).step([[]])

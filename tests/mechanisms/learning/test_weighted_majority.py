@@ -88,6 +88,32 @@ def test_losses_outside_of_the_grid_are_clamped() -> None:
     assert noise.law == laws(plain, [(4, 1), (0, 0)])[1]
 
 
+@pytest.mark.parametrize("horizon", [4, None])
+@pytest.mark.parametrize("signed", [False, True])
+def test_no_losses_of_two_experts_exceed_the_bounds(horizon: int | None, signed: bool) -> None:
+    """Exactly, for all losses of four steps: every path of choices has a probability."""
+    recipe = WeightedMajority(rho=10, experts=2, horizon=horizon, signed=signed)
+    bounds = {beta: recipe.error.bound(4, beta) for beta in (0.5, 0.2)}
+    worst = dict.fromkeys(bounds, 0.0)
+    for losses in itertools.product(((0, 1), (1, 0), (1, 1)), repeat=4):
+        table = np.array(losses) * 2 - 1 if signed else np.array(losses)
+        chances = np.array(laws(recipe, table.tolist()))
+        law = {0: 1.0}  # of the loss so far
+        for row, chance in zip(table.tolist(), chances.tolist(), strict=True):
+            following: dict[int, float] = {}
+            for (sum_, p), (loss_, q) in itertools.product(
+                law.items(), zip(row, chance, strict=True)
+            ):
+                following[sum_ + loss_] = following.get(sum_ + loss_, 0.0) + p * q
+            law = following
+        best = int(table.sum(axis=0).min())
+        for beta, bound in bounds.items():
+            above = math.fsum(p for sum_, p in law.items() if sum_ - best > bound)
+            worst[beta] = max(worst[beta], above)
+    assert all(share <= beta for beta, share in worst.items())
+    assert bounds[0.5] < 4 * recipe.span or horizon is None
+
+
 @pytest.mark.parametrize("horizon", [300, None])
 def test_regret_is_within_its_bound(horizon: int | None) -> None:
     # one bound at 1e-5

@@ -6,7 +6,8 @@ with a delta above zero; the latter is turned into the rho that the tight conver
 sensitivity^2 / (2 variance)-zCDP in any dimension, with the sensitivity in L2
 (Canonne-Kamath-Steinke 2020).
 
-In a step one unit changes the whole vector by at most ``bound`` in L1, so also in L2.
+In a step one unit changes the whole vector by at most ``bound`` in L1, so also in L2; the
+``GradientCounter`` promises L2 itself.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import lru_cache
 
 from ameles.accounting.concentrated import zcdp_rho
 from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import Norm
 from ameles.core.loss import Approx, Concentrated
 from ameles.core.parameters import Exact, Number, Parameter
 from ameles.mechanisms.counters.summed import SummedCounter
@@ -99,7 +101,8 @@ class GaussianCounter(SummedCounter):
     @property
     def touched(self) -> int:
         """The most counters that one unit can change: each change is at least one."""
-        return min(self.columns, self.contributions * self.bound)
+        in_a_step = self.bound if self.norm is Norm.L1 else self.bound**2
+        return min(self.columns, self.contributions * in_a_step)
 
 
 @lru_cache(maxsize=1024)

@@ -62,9 +62,11 @@ class CounterError(AdditiveError, Protocol):
 class CounterRecipe(Mechanism[CounterRun]):
     """A counter: ``width`` running counts advanced together, or one plain count.
 
-    One unit may change up to ``contributions`` steps, each by at most ``bound`` in the L1
-    norm of the whole vector; ``unit`` says what one unit is.
+    One unit may change up to ``contributions`` steps, each by at most ``bound`` in the ``norm``
+    of the whole vector; ``unit`` says what one unit is.
     """
+
+    norm: ClassVar[Norm] = Norm.L1
 
     # For ``counter``: whether it considers this class, always or only for streams without end, or
     # only for inputs that are bits; the parameters and arities that it tries; the strongest kind of
@@ -121,7 +123,7 @@ class CounterRecipe(Mechanism[CounterRun]):
             loss=self.loss,
             unit=Unit.tagged(self.unit),
             neighbours=Neighbours.STEP,
-            contribution=Contribution(steps=self.contributions, bound=self.bound, norm=Norm.L1),
+            contribution=Contribution(steps=self.contributions, bound=self.bound, norm=self.norm),
             horizon=self.steps,
             intrusions=self.intrusions,
         )

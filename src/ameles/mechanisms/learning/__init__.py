@@ -1,6 +1,7 @@
 """Learning: experts and classifiers over streams, and models from noisy sums over a table."""
 
 from ameles.mechanisms.learning.access_list import AccessList, list_counter
+from ameles.mechanisms.learning.gradient_counter import GradientCounter
 from ameles.mechanisms.learning.mixture import Mixture, MixtureModel
 from ameles.mechanisms.learning.online_classifier import OnlineClassifier, classifier_counter
 from ameles.mechanisms.learning.perceptron import Perceptron
@@ -13,6 +14,7 @@ from ameles.mechanisms.learning.weighted_majority import WeightedMajority, linea
 
 __all__ = [
     "AccessList",
+    "GradientCounter",
     "Mixture",
     "MixtureModel",
     "OnlineClassifier",

@@ -8,7 +8,7 @@ Error        two items can be in the wrong order only while their counts differ 
              the error of the counts
 
 >>> from ameles.noise import Zero
->>> items = AccessList(list_counter(epsilon=1, items=3, horizon=8).start(Zero()), items=3)
+>>> items = AccessList(list_counter(epsilon=1, items=3, horizon=8).start(Zero()))
 >>> [items.request(2), items.request(2), items.request(1)]  # places in the list, from 1
 [3, 1, 3]
 >>> items.order
@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ameles.core.exceptions import BadInput
 from ameles.core.parameters import Exact, whole
-from ameles.mechanisms.counters.recipe import CounterRun
+from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 
 
@@ -35,11 +36,17 @@ def list_counter(*, epsilon: Exact, items: int, horizon: int) -> PanPrivateCount
 
 
 class AccessList:
-    """A list that moves what is asked for often to its front."""
+    """A list that moves what is asked for often to its front; ``run`` is of ``list_counter``."""
 
-    def __init__(self, run: CounterRun, *, items: int) -> None:
+    def __init__(self, run: CounterRun) -> None:
+        recipe = run.started_from
+        if not isinstance(recipe, CounterRecipe) or not recipe.width or recipe.bound < 2:
+            raise BadInput(
+                f"A list needs a run of list_counter. Got {run!r} instead.",
+                why="a request that is replaced by another changes two counts",
+            )
         self._run = run
-        self._order = tuple(range(whole(items, "items", low=1, high=1 << 20)))
+        self._order = tuple(range(recipe.width))
 
     def __repr__(self) -> str:
         return f"<list over {self._run!r}>"
@@ -51,10 +58,12 @@ class AccessList:
 
     def request(self, item: int) -> int:
         """The place at which the item was found; then the list is ordered anew."""
-        asked = whole(item, "item", low=0, high=len(self._order) - 1)
-        place = self._order.index(asked) + 1
+        if item not in self._order:
+            last = len(self._order) - 1
+            raise BadInput(f"An item must be a whole number from 0 to {last}.")
+        place = self._order.index(item) + 1
         change = np.zeros(len(self._order), dtype=np.int64)
-        change[asked] = 1
+        change[self._order[place - 1]] = 1
         counts = np.asarray(self._run.step(change))
         self._order = tuple(np.argsort(-counts, kind="stable").tolist())
         return place

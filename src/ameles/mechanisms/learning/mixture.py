@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from ameles.mechanisms.one_shot.geometric import GeometricError
 from ameles.noise.arrays import IntArray
 
 WEIGHT = 1 << 8  # of each row, spread over the groups
+FARTHEST = 24 << 10  # a group this far behind the likeliest, in logs of 2^-10, gets nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +108,22 @@ class Mixture(IteratedSums[MixtureModel]):
         return _model(np.full(self.groups, 1 / self.groups), centres, spread)
 
     def _weights(self, x: IntArray, model: MixtureModel) -> IntArray:
-        """How the weight of each row is spread: whole numbers that add up to it at most."""
-        spreads = np.array(model.spreads)
-        away = (x[:, None, :] - np.array(model.centres)) / spreads
-        logs = np.log(np.array(model.shares)) - np.log(spreads).sum(axis=1)
-        logs = logs - (away**2).sum(axis=2) / 2
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
-        weights = np.floor(shares * WEIGHT).astype(np.int64)
-        weights[np.arange(len(x)), shares.argmax(axis=1)] += WEIGHT - weights.sum(axis=1)
-        return np.asarray(np.clip(weights, 0, WEIGHT))
+        """How the weight of each row is spread: whole numbers that add up to it.
+
+        In integers, from a public model: a row's weights must depend on no other row, and floats
+        do not promise that.
+        """
+        centres, spreads = np.array(model.centres), np.array(model.spreads)
+        # a row is at most 50 spreads away, so this is below 2^44, and in units of 2^-10 below 2^16
+        away = (x[:, None, :] << 8) - _whole(centres, 8)
+        away = away * _whole(1 / spreads, 30) >> 28
+        known = np.log(np.array(model.shares)) - np.log(spreads).sum(axis=1)
+        logs = _whole(known, 20) - (away**2).sum(axis=2) // 2
+        behind = logs.max(axis=1, keepdims=True) - logs
+        odds = _odds()[np.minimum(behind >> 10, FARTHEST)]
+        weights = np.asarray(odds * WEIGHT // odds.sum(axis=1, keepdims=True))
+        weights[np.arange(len(x)), logs.argmax(axis=1)] += WEIGHT - weights.sum(axis=1)
+        return weights
 
     def _next(self, noisy: Floats) -> MixtureModel:
         """The model of published sums, brought back into the range."""
@@ -126,3 +134,14 @@ class Mixture(IteratedSums[MixtureModel]):
         spreads = np.sqrt(np.clip(variance, 1 / 2500, 1))  # at least a fiftieth of the range
         shares = weight[:, 0] / weight.sum()
         return _model(shares, centres * self.grid, spreads * self.grid)
+
+
+def _whole(numbers: Floats, bits: int) -> IntArray:
+    """Public numbers in units of 2^-bits."""
+    return np.rint(np.ldexp(numbers, bits)).astype(np.int64)
+
+
+@cache
+def _odds() -> IntArray:
+    """exp(-k / 2^10) for every place k of the table, in units of 2^-32."""
+    return _whole(np.exp(-np.arange(FARTHEST + 1) / 1024), 32)

@@ -4,19 +4,19 @@ Theorem      Kairouz-McMahan-Song-Thakkar-Thakurta-Xu 2021 (follow the regularis
              correlated noise of our counters: the weights after a step are -rate times the prefix
              sum of all clipped gradients, which a Gaussian counter publishes.  A gradient depends
              on earlier releases; Gaussian counters stay private then (Denisov et al. 2022)
-Neighbours   all rows of one user are added or removed, in up to ``contributions`` steps
+Neighbours   unit ``event``: one row is added or removed.  Unit ``user``: all rows of one user are,
+             in up to ``contributions`` steps
 Noise        that of the counter, on sums of gradients on a grid
 Memory       that of the counter, one number for each feature, and how often each user was seen
 
-A user's gradients of one step are added up and clipped to size 1 in the L1 norm, then cut to the
-grid, towards zero, so that the whole vector has at most the size that the counter protects; this is
-checked in integers.  A user who was used in ``contributions`` steps is not used again.  The weights
-are public.
+The gradients of all rows of a user in a step are added up and clipped to length 1 in L2, exactly,
+in integers (``gradients``).  A user who was used in ``contributions`` steps is not used again.  The
+weights are public.
 
 >>> import numpy as np
 >>> from ameles.noise import Zero
 >>> counter = classifier_counter(epsilon=1, delta="1e-6", features=1, steps=50)
->>> model = OnlineClassifier(counter.start(Zero()), features=1, rate=2)
+>>> model = OnlineClassifier(counter.start(Zero()), rate=2)
 >>> x = np.linspace(-1, 1, 20)[:, None]
 >>> for _ in range(50):
 ...     model = model.partial_fit(x, x[:, 0] > 0.2)
@@ -26,23 +26,31 @@ are public.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ameles.core import codec
 from ameles.core.exceptions import BadInput
-from ameles.core.guarantee import EVENT, Unit
-from ameles.core.parameters import Exact, exact, whole
-from ameles.mechanisms.counters.buffered import BufferedCounter
+from ameles.core.guarantee import EVENT, USER, Unit
+from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.mechanisms.counters.recipe import CounterRun
-from ameles.noise.arrays import BoolArray, IntArray
+from ameles.mechanisms.learning.gradient_counter import GradientCounter
+from ameles.mechanisms.learning.gradients import (
+    GRID,
+    UNIT,
+    Floats,
+    clipped,
+    gradients_of,
+    rows_of,
+)
+from ameles.mechanisms.learning.user_limit import UserLimit
+from ameles.noise.arrays import IntArray
 
-Floats: TypeAlias = NDArray[np.float64]
-GRID = 1 << 10  # gradients are whole multiples of one over this
+Label: TypeAlias = bool | int | str
+VERSION = 1  # of its snapshots
 
 
 def classifier_counter(
@@ -53,15 +61,15 @@ def classifier_counter(
     steps: int,
     contributions: int = 1,
     unit: Unit | str = EVENT,
-) -> BufferedCounter:
+) -> GradientCounter:
     """The counter of the gradients, which a ledger sells: one number for each feature and one more.
 
-    ``contributions`` is in how many steps one user is used.
+    ``contributions`` is in how many steps one user is used; an event is in one step.
 
     >>> classifier_counter(epsilon=1, delta="1e-6", features=3, steps=10).columns
     4
     """
-    return BufferedCounter(
+    counter = GradientCounter(
         epsilon=epsilon,
         delta=delta,
         horizon=steps,
@@ -70,28 +78,82 @@ def classifier_counter(
         bound=GRID,
         unit=unit,
     )
+    if not _of_users(counter) and counter.contributions > 1:
+        raise BadInput("An event is in one step; 'contributions' are those of a user.")
+    return counter
 
 
 class OnlineClassifier:
     """Tells two classes apart, and learns from each batch; used like a scikit-learn estimator.
 
-    ``run`` is a run of ``classifier_counter``; a call of ``partial_fit`` is one step of it.
-    Numbers should be from -1 to 1; a row with larger ones is scaled down.  Every row, with its
-    constant, is then scaled so that the sizes of its numbers add up to 1.
+    ``run`` is a run of ``classifier_counter``, and nobody else steps it; a call of ``partial_fit``
+    is one step of it.  ``classes`` are the labels of the two classes.
     """
 
     def __init__(
-        self, run: CounterRun, *, features: int, rate: Exact, contributions: int = 1
+        self, run: CounterRun, *, rate: Exact, classes: Sequence[Label] = (False, True)
     ) -> None:
+        recipe = run.started_from
+        if not isinstance(recipe, GradientCounter) or recipe.bound < GRID:
+            raise BadInput(
+                f"A classifier needs a run of classifier_counter. Got {run!r} instead.",
+                why="its noise must hide a gradient",
+            )
         self._run = run
-        self._features = whole(features, "features", low=1, high=1 << 20)
-        self._rate = float(exact(rate, "rate"))
-        self._most = whole(contributions, "contributions", low=1, high=1 << 40)
-        self._used: Counter[Hashable] = Counter()
+        self._taken = 0
+        self._features = recipe.columns - 1
+        self._rate = exact(rate, "rate")
+        if self._rate <= 0:
+            raise refuse("rate", "above 0", rate)
+        self._classes = _two(classes)
+        self._limit = UserLimit(recipe.contributions) if _of_users(recipe) else None
         self._weights: Floats = np.zeros(self._features + 1)
 
     def __repr__(self) -> str:
         return f"<classifier over {self._run!r}>"
+
+    @classmethod
+    def resume(cls, run: CounterRun, snapshot: bytes) -> OnlineClassifier:
+        """The model that this snapshot was taken of, over the run that was resumed with it.
+
+        >>> from ameles.noise import Zero
+        >>> counter = classifier_counter(epsilon=1, delta="1e-6", features=1, steps=9, unit="user")
+        >>> run = counter.start(Zero())
+        >>> model = OnlineClassifier(run, rate=2).partial_fit([[0.5]], [True], users=["ann"])
+        >>> kept = run.snapshot(), model.snapshot()
+        >>> OnlineClassifier.resume(counter.resume(kept[0], Zero()), kept[1])
+        <classifier over <run of GradientCounter at step 1>>
+        """
+        state = codec.read("classifier", VERSION, snapshot.decode(errors="replace"))
+        try:
+            model = cls(run, rate=state["rate"], classes=state["classes"])
+            model._taken = whole(state["step"], "step", low=0, high=1 << 40)
+            model._weights = np.array([float.fromhex(one) for one in state["weights"]])
+            if model._limit is not None:
+                model._limit.used.update(state["used"])
+            run_of = str(state["run"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise codec.damaged("snapshot of a classifier") from None
+        if run_of != run.id:
+            raise BadInput(
+                "This snapshot is of a classifier over another run.",
+                tip="the snapshots of the run and of the classifier, taken together",
+            )
+        model._check_run()
+        return model
+
+    def snapshot(self) -> bytes:
+        """Its state, to go on after a restart, beside the snapshot of the run: secret, since it
+        tells which users were used."""
+        state = {
+            "run": self._run.id,
+            "step": self._taken,
+            "rate": str(self._rate),
+            "classes": list(self._classes),
+            "weights": [float(one).hex() for one in self._weights],
+            "used": {} if self._limit is None else self._limit.used,
+        }
+        return codec.write("classifier", VERSION, state).encode()
 
     @property
     def coef_(self) -> Floats:
@@ -103,92 +165,115 @@ class OnlineClassifier:
         """The published constant."""
         return float(self._weights[-1])
 
-    def partial_fit(
-        self, x: Any, y: Any, users: Sequence[Hashable] | None = None
-    ) -> OnlineClassifier:
-        """Takes one step with a batch: rows, whether each is of the second class, and whose it is.
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels of the two classes."""
+        return np.array(self._classes)
 
-        Without ``users`` every row is a user of its own.
+    @property
+    def n_features_in_(self) -> int:
+        """How many features a row has."""
+        return self._features
+
+    def partial_fit(self, x: Any, y: Any, users: Any = None) -> OnlineClassifier:
+        """Takes one step with a batch: rows, the label of each, and whose it is.
+
+        ``users`` are given if users are protected, and only then.  A row whose label is none of the
+        ``classes``, or whose user has no id, counts nowhere.
         """
-        rows, labels = self._rows(x), self._labels(y, len(x))
-        owners: Sequence[Hashable] = range(len(rows)) if users is None else users
-        if len(owners) != len(rows):
-            raise BadInput("There must be one user for each row.")
-        errors = self._probability(rows) - labels
-        gradients = errors[:, None] * rows
-        total = np.zeros(self._features + 1, dtype=np.int64)
-        for gradient in self._of_users(gradients, owners, known=users is not None):
-            total += gradient
+        rows = rows_of(x, self._features)
+        labels = _labels(y, len(rows))
+        owners = self._owners(users, len(rows))
+        self._check_run()
+        self._run.check_room(1)
+        known = [place for place, label in enumerate(labels) if label in self._classes]
+        second = np.array([labels[place] == self._classes[1] for place in known], dtype=np.int64)
+        gradients = gradients_of(rows[known], second, self._weights)
+        total = clipped(self._added_up(gradients, owners, known)).sum(axis=0)
         sums = np.asarray(self._run.step(total), dtype=np.float64)
-        self._weights = -self._rate * sums / GRID
+        self._taken += 1
+        self._weights = -float(self._rate) * sums / GRID
         return self
 
-    def _of_users(
-        self, gradients: Floats, owners: Sequence[Hashable], *, known: bool
-    ) -> list[IntArray]:
-        """The clipped gradient of each user who may still be used."""
-        if not known:
-            return [clipped(gradient) for gradient in gradients]
-        sums: dict[Hashable, Floats] = {}
-        for owner, gradient in zip(owners, gradients, strict=True):
-            sums[owner] = sums.get(owner, 0.0) + gradient
-        fresh = [owner for owner in sums if self._used[owner] < self._most]
-        self._used.update(fresh)
-        return [clipped(sums[owner]) for owner in fresh]
+    def _added_up(
+        self, gradients: IntArray, owners: list[Any] | None, known: list[int]
+    ) -> IntArray:
+        """The gradient of each event, or of each user who may still be used."""
+        if self._limit is None or owners is None:
+            return gradients
+        places = self._limit.admit(owners[place] for place in known)
+        used = [row for row, place in enumerate(places) if place is not None]
+        count = 1 + max((place for place in places if place is not None), default=-1)
+        sums = np.zeros((count, self._features + 1), dtype=np.int64)
+        np.add.at(sums, [place for place in places if place is not None], gradients[used])
+        return sums
+
+    def _owners(self, users: Any, count: int) -> list[Any] | None:
+        if (users is None) != (self._limit is None):
+            raise BadInput(
+                "The 'users' of the rows must be given if the counter protects users, and only "
+                "then.",
+                why="one user may have many rows, and an event has one",
+                tip="classifier_counter(..., unit='user'), or no users",
+            )
+        if users is None:
+            return None
+        if isinstance(users, str) or not hasattr(users, "__len__") or len(users) != count:
+            raise BadInput("There must be a list with one user for each row.")
+        return list(users)
+
+    def _check_run(self) -> None:
+        """Refuses a run that somebody else has stepped."""
+        if self._run.t != self._taken:
+            raise BadInput(
+                f"This run has taken {self._run.t} steps, and this classifier {self._taken}.",
+                why="it would not know which users were used in the other steps",
+                tip="one classifier for each run; after a restart, OnlineClassifier.resume",
+            )
 
     def decision_function(self, x: Any) -> Floats:
         """Above zero for the second class."""
-        return np.asarray(self._rows(x) @ self._weights)
+        return np.asarray((rows_of(x, self._features) / UNIT) @ self._weights)
 
     def predict_proba(self, x: Any) -> Floats:
         """The probability of each of the two classes, a row for each row."""
-        second = self._probability(self._rows(x))
+        second = 1 / (1 + np.exp(-np.clip(self.decision_function(x), -500, 500)))
         return np.column_stack([1 - second, second])
 
-    def predict(self, x: Any) -> BoolArray:
-        """Whether each row is of the second class."""
-        return np.asarray(self.decision_function(x) > 0)
+    def predict(self, x: Any) -> NDArray[Any]:
+        """The class of each row."""
+        return self.classes_[(self.decision_function(x) > 0).astype(np.int64)]
 
     def score(self, x: Any, y: Any) -> float:
-        """The share of rows that are told rightly."""
-        return float(np.mean(self.predict(x) == (self._labels(y, len(x)) > 0)))
-
-    def _probability(self, rows: Floats) -> Floats:
-        return np.asarray(1 / (1 + np.exp(-np.clip(rows @ self._weights, -500, 500))))
-
-    def _rows(self, x: Any) -> Floats:
-        """Features and a constant beside them, whose sizes add up to 1."""
-        rows = np.asarray(x, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self._features:
-            raise BadInput(
-                f"Rows must be a table with {self._features} columns. Got an array with shape "
-                f"{rows.shape} instead."
-            )
-        # what is no number counts as zero: a refusal would tell that somebody has such a row
-        rows = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
-        rows = rows / np.maximum(1.0, np.abs(rows).max(axis=1, keepdims=True, initial=0.0))
-        rows = np.column_stack([rows, np.ones(len(rows))])
-        return np.asarray(rows / np.abs(rows).sum(axis=1, keepdims=True))
-
-    def _labels(self, y: Any, count: int) -> Floats:
-        labels = np.asarray(y)
-        if labels.shape != (count,) or labels.dtype.kind not in "biu":
-            raise BadInput("Labels must be true or false, one for each row.")
-        return np.asarray(labels != 0, dtype=np.float64)
+        """The share of rows that are told rightly; exact, so only for rows that are not secret."""
+        told = self.predict(x).tolist()
+        labels = _labels(y, len(told))
+        right = [bool(a == b) for a, b in zip(told, labels, strict=True)]
+        return sum(right) / max(1, len(right))
 
 
-def clipped(gradient: Floats) -> IntArray:
-    """A gradient on the grid, whose numbers add up to at most 1 in size; certain in integers.
+def _of_users(counter: GradientCounter) -> bool:
+    """Whether it protects users, or events."""
+    unit = counter.guarantee.unit
+    if unit not in (EVENT, USER):
+        raise refuse("unit", "event or user", counter.unit)
+    return unit == USER
 
-    >>> clipped(np.array([3.0, -1.0]))
-    array([ 768, -256])
-    """
-    largest = float(np.max(np.abs(gradient)))
-    if not math.isfinite(largest):
-        return np.zeros(len(gradient), dtype=np.int64)
-    scaled = gradient / max(1.0, largest)  # so that no sum overflows
-    size = max(1.0, largest) * float(np.abs(scaled).sum())
-    units = np.trunc(scaled * (max(1.0, largest) / max(1.0, size)) * GRID).astype(np.int64)
-    while int(np.abs(units).sum()) > GRID:  # the last bit of a float was too large
-        units -= np.sign(units)
-    return units
+
+def _two(classes: Sequence[Label]) -> tuple[Label, Label]:
+    given = tuple(classes)
+    fine = len(given) == 2 and all(isinstance(one, bool | int | str) for one in given)
+    if not fine or given[0] == given[1] or isinstance(given[0], str) != isinstance(given[1], str):
+        raise refuse("classes", "two different labels, numbers or texts", classes)
+    return given[0], given[1]
+
+
+def _labels(y: Any, count: int) -> list[Any]:
+    """The labels as plain values; only their number is checked."""
+    try:
+        labels = np.asarray(y, dtype=object)  # a text in one row must not change the others
+    except ValueError:
+        labels = np.zeros((0, 0), dtype=object)
+    if labels.shape != (count,):
+        raise BadInput("There must be a list with one label for each row.")
+    return list(labels.tolist())

@@ -21,16 +21,15 @@ The recipe that a ledger sells is the counter; the leader takes the run of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.core.parameters import Exact, exact, whole
-from ameles.mechanisms.counters.recipe import CounterRun
+from ameles.mechanisms.clamped import clamped
+from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.noise.arrays import IntArray
 
@@ -63,9 +62,17 @@ class PerturbedLeader:
     """
 
     def __init__(self, run: CounterRun, *, rate: Exact, noise: Noise, grid: int = 1) -> None:
-        self._run = run
-        self._noise = noise
+        recipe = run.started_from
         self._grid = whole(grid, "grid", low=1, high=1 << 20)
+        if not isinstance(recipe, CounterRecipe) or not recipe.width or recipe.bound < self._grid:
+            raise BadInput(
+                f"A leader with costs up to {self._grid} needs a run of expert_counter with this "
+                f"grid. Got {run!r} instead.",
+                why="its noise must hide the largest cost",
+            )
+        self._run = run
+        self._experts = recipe.width
+        self._noise = noise
         self._rate = float(exact(rate, "rate"))
         if not 0 < self._rate < math.inf:
             raise BadInput("The 'rate' of the perturbation must be above 0.")
@@ -74,22 +81,25 @@ class PerturbedLeader:
     def __repr__(self) -> str:
         return f"<leader over {self._run!r}>"
 
-    def step(self, costs: Sequence[int] | IntArray) -> int:
+    def step(self, costs: object) -> int:
         """The expert to follow in this step, chosen before the costs of the step are added."""
-        given = np.clip(np.asarray(costs), 0, self._grid) if _whole(costs) else costs
-        chosen = self._leader(len(costs))
+        given = clamped(costs, 0, self._grid, refuse=self._not)
+        if given.shape != (self._experts,):
+            raise self._not(f"an array with shape {given.shape}")
+        chosen = self._leader()
         self._costs = np.asarray(self._run.step(given))
         return chosen
 
-    def _leader(self, experts: int) -> int:
-        known = np.zeros(experts) if self._costs is None else self._costs
-        uniform = (self._noise.uniform(FINE, experts) + 1) / (FINE + 1)
+    def _leader(self) -> int:
+        known = np.zeros(self._experts) if self._costs is None else self._costs
+        uniform = (self._noise.uniform(FINE, self._experts) + 1) / (FINE + 1)
         perturbed = known + np.log(uniform) * (self._grid / self._rate)
         return int(perturbed.argmin())
 
-
-def _whole(costs: Any) -> bool:
-    return np.asarray(costs).dtype.kind in "iu"
+    def _not(self, got: str) -> BadInput:
+        return BadInput(
+            f"The costs of a step must be {self._experts} whole numbers. Got {got} instead."
+        )
 
 
 def leader_regret(
