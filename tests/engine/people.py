@@ -33,6 +33,9 @@ TABLES = {
 EVERY = f"{DISTINCT}share = 0.2\n" + "".join(
     f'[[release]]\nname = "{name}"\n{said}\nshare = 0.2\n' for name, said in TABLES.items()
 )
+TABLES_AND_RESIDUES = EVERY.replace("share = 0.2", "share = 0.15") + (
+    '[[release]]\nname = "odd"\nmeasure = "modular"\nmodulus = 3\ntable = 3400\nusers = 300\n'
+)
 FEVER = (
     '[[release]]\nname = "ill"\nmeasure = "distinct"\ntable = 3000\nwhere = "fever"\nshare = 0.5\n'
 )
@@ -41,6 +44,9 @@ ANNOUNCED = USER.replace('"one"', '"announced"')
 # So large that four users share no cell, but with a probability of 1.2e-5.
 ROOMY = DISTINCT.replace("5000", "500000")
 WINDOW = 'unit = "user-window"\nuser = "who"\nwindow = "3d"\nintrusions = "one"'
+
+
+ZERO = Zero()
 
 
 class People(World):
@@ -132,13 +138,15 @@ def announcing(folder: Path, restarts: int, releases: str = ROOMY) -> People:
     return People(folder, releases, f"{ANNOUNCED}\nrestarts = {restarts}")
 
 
-def announced(world: World, *steps: list[list[str]], why: str = "a theft") -> int:
+def announced(
+    world: World, *steps: list[list[str]], why: str = "a theft", noise: Noise | None = ZERO
+) -> int:
     """Announces an intrusion, and goes on in the same session."""
     with closing(open_store(str(world.folder / "s.db"))) as store:
         source = StandardInput("csv", world.plan.kinds)
         source.reading([f"{HEADER}\n".encode()])
-        with Engine(world.plan, store, noise=Zero()).session() as session:
-            count = session.announce(why)
+        with Engine(world.plan, store, noise=noise).session() as session:
+            count = session.announce("a theft")
             for batches in steps:
                 for rows in batches:
                     text = "".join(f"{line}\n" for line in rows)

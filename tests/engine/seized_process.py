@@ -54,7 +54,7 @@ def main(folder: Path, steps: int) -> None:
     plan = read_plan_text((folder / "plan.toml").read_text(encoding="utf-8"), base=folder)
     noise = Marks()
     with closing(open_store(str(folder / "s.db"))) as store:
-        source = StandardInput("csv", plan.stream.columns)
+        source = StandardInput("csv", plan.kinds)
         with Engine(plan, store, noise=noise).session() as session:
             pieces = source.incoming()
             for _ in range(steps):

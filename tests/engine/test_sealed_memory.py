@@ -3,6 +3,7 @@ used up, and for states that it has had before the last."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import signal
@@ -11,12 +12,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ameles.engine.sealed.sealed_state import overwrite_freed_memory
+from tests.engine.people import TABLES_AND_RESIDUES, People, stream_of
 from tests.engine.seized_process import MARK
 from tests.engine.test_sealed import Sealed
-from tests.engine.worlds import COUNT, HEADER, row
+from tests.engine.worlds import COUNT, HEADER, World, row
 
 ROWS, STEPS = 100, 5
 pytestmark = [
@@ -33,10 +36,10 @@ class Memory:
     noises: set[int]  # the numbers of draws that are there as they were
     drawn: list[int]  # how many there had been after each step
     steps: set[int]  # of the states that can be read
+    hashes: int  # of users, as numbers or as text
 
 
-def searched(folder: Path, *options: str) -> Memory:
-    world = Sealed(folder, COUNT, "one")
+def searched(world: World, *options: str) -> Memory:
     (world.folder / "plan.toml").write_text(world.text, encoding="utf-8")
     command = [sys.executable, "-m", "tests.engine.seized_process", str(world.folder), str(STEPS)]
     pipe = subprocess.PIPE
@@ -57,6 +60,7 @@ def searched(folder: Path, *options: str) -> Memory:
         os.waitid(os.P_PID, process.pid, os.WSTOPPED)
         memory = _memory(process.pid)
         os.kill(process.pid, signal.SIGKILL)
+    salt = stream_of(world).salt
     events = [
         len({m for part in memory for m in re.findall(b"canary-%d-\\d{4}" % step, part)})
         for step in range(STEPS)
@@ -69,7 +73,25 @@ def searched(folder: Path, *options: str) -> Memory:
     }
     heads = [m for part in memory for m in re.finditer(rb"AMELES\x00S[\x01\x02]\x00", part)]
     steps = {int.from_bytes(m.string[m.start() + 58 : m.start() + 66], "little") for m in heads}
-    return Memory(events, {low for low in lows if 0 < low <= drawn[-1]}, drawn, steps)
+    noises = {low for low in lows if 0 < low <= drawn[-1]}
+    return Memory(events, noises, drawn, steps, _hashes(memory, salt))
+
+
+def _hashes(memory: list[bytes], salt: bytes) -> int:
+    """How many keyed hashes of users are there: the numbers of all, the digits of a few."""
+    texts = [
+        hashlib.sha256(f"{salt.hex()}canary-{step}-{n:04}".encode()).hexdigest()[:15]
+        for step in range(STEPS)
+        for n in range(ROWS)
+    ]
+    numbers = np.array([int(text, 16) for text in texts], dtype=np.uint64)
+    count = sum(text.encode() in part for text in texts[:: ROWS // 2 + 1] for part in memory)
+    ends = np.zeros(1 << 16, dtype=np.bool_)  # few words end in the same two bytes
+    ends[numbers & 0xFFFF] = True
+    for part in memory:
+        words = np.frombuffer(part, "<u8", len(part) // 8)
+        count += int(np.isin(words[ends[words & 0xFFFF]], numbers).sum())
+    return count
 
 
 def _memory(process: int) -> list[bytes]:
@@ -93,7 +115,7 @@ def events_are_gone(memory: Memory) -> bool:
 
 @pytest.mark.skipif(not overwrite_freed_memory(), reason="the allocator cannot overwrite")
 def test_events_noise_and_states_that_are_over_are_not_in_memory(tmp_path: Path) -> None:
-    memory = searched(tmp_path)
+    memory = searched(Sealed(tmp_path, COUNT, "one"))
     assert events_are_gone(memory)
     # the last step has opened the next one: its noise is the state
     assert memory.noises <= set(range(memory.drawn[-2] + 1, memory.drawn[-1] + 1))
@@ -102,7 +124,7 @@ def test_events_noise_and_states_that_are_over_are_not_in_memory(tmp_path: Path)
 
 def test_what_a_program_keeps_is_found(tmp_path: Path) -> None:
     """All of it: the search sees everything that is there."""
-    memory = searched(tmp_path, "keeping")
+    memory = searched(Sealed(tmp_path, COUNT, "one"), "keeping")
     assert memory.events == [ROWS] * STEPS
     assert memory.noises == set(range(1, memory.drawn[-1] + 1))
     assert memory.steps >= set(range(1, STEPS + 1))
@@ -110,4 +132,19 @@ def test_what_a_program_keeps_is_found(tmp_path: Path) -> None:
 
 def test_what_is_left_lying_is_found(tmp_path: Path) -> None:
     """How much that is depends on what the allocator used again; the last step's is still there."""
-    assert not events_are_gone(searched(tmp_path, "careless"))
+    assert not events_are_gone(searched(Sealed(tmp_path, COUNT, "one"), "careless"))
+
+
+@pytest.mark.skipif(not overwrite_freed_memory(), reason="the allocator cannot overwrite")
+def test_of_users_in_tables_nothing_is_left_but_the_last_state(tmp_path: Path) -> None:
+    """With every statistic that a table can tell."""
+    memory = searched(People(tmp_path, TABLES_AND_RESIDUES))
+    assert events_are_gone(memory)
+    assert memory.hashes == 0
+    assert memory.steps <= {STEPS}
+
+
+def test_hashes_of_users_that_are_left_lying_are_found(tmp_path: Path) -> None:
+    memory = searched(People(tmp_path, TABLES_AND_RESIDUES), "careless")
+    assert not events_are_gone(memory)
+    assert memory.hashes > 0

@@ -7,6 +7,7 @@ would begin with the fingerprint of its recipe.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,6 +19,14 @@ import pytest
 
 from ameles.engine.releasing.release_run import ReleaseRun
 from ameles.engine.sealed.vault.slot import KeySlot
+from tests.engine.people import (
+    ANNOUNCED,
+    TABLES_AND_RESIDUES,
+    People,
+    announced,
+    stream_of,
+    who,
+)
 from tests.engine.test_sealed import Sealed
 from tests.engine.test_vault_search import Secrets, mounted, new_file_for_each_key, recorded
 from tests.engine.worlds import row
@@ -57,6 +66,55 @@ class Searched:
     @property
     def states(self) -> int:
         return sum(fingerprint in self.raw for fingerprint in self.fingerprints)
+
+
+class SearchedTables(Searched):
+    """What a stream about users left on its disk; an intrusion may be announced in its middle."""
+
+    def __init__(self, folder: Path, *, seen: bool) -> None:
+        self.secrets: Secrets
+        with recorded() as self.secrets:
+            with mounted(folder) as image:
+                unit = f"{ANNOUNCED}\nrestarts = 1"
+                world = People(image.mounted / "stream", TABLES_AND_RESIDUES, unit)
+                rows = [who("canary-canary", "bob", "canary-canary"), who("canary-canary")]
+                world.feed(rows, rows)
+                if seen:
+                    announced(world, rows, rows, noise=None)
+                self.fingerprints = [r.fingerprint for r in world.plan.recipes.values()]
+                digest = hashlib.sha256(stream_of(world).salt.hex().encode() + b"canary-canary")
+            self.raw = image.raw()
+        self.hashes = (
+            digest.digest()[:8],
+            digest.hexdigest()[:15].encode(),
+            int(digest.hexdigest()[:15], 16).to_bytes(8, "little"),
+        )
+
+    @property
+    def users(self) -> int:
+        return sum(canary in self.raw for canary in (b"canary-canary", *self.hashes))
+
+
+def test_of_users_in_tables_only_the_last_state_can_be_read(tmp_path: Path) -> None:
+    """With every statistic that a table can tell, and with tables that were seen."""
+    disk = SearchedTables(tmp_path, seen=True)
+    assert len(disk.secrets.keys) > 10
+    assert (disk.old_keys, disk.states, disk.users) == (0, 0, 0)
+
+
+def test_tables_and_users_in_the_store_are_found(tmp_path: Path) -> None:
+    publish = ReleaseRun.publish
+
+    def careless(
+        self: ReleaseRun, transaction: Any, stream: Any, outputs: Any, *given: Any
+    ) -> None:
+        kept = self.run.snapshot() + b"canary-canary"
+        publish(self, transaction, stream, outputs, given[0], kept)
+
+    with patch.object(ReleaseRun, "publish", careless):
+        disk = SearchedTables(tmp_path, seen=False)
+    assert disk.states == len(disk.fingerprints) == 6
+    assert disk.users == 1
 
 
 def test_after_many_updates_only_the_last_state_can_be_read(tmp_path: Path) -> None:

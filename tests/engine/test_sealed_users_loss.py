@@ -4,8 +4,12 @@ events of a user touch one cell, and where it is."""
 from __future__ import annotations
 
 import hashlib
+from contextlib import closing
 from pathlib import Path
 
+from ameles.connectors.duck import connect
+from ameles.connectors.standard_input import StandardInput
+from ameles.engine.gathering.user_cells import Folding
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.distinct import NoisyDistinct
 from ameles.noise import Zero
@@ -60,3 +64,22 @@ def test_cells_are_where_they_should_be(tmp_path: Path) -> None:
     for name, cell in zip(names, cells, strict=True):
         digest = hashlib.sha256((stream.salt.hex() + name).encode()).hexdigest()
         assert cell == int(digest[:15], 16) % 5000
+
+
+def test_one_user_has_one_cell_however_the_id_is_written(tmp_path: Path) -> None:
+    world = People(tmp_path)
+    world.text = world.text.replace("source = ", 'format = "jsonl"\nsource = ')
+    world.feed([], noise=Zero())
+    stream = stream_of(world)
+    source = StandardInput("jsonl", world.plan.kinds)
+
+    def cells(*ids: str) -> list[int]:
+        lines = "".join(f'{{"who": {one}}}\n' for one in ids)
+        with closing(connect(zone="UTC", memory=1 << 28, readable=())) as duck:
+            (found,) = Folding(world.plan, duck, stream).cells(source.reading([lines.encode()]))
+        return [int(cell) for cell in found["people"]]
+
+    assert len(set(cells("7", "7.0", '"7"'))) == 1
+    assert len(cells('"é"', '"\\u00e9"')) == 2
+    assert len(set(cells('"é"', '"\\u00e9"'))) == 1
+    assert cells('""', "null", "7.5", "true", "{}", '["7"]', "NaN", "1e400") == []
