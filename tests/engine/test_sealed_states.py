@@ -4,20 +4,25 @@ overwritten when the call that used it is over."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ameles.connectors.standard_input import StandardInput
+from ameles.engine.engine import Engine
 from ameles.engine.releasing.release_run import folded
 from ameles.engine.running import launch
 from ameles.engine.sealed import restart, sealed_state, stream_vault
 from ameles.engine.sealed.vault import Vault
 from ameles.ledger import Ledger
+from ameles.store import open_store
 from tests.engine.lost_states import feed, lose_key, reserving
+from tests.engine.people import ANNOUNCED, TABLES_AND_RESIDUES, People
 from tests.engine.test_sealed import Sealed
-from tests.engine.test_sealed_wiped import AMOUNT, PAID, line, watched
-from tests.engine.worlds import COUNT, row
+from tests.engine.test_sealed_wiped import AMOUNT, PAID, line, runs_of, watched
+from tests.engine.worlds import COUNT, HEADER, row
 from tests.mechanisms.pan_private.test_wiped import Handed, state_arrays
 
 
@@ -89,6 +94,39 @@ def test_states_are_gone_when_they_are_sealed_and_resumed(
     # the runs that were bought are not those that go on, which are resumed from the vault
     assert len(held.runs) == 2
     assert not any(array.any() for run in held.runs for array in state_arrays(run))
+
+
+def test_tables_that_were_seen_are_gone_when_users_are_counted_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tables in memory, and every state that was read, packed or made on the way."""
+    held = Held(monkeypatch)
+    world = People(tmp_path, TABLES_AND_RESIDUES, f"{ANNOUNCED}\nrestarts = 1")
+    with (
+        closing(open_store(str(world.folder / "s.db"))) as store,
+        Engine(world.plan, store).session() as opened,
+    ):
+        source = StandardInput("csv", world.plan.kinds)
+        source.reading([f"{HEADER}\n".encode()])
+        opened.take(source.reading([line(who="ada"), line(who="bob")]), 1)
+        seen: list[Any] = [run.run for run in runs_of(opened)]
+        assert all(any(array.any() for array in state_arrays(run)) for run in seen)
+        made: list[dict[str, bytes]] = []
+        create = stream_vault.StreamVault.create
+
+        def created(vault: Any, snapshots: dict[str, bytes], step: int = 0) -> None:
+            made.append(dict(snapshots))
+            create(vault, snapshots, step)
+
+        monkeypatch.setattr(stream_vault.StreamVault, "create", created)
+        assert opened.announce("a laptop was stolen") == 1
+        assert not any(array.any() for run in seen for array in state_arrays(run))
+        assert held.left() == set()
+        ((*states,),) = [one.values() for one in made]
+        assert len(states) == 6
+        assert not any(any(state) for state in states)
+        fresh = [run.run for run in runs_of(opened)]
+        assert all(any(array.any() for array in state_arrays(run)) for run in fresh)
 
 
 @pytest.mark.parametrize(

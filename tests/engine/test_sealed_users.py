@@ -23,9 +23,9 @@ from ameles.noise import Zero
 from ameles.store import open_store
 from tests.engine.people import (
     DISTINCT,
-    EVERY,
     FEVER,
     ROOMY,
+    TABLES_AND_RESIDUES,
     USER,
     WINDOW,
     People,
@@ -112,7 +112,7 @@ def _recipe(world: World) -> Afresh:
 
 
 def test_nothing_tells_who_was_there(tmp_path: Path) -> None:
-    world = People(tmp_path, EVERY)
+    world = People(tmp_path, TABLES_AND_RESIDUES)
     world.feed([who("canary-canary")] * 2, [who("canary-canary")])
     with bare_store(world.folder / "s.db") as bare:
         for table in ("pending", "seen", "position"):
@@ -133,7 +133,7 @@ def test_the_state_has_one_size_and_its_bits_are_noise(tmp_path: Path) -> None:
     sizes = set()
     for users in (0, 1, 400):
         folder = tmp_path / str(users)
-        world = People(folder, EVERY)
+        world = People(folder, TABLES_AND_RESIDUES)
         world.feed([who(*(f"u{i}" for i in range(users)))])
         vault, snapshots = StreamVault(world.plan, stream_of(world).identity).open()
         vault.close()

@@ -22,7 +22,7 @@ from ameles.engine.sealed.vault import FileSlot, Vault, VaultPlace, cipher
 from ameles.engine.sealed.vault.slot import KeySlot
 from ameles.noise import Zero
 from ameles.store import open_store
-from tests.engine.people import EVERY, People
+from tests.engine.people import TABLES_AND_RESIDUES, People
 from tests.engine.test_sealed import Sealed
 from tests.engine.worlds import COUNT, HEADER, World, row
 from tests.leftovers import Leftovers
@@ -84,8 +84,8 @@ def test_sums_of_many_scans_are_gone_when_they_are_added_up(tmp_path: Path) -> N
 
 def test_cells_of_users_are_gone_when_they_are_folded(tmp_path: Path) -> None:
     """Of every statistic that a table can tell."""
-    world = People(tmp_path, EVERY)
-    assert len(world.plan.recipes) == 5  # chosen before anything is watched, and remembered
+    world = People(tmp_path, TABLES_AND_RESIDUES)
+    assert len(world.plan.recipes) == 6  # chosen before anything is watched, and remembered
     folded: set[int] = set()
     with watched(world, Zero()) as (opened, source, left):
         runs: list[Any] = [one.run for one in runs_of(opened)]

@@ -285,7 +285,8 @@ def test_shares_and_forecast(kind: str) -> None:
     nothing = np.array([[0], [0]])
     told = release.publish(recipe, on, nothing, 4, np.zeros((0, 1), np.int64))
     assert half[1] == pytest.approx((told.high - told.low)[1, 0] / 2)
-    assert "small" in release.forecast_of(on)
+    quantity = "mean" if kind == "cropped_mean" else "fraction"
+    assert release.forecast_of(on) == f"a {quantity} that is small"
     assert "afresh at each of 5 steps" in release.why(recipe, on)
     words = release.noise_in_words(recipe, on, 1)
     assert "4,000 cells" in words
@@ -312,6 +313,9 @@ def test_refusals(kind: str) -> None:
     refusals = refused(odd, terms())
     assert {"over", "by"} <= refusals.keys()
     assert ("table" in refusals) == (kind in ("heavy", "incidence"))
+    assert refused(measure(kind, users=4000), terms()) == {}, "as many cells as users"
+    some = release.full(np.array([3998.9, 3999.0, 3999.1]))
+    assert some.tolist() == [False, False, kind != "incidence"], "all cells but one"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from ameles.measures.collisions import Hits, most_cropped, users_hitting
+from ameles.measures.measure import Terms
 from ameles.measures.table_measure import PRESENCE, TableMeasure
 from ameles.mechanisms.continual.noisy_counts import NoisyCropped
 
@@ -28,6 +29,10 @@ class CroppedMean(TableMeasure):
     def worth(self) -> int:
         """A user who came so often that nothing more counts."""
         return self.crop
+
+    def forecast_of(self, terms: Terms) -> str:
+        """The interval is wider if users share many cells."""
+        return "a mean that is small"
 
     def from_hits(self, hits: Hits) -> Hits:
         """In the middle between no event lost to collisions and as many as can be."""
