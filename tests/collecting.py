@@ -32,10 +32,15 @@ def pytest_collect_file(
 
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: the collector need not look at it again and again."""
-    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Tests begin, also in a process that collects none and hands them out to others."""
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:

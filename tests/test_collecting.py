@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -20,3 +22,7 @@ def test_only_files_with_doctests_are_looked_through(pytester: pytest.Pytester) 
     )
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "--doctest-modules")
     result.assert_outcomes(passed=2, failed=1)
+
+
+def test_garbage_is_collected_while_tests_run() -> None:
+    assert gc.isenabled()

@@ -15,6 +15,7 @@ import pytest
 from ameles import cli
 from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
 from tests.cli.conftest import hearing_interrupts
+from tests.warm_processes import run
 
 WAYS = {
     "module": [sys.executable, "-m", "ameles"],
@@ -31,8 +32,7 @@ def test_the_version_is_the_installed_one(way: str) -> None:
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["doctor", "--nonsense"], []])
 def test_wrong_usage_exits_with_2_and_says_so_on_standard_error(arguments: list[str]) -> None:
-    command = [*WAYS["module"], *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = run("-m", "ameles", *arguments)
     assert ended.returncode == 2
     assert "Usage: " in ended.stderr
     assert ended.stdout == ""
