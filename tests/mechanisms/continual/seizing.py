@@ -11,6 +11,7 @@ import os
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 from unittest import mock
 
@@ -36,6 +37,7 @@ class Kernel:
         self._modulus = modulus
         self._known: dict[tuple[bytes, Call], dict[Any, Fraction]] = {}
 
+    @cached_property
     def start(self) -> dict[Any, Fraction]:
         return law_of(lambda noise: self._recipe.start(noise).snapshot(), modulus=self._modulus)
 
@@ -65,7 +67,7 @@ def view(kernel: Kernel, arrivals: Arrivals, instant: int | None) -> Law:
     """The law of the releases and of the state after so many calls."""
     law: dict[Path, Fraction] = {
         ((), state if instant == 0 else b"", state): chance
-        for state, chance in kernel.start().items()
+        for state, chance in kernel.start.items()
     }
     for now, call in enumerate(calls(arrivals), start=1):
         after: defaultdict[Path, Fraction] = defaultdict(Fraction)
@@ -80,18 +82,18 @@ def view(kernel: Kernel, arrivals: Arrivals, instant: int | None) -> Law:
     return seen_of
 
 
-def losses(recipe: Any, one: Arrivals, other: Arrivals, *, modulus: int) -> Iterator[float]:
+def losses(kernel: Kernel, one: Arrivals, other: Arrivals) -> Iterator[float]:
     """The loss between two streams with the same calls, in bits, for each instant and for none."""
-    # Identities are random and say nothing; without them a state is its bytes.
-    with mock.patch.object(os, "urandom", lambda count: bytes(count)):
-        kernel = Kernel(recipe, modulus)
-        for instant in [None, *range(len(calls(one)) + 1)]:
-            yield _ratio(view(kernel, one, instant), view(kernel, other, instant))
+    for instant in [None, *range(len(calls(one)) + 1)]:
+        yield _ratio(view(kernel, one, instant), view(kernel, other, instant))
 
 
 def worst(recipe: Any, pairs: Sequence[tuple[Arrivals, Arrivals]], *, modulus: int) -> float:
     """The largest loss of all pairs and instants, in bits."""
-    return max(loss for one, other in pairs for loss in losses(recipe, one, other, modulus=modulus))
+    # Identities are random and say nothing; without them a state is its bytes.
+    with mock.patch.object(os, "urandom", lambda count: bytes(count)):
+        kernel = Kernel(recipe, modulus)
+        return max(loss for one, other in pairs for loss in losses(kernel, one, other))
 
 
 def _ratio(one: Law, other: Law) -> float:
