@@ -17,7 +17,7 @@ def backup(
     to: Annotated[Path, typer.Argument(help="The file to write.", metavar="FILE", readable=False)],
     file: PlanFile = DEFAULT,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the file if it exists.")
+        bool, typer.Option("--replace", help="Replace an older backup of this name.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -217,14 +217,25 @@ def test_it_replaces_a_file_only_if_asked_and_never_a_link(file: Path, tmp_path:
     assert file.read_bytes() != before  # made at another time
     target = tmp_path / "somebody's"
     target.write_text("kept", encoding="utf-8")
-    for name in ("link", "link.new"):
-        (tmp_path / name).symlink_to(target)
+    (tmp_path / "link").symlink_to(file)
+    (tmp_path / "link.new").symlink_to(target)
     with pytest.raises(BadInput, match="is not a file"):
         write_backup(store, tmp_path / "link", replace=True)
     (tmp_path / "link").unlink()
     write_backup(store, tmp_path / "link")  # the planted link.new is removed, not followed
     assert target.read_text(encoding="utf-8") == "kept"
     assert not (tmp_path / "link").is_symlink()
+
+
+def test_it_replaces_no_file_that_is_something_else(file: Path) -> None:
+    """Least of all the store that it is a backup of."""
+    store = file.with_name("flu.db")
+    for other in (store, file.with_name("notes")):
+        other.touch()
+        before = other.read_bytes()
+        with pytest.raises(BadInput, match="is not a backup"):
+            write_backup(str(store), other, replace=True)
+        assert other.read_bytes() == before
 
 
 def test_a_name_that_is_taken_meanwhile_is_left_alone(

@@ -48,6 +48,8 @@ def write_backup(
     """
     made, database = datetime.now(UTC), "postgres" if in_postgres(url) else "sqlite"
     about = About(made=microseconds(made), database=database)
+    if replace:
+        container.check_replaced(file)
     with told(file), own_files.new_file(file, replace=replace) as fresh:
         with closing(
             open_store(url, create=False, patience=patience, reading=True, migrating=False)

@@ -66,6 +66,20 @@ def unseal(path: Path, *, into: int | None = None) -> About:
         ) from None
 
 
+def check_replaced(path: Path) -> None:
+    """Refuses to replace a file that is not a backup, such as the store itself."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL.size))
+        if not file.read(_TAIL.size).startswith(_MAGIC):
+            raise BadInput(
+                f"The file '{path}' is not a backup, and is not replaced.",
+                why="--replace is for an older backup",
+                tip="another name",
+            )
+
+
 def _unsealed(path: Path, file: Any, into: int | None) -> About:
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _TAIL.size))
