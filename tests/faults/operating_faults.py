@@ -1,8 +1,8 @@
 """Kills backup, restore, retire and compact at changes of files, and refuses changes.
 
-    python -m tests.faults.operating_faults FOLDER OPERATION EACH
+    python -m tests.faults.operating_faults FOLDER OPERATION=EACH...
 
-It is started with the shim.  The operation runs in a child that dies at the n-th change of a file,
+It is started with the shim.  An operation runs in a child that dies at the n-th change of a file,
 before, within or after it, or whose disk refuses everything from there on; for every EACH-th n,
 until an n is beyond its last change.  Then another child judges what is left, does the operation
 again without a fault, and judges that.  It prints how many faults there were, and what was wrong.
@@ -105,6 +105,12 @@ def compact(folder: Path) -> None:
         compact_store((), store)
 
 
+OPERATIONS: dict[str, Callable[[Path], None]] = {
+    work.__name__: work for work in (back_up, put_back, put_back_anew, retire, compact)
+}
+FAILED = 2
+
+
 def judge(operation: str, before: Rows, newer: Rows, folder: Path, *, done: bool) -> None:
     """What must hold after a fault, and once it is ``done``."""
     kept = rows(folder / "flu.db")
@@ -148,7 +154,7 @@ def in_child(task: Callable[[], None]) -> int:
     """Runs a task in a child: 0 if it ended, 1 if it was refused, 2 if it failed, else a death."""
     child = os.fork()
     if child == 0:
-        code = 2
+        code = FAILED
         try:
             task()
             code = 0
@@ -161,43 +167,59 @@ def in_child(task: Callable[[], None]) -> int:
     return os.waitpid(child, 0)[1]
 
 
+class Trials:
+    """Trials of operations on copies of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.template = folder / "template"
+        make(self.template)
+        shutil.copytree(folder / "keys", folder / "keys.made")
+        self.before = rows(self.template / "flu.db")
+        with opened_backup(self.template / "newer", work=folder / "unpacked") as backup:
+            self.newer = contents(backup.store)
+
+    def all_of(self, operation: str, each: int) -> tuple[int, list[str]]:
+        """How many faults there were, and those after which something was wrong."""
+        faults, wrong = 0, []
+        for mode in filter(None, MODES):
+            at = 1 + faults % each
+            while (ended := self._fault(operation, mode, at)) != 0:
+                faults += 1
+                if os.waitstatus_to_exitcode(ended) == FAILED or self._goes_on(operation) != 0:
+                    wrong.append(f"{mode} {at}")
+                at += each
+        return faults, wrong
+
+    def _fault(self, operation: str, mode: str, at: int) -> int:
+        """How an operation ends with a fault; 0 if it makes fewer changes than that."""
+        for name, made in (("trial", "template"), ("keys", "keys.made")):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+            shutil.copytree(self.folder / made, self.folder / name)
+
+        def faulty() -> None:
+            arm(str(self.folder), Fault(at=at, mode=mode), "")
+            OPERATIONS[operation](self.folder / "trial")
+
+        return in_child(faulty)
+
+    def _goes_on(self, operation: str) -> int:
+        trial = self.folder / "trial"
+
+        def after() -> None:
+            judge(operation, self.before, self.newer, trial, done=False)
+            OPERATIONS[operation](trial)
+            judge(operation, self.before, self.newer, trial, done=True)
+
+        return in_child(after)
+
+
 def main() -> None:
-    folder, operation, each = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    work: Callable[[Path], None] = globals()[operation]
-    template = folder / "template"
-    make(template)
-    shutil.copytree(folder / "keys", folder / "keys.made")
-    before = rows(template / "flu.db")
-    with opened_backup(template / "newer", work=folder / "unpacked") as backup:
-        newer = contents(backup.store)
-    faults, wrong = 0, []
-    for mode in [mode for mode in MODES if mode]:
-        at = 1 + faults % each
-        while True:
-            trial = folder / "trial"
-            shutil.rmtree(trial, ignore_errors=True)
-            shutil.rmtree(folder / "keys", ignore_errors=True)
-            shutil.copytree(template, trial)
-            shutil.copytree(folder / "keys.made", folder / "keys")
-
-            def faulty(at: int = at, mode: str = mode, trial: Path = trial) -> None:
-                arm(str(folder), Fault(at=at, mode=mode), "")
-                work(trial)
-
-            ended = in_child(faulty)
-            if ended == 0:
-                break  # it made fewer changes
-            faults += 1
-
-            def after(trial: Path = trial) -> None:
-                judge(operation, before, newer, trial, done=False)
-                work(trial)
-                judge(operation, before, newer, trial, done=True)
-
-            if os.waitstatus_to_exitcode(ended) == 2 or in_child(after) != 0:
-                wrong.append(f"{operation} {mode} {at}")
-            at += each
-    sys.stdout.write(f"{faults} {wrong}\n")
+    trials = Trials(Path(sys.argv[1]))
+    for asked in sys.argv[2:]:
+        operation, _, each = asked.partition("=")
+        faults, wrong = trials.all_of(operation, int(each))
+        sys.stdout.write(f"{operation} {faults} {wrong}\n")
 
 
 if __name__ == "__main__":
