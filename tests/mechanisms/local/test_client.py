@@ -28,7 +28,7 @@ from ameles.mechanisms.local import (
 )
 from ameles.mechanisms.local import device as device_folder
 from ameles.mechanisms.local.device.client import LONGEST_FILE, BudgetRefused
-from ameles.mechanisms.local.device.questions import Question
+from ameles.mechanisms.local.device.questions import LONGEST, Question, Unfit
 from ameles.noise import Tape
 
 RECIPES: tuple[Any, ...] = (
@@ -298,6 +298,41 @@ def test_a_hostile_question_is_refused(client: Client, text: str) -> None:
         "why": "question",
     }
     assert client.spent == 0
+
+
+LIMITS: tuple[Any, ...] = (
+    RandomizedResponse(categories=2, odds=3),
+    RandomizedResponse(categories=2**20, odds=3),
+    UnaryEncoding(categories=2, odds=3),
+    UnaryEncoding(categories=2**16, odds=3),
+    HadamardResponse(categories=2, odds=3),
+    HadamardResponse(categories=2**20 - 1, odds=3),
+    MeanResponse(largest=1, odds=3),
+    MeanResponse(largest=2**20, odds=3),
+    RandomizedResponse(categories=2, odds="1.0001"),
+    RandomizedResponse(categories=2, odds=10**8),
+)
+
+
+@pytest.mark.parametrize("recipe", LIMITS, ids=repr)
+def test_a_device_answers_whatever_a_server_may_ask(recipe: Any) -> None:
+    asked = Question.read(question(recipe))
+    size = recipe.largest if isinstance(recipe, MeanResponse) else recipe.categories
+    assert (asked.size, asked.odds) == (size, recipe.table_odds)
+
+
+def test_questions_have_at_most_their_length() -> None:
+    text = question(BIT)
+    longest = text + " " * (LONGEST - len(text))
+    assert Question.read(longest) == Question.read(text)
+    with pytest.raises(Unfit):
+        Question.read(longest + " ")
+
+
+def test_unary_encodings_are_optimised_if_nothing_else_is_said() -> None:
+    document = json.loads(question(UnaryEncoding(categories=3, odds=3)))
+    del document["randomizer"]["optimised"]
+    assert Question.read(json.dumps(document)).optimised
 
 
 def reports_of(recipe: Any, **fields: Any) -> str:

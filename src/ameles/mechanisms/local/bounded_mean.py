@@ -70,7 +70,7 @@ class MeanResponse(FrequencyRandomizer):
 
     @property
     def ratio(self) -> Fraction:
-        """That of the two ends of the range."""
+        """The ratio of the two ends of the range."""
         return self.p / self.q
 
     def chance(self, value: int) -> Fraction:

@@ -40,8 +40,8 @@ HALVINGS = 60
 class Frequencies:
     """Estimated counts of all categories, from ``reports`` reports.
 
-    The counts are unbiased, so that some may be negative.  The intervals from ``low`` to ``high``
-    have possible counts only.  Each covers the truth with probability ``confidence``, on its own.
+    The counts are unbiased, so some may be negative.  The intervals from ``low`` to ``high`` are
+    cut to possible counts.  Each covers the truth with probability ``confidence``, on its own.
 
     >>> from ameles.mechanisms.local import RandomizedResponse
     >>> found = RandomizedResponse(categories=2, odds=3).estimate(np.array([1, 1, 1, 0]))
@@ -76,7 +76,7 @@ class FrequencyError:
 
     @checks_step
     def std(self, t: int) -> float:
-        """The standard deviation after ``t`` reports, at most, whatever the listed values are."""
+        """The largest standard deviation after ``t`` reports of listed values."""
         chances = [self.p, self.q]
         if self.graded:
             chances.append(min(max(0.5, self.q), self.p))
@@ -91,7 +91,7 @@ class FrequencyError:
         return float(self.bounds(np.array([float(t)]), beta)[0])
 
     def bounds(self, steps: IntArray | FloatArray, beta: float) -> FloatArray:
-        """``bound`` after each of these numbers of reports; nothing after none."""
+        """``bound`` after each of these numbers of reports; zero after no reports."""
         z = NormalDist().inv_cdf(1 - beta / 2)
         t = np.maximum(steps, 1.0)
         reach = (1 + z * np.sqrt(t) / 2) / t  # v is at most 1/4: so far and no further
@@ -101,7 +101,8 @@ class FrequencyError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """So are the counts after each of the first ``steps`` reports, all of them together."""
+        """The counts after each of the first ``steps`` reports are all this close, with probability
+        at least 1 - beta."""
         # with 1/4 for v, which grows with the steps for sure
         z = NormalDist().inv_cdf(1 - beta / steps / 2)
         return (1 + z * math.sqrt(steps) / 2) / (self.p - self.q)
@@ -132,7 +133,7 @@ class FrequencyError:
 
 
 def chance_interval(hits: IntArray, trials: int, beta: float) -> tuple[FloatArray, FloatArray]:
-    """For each number of hits an interval that has the mean chance, but for a probability beta.
+    """For each number of hits, an interval that contains the mean chance with probability 1 - beta.
 
     >>> low, high = chance_interval(np.array([0, 50, 100]), 100, 0.05)
     >>> low.round(3), high.round(3)
@@ -145,7 +146,7 @@ def chance_interval(hits: IntArray, trials: int, beta: float) -> tuple[FloatArra
 
 
 def _upper(hits: IntArray, trials: int, beta: float) -> FloatArray:
-    """The largest mean with which so few hits are not rarer than beta / 2."""
+    """The largest mean under which so few hits still have probability beta / 2."""
     z = NormalDist().inv_cdf(1 - beta / 2)
     level = z * z / (2 * trials)
     seen = np.minimum((hits + 1) / trials, 1.0)

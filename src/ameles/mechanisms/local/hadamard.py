@@ -45,7 +45,7 @@ MOST_CATEGORIES = (1 << 20) - 1
 
 @dataclass(frozen=True, kw_only=True)
 class HadamardResponse(FrequencyRandomizer):
-    """A column of a Hadamard matrix that agrees with the user's category, likelier than not.
+    """A column of a Hadamard matrix that probably agrees with the user's category.
 
     >>> from ameles.noise import System
     >>> recipe = HadamardResponse(categories=1000, epsilon=2)

@@ -79,7 +79,7 @@ class MarginalResponse(LocalRandomizer):
         super().__post_init__()
         if self.ways > self.attributes or self.parities > MOST_PARITIES:
             raise BadInput(
-                f"Marginals of {self.ways} of {self.attributes} attributes are too many, or none.",
+                f"{self.ways} of {self.attributes} attributes have too many marginals, or none.",
                 why="a report is one of at most 2**20 parities",
                 tip="fewer ways",
             )
@@ -146,7 +146,7 @@ class MarginalResponse(LocalRandomizer):
 
     @property
     def error(self) -> MarginalError:
-        """The error of one cell's share times the reports, after so many reports as steps."""
+        """The error of one cell's share times the number of reports; a step is a report."""
         odds = float(self.table_odds)
         return MarginalError(self.parities, self.ways, (odds + 1) / (odds - 1))
 
@@ -203,7 +203,7 @@ class MarginalError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """So after each of that many reports, all of them together."""
+        """The errors after each of the first ``steps`` reports are all this small."""
         return self.bound(steps, beta / steps)
 
     @property

@@ -63,7 +63,7 @@ def require_one(epsilon: Fraction | None, odds: Fraction | None) -> None:
 
 
 class EpsilonOrOdds:
-    """What recipes share that are given exactly one of ``epsilon`` and ``odds``."""
+    """The part of a recipe that takes exactly one of ``epsilon`` and ``odds``."""
 
     epsilon: Any
     odds: Any

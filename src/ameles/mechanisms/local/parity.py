@@ -1,4 +1,4 @@
-"""A private learner of parities: PAC, quick, and beyond any statistical query.
+"""A private learner of parities: PAC, fast, and better than any learner of statistical queries.
 
 Theorem      Kasiviswanathan et al. 2011, with a sharper constant (ours).  The labels are
              y = <s, x> mod 2 for a secret s.  With probability 1/2 the learner says nothing.
@@ -86,7 +86,7 @@ class ParityLearner(EpsilonOrOdds, Look["tuple[int, ...] | None"]):
 
     @property
     def error(self) -> ParityError:
-        """The share of inputs that a parity that was said labels wrongly."""
+        """The share of inputs that the learned parity labels wrongly."""
         return ParityError(self.bits, self.examples, float(self.keep))
 
     def checked(self, x: object) -> IntArray:
@@ -142,7 +142,7 @@ def solution(rows: IntArray, free: IntArray) -> tuple[int, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class ParityError:
-    """Of the inputs, the share that a parity labels wrongly if it agrees with what was kept."""
+    """The share of inputs that a parity labels wrongly, if it agrees with the kept examples."""
 
     bits: int
     examples: int
@@ -159,7 +159,7 @@ class ParityError:
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """So have that many runs together."""
+        """At most this share is wrong in each of that many runs."""
         return self.bound(1, beta / steps)
 
 

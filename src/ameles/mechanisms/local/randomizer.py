@@ -59,18 +59,20 @@ class LocalRandomizer(EpsilonOrOdds, Mechanism["LocalRun"]):
     @property
     @abstractmethod
     def values(self) -> int:
-        """How many values are listed; they are the whole numbers below."""
+        """How many values are listed; they are the whole numbers below this."""
 
     @property
     @abstractmethod
     def ratio(self) -> Fraction:
-        """How many times likelier a report is for one value than for another: exact, at most
-        the odds."""
+        """The largest factor by which a report is likelier for one value than for another.
+
+        It is exact, and at most the odds.
+        """
 
     @property
     @abstractmethod
     def draws(self) -> tuple[int, int]:
-        """How many uniform draws a report takes, and below which number each is."""
+        """How many uniform draws a report takes, and the number that each is below."""
 
     @abstractmethod
     def encode(self, values: IntArray, drawn: IntArray) -> Reports:
@@ -96,7 +98,7 @@ class LocalRandomizer(EpsilonOrOdds, Mechanism["LocalRun"]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of all reports together, about one value: everybody else may have reported anything."""
+        """For all reports together, about one user's value, whatever the others reported."""
         return Guarantee(
             loss=self.loss,
             unit=EVENT,  # a user's value is one row; who reports more often pays for each
@@ -206,7 +208,8 @@ def _not_values(got: str) -> BadInput:
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyRandomizer(LocalRandomizer):
-    """A randomizer whose reports support categories: with p the user's own, with q any other."""
+    """A randomizer whose reports support the user's own category with probability p, any other
+    with probability q."""
 
     @property
     @abstractmethod
@@ -220,10 +223,10 @@ class FrequencyRandomizer(LocalRandomizer):
 
     @abstractmethod
     def tally(self, reports: Reports) -> IntArray:
-        """What is kept of reports: numbers that are added up over all of them."""
+        """What the server keeps of reports: numbers that add up over all of them."""
 
     def supported(self, tally: IntArray, reports: int) -> IntArray:
-        """How many of so many reports support each category; most tallies say it."""
+        """How many reports support each category; most tallies have just that."""
         return tally
 
     def support(self, reports: ArrayLike) -> IntArray:
@@ -233,7 +236,7 @@ class FrequencyRandomizer(LocalRandomizer):
 
     @property
     def error(self) -> FrequencyError:
-        """The error of one category's estimated count, after so many reports as steps."""
+        """The error of one category's estimated count; a step is a report."""
         return FrequencyError(float(self.p), float(self.q), self.values)
 
     def estimate(self, reports: ArrayLike, *, beta: float = 0.05) -> Frequencies:

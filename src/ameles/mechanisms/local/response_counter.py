@@ -104,7 +104,7 @@ class RandomizedResponseCounter(EpsilonOrOdds, CounterRecipe):
 
     @property
     def error(self) -> CoinsError:
-        """The error of the count after so many bits as steps."""
+        """The error of the count; a step is a bit."""
         return CoinsError(float(self.p), float(1 - self.p))
 
     @property
@@ -186,7 +186,7 @@ class ResponseCounterRun(FoldedCounterRun):
 
 
 class CoinsError(FrequencyError):
-    """The error of a count of so many bits as steps; bits of other steps have other coins."""
+    """The error of a count of bits; a step is a bit, and each bit has its own coin."""
 
     def between(self, before: int, t: int) -> CoinsLaw:
         """The law of the error of a total over steps before + 1, ..., t."""

@@ -152,7 +152,7 @@ class LocalQueries(Unique, Generic[Example]):
 
 
 def central_sample_size(*, queries: int, tolerance: float, beta: float, epsilon: float) -> int:
-    """How many examples answer so many queries within the tolerance."""
+    """How many examples are needed to answer this many queries within the tolerance."""
     m, tau = whole(queries, "queries", low=1, high=1 << 40), _unit(tolerance, "tolerance")
     noise = 2 * m * math.log(2 * m / _unit(beta, "beta")) / (positive(epsilon) * tau)
     sample = 2 * math.log(4 * m / beta) / tau**2
@@ -160,7 +160,7 @@ def central_sample_size(*, queries: int, tolerance: float, beta: float, epsilon:
 
 
 def local_sample_size(*, queries: int, tolerance: float, beta: float, epsilon: float) -> int:
-    """How many users each of so many queries needs, to be answered within the tolerance."""
+    """How many users each of this many queries needs, for an answer within the tolerance."""
     m, tau = whole(queries, "queries", low=1, high=1 << 40), _unit(tolerance, "tolerance")
     c = 1 / math.tanh(positive(epsilon) / 2)
     return math.ceil(c**2 * math.log(2 * m / _unit(beta, "beta")) / (2 * tau**2))

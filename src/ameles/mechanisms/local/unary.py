@@ -61,7 +61,7 @@ class UnaryEncoding(FrequencyRandomizer):
 
     @property
     def _parts(self) -> tuple[int, int, int]:
-        """How many draws keep a one, from which on a zero becomes one, and how many there are."""
+        """How many draws keep a one; the first that makes a zero a one; how many there are."""
         if self.optimised:
             odds = self.table_odds
             both = odds.numerator + odds.denominator
@@ -83,7 +83,7 @@ class UnaryEncoding(FrequencyRandomizer):
 
     @property
     def ratio(self) -> Fraction:
-        """Of two bits that differ; a value that is not listed differs in one of them only."""
+        """The ratio of two bits that differ; an unlisted value differs in one of them only."""
         return self.p * (1 - self.q) / (self.q * (1 - self.p))
 
     @property

@@ -104,7 +104,7 @@ class Client:
     def answer(self, question: str, value: object) -> str:
         """The report to a question about the user's value, or a public refusal; as JSON.
 
-        A value is a whole number; what is no listed one is randomised as well.
+        A value is a whole number.  Anything else is randomised too, as a value that is not listed.
         """
         try:
             asked = Question.read(question)

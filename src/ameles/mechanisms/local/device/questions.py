@@ -37,7 +37,7 @@ _ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
 class Unfit(ValueError):
-    """A question that is not understood, or that asks for too much; an amount that is none."""
+    """A question that cannot be understood or asks for too much, or an amount that is not one."""
 
 
 def amount(text: object) -> Fraction:
