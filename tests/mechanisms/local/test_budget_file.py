@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import stat
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ameles.mechanisms.local import Client, RandomizedResponse, Server
@@ -79,3 +81,30 @@ def test_a_renamed_file_is_the_same_budget(tmp_path: Path) -> None:
     again = Client(tmp_path / "moved")
     assert (again.answer(QUESTION, 1), again.spent) == (report, Fraction(1))
     assert '"why":"budget"' in client.answer(QUESTION, 1)  # its file is not there any more
+
+
+class Evil:
+    def __index__(self) -> int:
+        raise KeyError("8675309")
+
+
+@pytest.mark.parametrize(
+    ("value", "reported"),
+    [
+        (1, 1),
+        (True, 1),
+        (np.int64(1), 1),
+        (0, 0),
+        (False, 0),
+        # not listed: the draw modulo the categories, here 2 of 4 draws
+        *((other, 0) for other in (None, "1", 1.0, b"1", [1], Evil(), 2, -1, 10**400)),
+    ],
+    ids=repr,
+)
+def test_whole_numbers_are_values_and_nothing_is_refused(
+    tmp_path: Path, value: object, reported: int
+) -> None:
+    recipe = RandomizedResponse(categories=2, odds=3)
+    client = Client.create(tmp_path / "budget", cap=2, draw=lambda below: 2)
+    report = client.answer(Server(recipe, question="flu").question, value)
+    assert json.loads(report)["report"] == reported

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import operator
 import os
 import secrets
 from collections.abc import Callable
@@ -104,13 +105,14 @@ class Client:
     def answer(self, question: str, value: object) -> str:
         """The report to a question about the user's value, or a public refusal; as JSON.
 
-        A value is a whole number.  Anything else is randomised too, as a value that is not listed.
+        A value is a whole number; True is 1.  Anything else is randomised too, as a value that is
+        not listed.
         """
         try:
             asked = Question.read(question)
         except Unfit:
             return _refusal("", "question")
-        listed = value if type(value) is int else None
+        listed = _whole(value)
         try:
             with self._path.open("r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -156,6 +158,13 @@ class Client:
             raise BudgetRefused("This budget file is a copy, or was moved to another disk.")
         self._known = end
         return cap, answers, end
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        return int(operator.index(value))
+    except Exception:  # whatever it is, a refusal would tell
+        return None
 
 
 def _spent(answers: dict[str, dict[str, Any]]) -> Fraction:
