@@ -75,6 +75,7 @@ def weights(steps: int, scales: Scales) -> NDArray[np.float64]:
     return shares
 
 
+@lru_cache(maxsize=2048)
 def law(xs: Stream, window: int, threshold: int, scales: Scales) -> NDArray[np.float64]:
     """The probability of each thing that one key may say."""
     said = said_on(xs, window, threshold)
