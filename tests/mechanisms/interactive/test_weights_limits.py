@@ -104,12 +104,20 @@ def test_the_tuned_recipe_to_the_last_number() -> None:
     assert recipe.error.most_updates(100, 0.05) < c
 
 
-@pytest.mark.parametrize(("universe", "rows"), [(2, 10**9), (2**16, 10**9), (2, 10)])
-def test_a_rate_that_is_rounded_far_still_suffices(universe: int, rows: int) -> None:
-    # tau is 0.00057: the rate is rounded to thousandths, and the gap grows until it is enough
+@pytest.mark.parametrize(
+    ("universe", "rows", "updates", "epsilon"),
+    [(1, 10**6, 7, 1), (2, 2**40, 2**20, 1000), (2**16, 10**9, 2**20, 1)],
+)
+def test_a_rate_that_is_rounded_far_still_suffices(
+    universe: int, rows: int, updates: int, epsilon: int
+) -> None:
+    # rates are rounded to thousandths; then the gap grows until the updates are enough
     base = replace(SMALL, universe=universe, rows=rows)
-    recipe = _tuned(base, Fraction(1), 2**20, 50, 0.05)
-    assert recipe.error.most_updates(50, 0.05) < 2**20
-    if rows == 10:  # the noise of the answers decides
-        gap = math.ceil(recipe.error.release(50, 0.05)) + 1
-        assert recipe.threshold == gap + recipe.error.comparison(50, 0.05) + 1
+    recipe = _tuned(base, Fraction(epsilon), updates, 50, 0.05)
+    assert recipe.error.most_updates(50, 0.05) < updates
+
+
+def test_the_noise_of_the_answers_decides_about_a_small_table() -> None:
+    recipe = _tuned(replace(SMALL, universe=2, rows=10), Fraction(1), 2**20, 50, 0.05)
+    gap = math.ceil(recipe.error.release(50, 0.05)) + 1
+    assert recipe.threshold == gap + recipe.error.comparison(50, 0.05) + 1

@@ -142,3 +142,10 @@ def test_what_it_refuses() -> None:
 def test_extreme_scores_do_not_wrap() -> None:
     recipe = NoisyMax(epsilon=1, candidates=3, neighbours="replace")
     assert recipe.start(System()).step([-(10**30), 10**30, 0]) == 1
+
+
+def test_the_largest_noise_that_cannot_wrap_is_allowed() -> None:
+    largest = NoisyMax(epsilon=Fraction(1, 2**9), sensitivity=2**40, **TWO)
+    assert largest.scale == 2**50
+    with pytest.raises(BadInput, match="does not fit into 64 bits"):
+        NoisyMax(epsilon=Fraction(1, 2**9 + 1), sensitivity=2**40, **TWO)

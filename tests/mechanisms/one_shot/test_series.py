@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pytest
@@ -102,3 +103,13 @@ def test_the_end_is_the_end() -> None:
     run.feed([[1], [1, 2]])
     with pytest.raises(HorizonReached):
         run.step([1])
+
+
+@pytest.mark.parametrize("steps", [1, 9])
+def test_a_series_has_one_step_or_many(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ameles.mechanisms.one_shot.series.MOST_STEPS", 9)
+    fitting: dict[str, Any] = dict.fromkeys(("epsilons", "sensitivities", "widths"), [1] * steps)
+    assert LaplaceSeries(**fitting, neighbours="add-remove").guarantee.horizon == steps
+    for name, wrong in product(fitting, ([], [1] * 10, {1}, "1")):
+        with pytest.raises(BadInput, match=f"'{name}' parameter must be a list of 1 to 9 numbers"):
+            LaplaceSeries(**{**fitting, name: wrong}, neighbours="add-remove")
