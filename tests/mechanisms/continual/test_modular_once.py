@@ -117,6 +117,7 @@ def test_without_noise_it_is_the_truth_at_the_end() -> None:
     assert again.release().tolist() == [3, 1, 2]
     with pytest.raises(HorizonReached):
         again.release()
+    assert again.t == 3, "what is refused takes no step"
     windows = Renewed(inner=ModularOnce(table=table(6, 3), horizon=2), horizon=4).start(Zero())
     assert [one.tolist() for one in windows.feed([[0], [0], [0], []])] == [
         [CODE] * 3,
