@@ -25,6 +25,7 @@ from ameles.engine.operating.retire import retire_stream
 from ameles.engine.sealed.stream_vault import sealed_step
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import open_store, opened_backup, restore, write_backup
+from ameles.store.backup.container import About, seal
 from tests.faults.shim import MODES, Fault, arm
 from tests.store.backup.test_backup import contents
 from tests.store.backup.test_restore import begin, release
@@ -85,6 +86,16 @@ def back_up(folder: Path) -> None:
     write_backup(str(folder / "flu.db"), folder / "b", replace=True)
 
 
+def back_up_in_place(folder: Path) -> None:
+    """A backup with a planted mistake: it is written under its own name."""
+    file = folder / "b"
+    file.unlink(missing_ok=True)
+    file.touch(mode=0o600)
+    with closing(open_store(str(folder / "flu.db"), create=False, reading=True)) as store:
+        store.copy_into(file)
+    seal(file, About(made=0, database="sqlite"))
+
+
 def put_back(folder: Path) -> None:
     with opened_backup(folder / "newer", work=folder / "flu.db.restoring") as backup:
         restore(backup, str(folder / "flu.db"))
@@ -106,7 +117,8 @@ def compact(folder: Path) -> None:
 
 
 OPERATIONS: dict[str, Callable[[Path], None]] = {
-    work.__name__: work for work in (back_up, put_back, put_back_anew, retire, compact)
+    work.__name__: work
+    for work in (back_up, back_up_in_place, put_back, put_back_anew, retire, compact)
 }
 FAILED = 2
 
@@ -114,7 +126,7 @@ FAILED = 2
 def judge(operation: str, before: Rows, newer: Rows, folder: Path, *, done: bool) -> None:
     """What must hold after a fault, and once it is ``done``."""
     kept = rows(folder / "flu.db")
-    if operation == "back_up":
+    if operation in ("back_up", "back_up_in_place"):
         assert kept == before
         if done or (folder / "b").exists():
             with opened_backup(folder / "b", work=folder / "judged") as backup:

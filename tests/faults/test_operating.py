@@ -18,6 +18,7 @@ EACH = {"back_up": 41, "put_back": 41, "put_back_anew": 61, "retire": 11, "compa
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "none")
 def test_what_is_interrupted_goes_on(tmp_path: Path) -> None:
     asked = [f"{operation}={each}" for operation, each in EACH.items()]
+    asked.append("back_up_in_place=41")  # a planted mistake
     said = subprocess.run(
         [sys.executable, "-m", "tests.faults.operating_faults", tmp_path, *asked],
         env=os.environ | {"LD_PRELOAD": str(build_shim())},
@@ -26,7 +27,8 @@ def test_what_is_interrupted_goes_on(tmp_path: Path) -> None:
         check=False,
     )
     assert said.returncode == 0, said.stderr
-    found = [line.split(" ", 2) for line in said.stdout.splitlines()]
+    *found, planted = [line.split(" ", 2) for line in said.stdout.splitlines()]
+    assert planted[2] != "[]"
     assert [operation for operation, _, _ in found] == list(EACH)
     assert all(int(faults) >= 8 for _, faults, _ in found)
     assert [wrong for _, _, wrong in found] == ["[]"] * len(EACH), said.stderr
