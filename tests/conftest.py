@@ -71,6 +71,7 @@ AT_LENGTH = {
         "plan",
         "releases",
         "serve",
+        "serving_page",
         "token",
         "retire",
     ),

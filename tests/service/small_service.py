@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ameles.connectors.http_source import Batch, HttpSource, Outcome
+from ameles.core.exceptions import AmelesError
 from ameles.core.token import new_token, token_digest
 from ameles.engine.engine import Engine
 from ameles.engine.running.descriptions import Descriptions
@@ -20,6 +21,7 @@ from ameles.service.ingest.door import Door
 from ameles.service.ingest.routes import OpenStep
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
+from ameles.service.run_streams import RunStreams
 from ameles.service.views import State
 from ameles.store import Store, open_store
 from ameles.store.tokens import Scope
@@ -81,6 +83,7 @@ class Small:
     health: Steady
     problems: list[Exception]
     doors: Doorless
+    refused: dict[str, AmelesError]  # why streams have failed
 
     def token(
         self,
@@ -140,13 +143,15 @@ def described(shown: Shown) -> Shown:
 def small(shown: list[Shown]) -> Iterator[Small]:
     """A service over released streams, in which it is always the same moment."""
     feed, health, problems, doors = Feed(), Steady(), list[Exception](), Doorless()
+    refused: dict[str, AmelesError] = {}
     rates = dict.fromkeys(RATES, 1e9)
     published = StorePublished(shown, lambda name: State.RUNNING, now=lambda: NOW)
+    run = RunStreams(shown, refused.get, now=lambda: NOW)
     access = Access(shown, now=lambda: NOW, clock=lambda: 0.0, rates=rates)
-    app = build_app(published, access, health, feed, doors, problems.append)
+    app = build_app(published, access, health, feed, doors, run, problems.append)
     named = {one.plan.stream.name: one for one in shown}
     with closing(Client(app)) as client:
-        yield Small(client, named, feed, health, problems, doors)
+        yield Small(client, named, feed, health, problems, doors, refused)
         assert problems == []
 
 

@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[Scope]] = {
     "/v1/streams/{name}/ledger": {"read", "admin"},
     "/v1/streams/{name}/explain": {"read"},
     "/v1/streams/{name}/events": {"ingest"},
+    "/v1/streams/{name}/operation": {"admin"},
 }
 LET_PASS = {"/v1/streams/{name}/events": 503}  # no stream of this service takes events
 QUERIES = {"/v1/streams/{name}/explain": "?release=visits&step=1"}

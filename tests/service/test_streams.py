@@ -17,7 +17,7 @@ from ameles.service.published import StorePublished
 from ameles.service.readout import ledger
 from ameles.service.views import State
 from ameles.store import open_store
-from tests.service.small_service import Small, released, small, world
+from tests.service.small_service import NOW, Small, released, small, world
 
 EXPLAIN = "/v1/streams/open/explain"
 
@@ -149,6 +149,31 @@ def test_a_stream_that_has_said_its_last_word_is_halted(tmp_path: Path) -> None:
         assert state(service) == "running", "it has just said that the count is above"
         released(made, store, until=2)
         assert state(service) == "halted"
+
+
+def test_who_runs_a_stream_sees_how_it_does(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", "open", public=True)
+    made.text = made.text.replace("[serve]", '[[sink]]\ncsv = "out.csv"\n[serve]')
+    with (
+        closing(open_store(str(tmp_path / "w.db"))) as store,
+        small([released(made, store)]) as service,
+    ):
+        admin = service.token("admin", "open")
+        told = service.client.get("/v1/streams/open/operation", admin).json
+        assert (told["state"], told["lag"]) == ("running", 3)
+        (sink,) = told["sinks"]
+        assert (sink["sink"], sink["step"], sink["behind"]) == ("csv:out.csv", 5, 0)
+        assert (told["intrusions"], told["restarted"], told["problem"]) == ([], [], None)
+        with store.writing() as transaction:
+            stream = transaction.stream("open")
+            assert stream is not None
+            transaction.add_intrusion(stream, at=NOW, why="stolen")
+            transaction.add_epoch(stream, at=NOW, why="lost", base=b"")
+        service.refused["open"] = StoreRefused("The disk is full.", why="no space", tip="space")
+        told = service.client.get("/v1/streams/open/operation", admin).json
+        assert [one["why"] for one in told["intrusions"]] == ["stolen"]
+        assert [one["why"] for one in told["restarted"]] == ["lost"]
+        assert told["problem"] == {"what": "The disk is full.", "why": "no space", "tip": "space"}
 
 
 def test_every_answer_has_its_headers(service: Small) -> None:

@@ -11,11 +11,11 @@ from fastapi import FastAPI
 from ameles.service.headers import Outermost
 from ameles.service.ingest import routes
 from ameles.service.ingest.routes import Doors
-from ameles.service.readout import health, ledger, live, releases, streams
+from ameles.service.readout import health, ledger, live, operation, releases, streams
 from ameles.service.readout.feed import Feed
 from ameles.service.readout.live import LiveReaders
 from ameles.service.refusals import add_handlers
-from ameles.service.views import Gate, Health, Published
+from ameles.service.views import Gate, Health, Operations, Published
 
 TITLE = "Ameles"
 ABOUT = "Live statistics about people, under differential privacy."
@@ -33,6 +33,7 @@ def build_app(
     state: Health,
     feed: Feed,
     doors: Doors,
+    run: Operations,
     failed: Callable[[Exception], None] = lambda problem: None,
 ) -> FastAPI:
     """The application over one service; ``failed`` is told what a request could not expect."""
@@ -49,8 +50,9 @@ def build_app(
     app.state.gate = gate
     app.state.health = state
     app.state.doors = doors
+    app.state.operations = run
     app.state.live = LiveReaders(feed)
-    for part in (streams, releases, live, ledger, routes, health):
+    for part in (streams, releases, live, ledger, operation, routes, health):
         app.include_router(part.router)
     add_handlers(app, failed)
     app.add_middleware(Outermost, failed=failed)

@@ -11,7 +11,7 @@ from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
 
 from ameles.service.refusals import Problem
-from ameles.service.views import Gate, Health, Published, Right, Scope, StreamView
+from ameles.service.views import Gate, Health, Operations, Published, Right, Scope, StreamView
 
 READ: frozenset[Scope] = frozenset({"read"})
 READ_OR_ADMIN: frozenset[Scope] = frozenset({"read", "admin"})
@@ -33,6 +33,12 @@ NAME = Path(description="The name of a stream.", max_length=64)
 def published(request: Request) -> Published:
     """What was published."""
     kept: Published = request.app.state.published
+    return kept
+
+
+def operations(request: Request) -> Operations:
+    """How the streams are run."""
+    kept: Operations = request.app.state.operations
     return kept
 
 

@@ -146,6 +146,10 @@ class Following:
         """What the thread of a stream does."""
         return self.streams[name].state
 
+    def problem(self, name: str) -> AmelesError | None:
+        """Why a stream failed, if that is a refusal."""
+        return self.streams[name].problem
+
     def door(self, stream: str) -> Door | None:
         """The way of posted events into a stream; None if there is none now."""
         return self.streams[stream].door

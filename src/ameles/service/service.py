@@ -16,6 +16,7 @@ from ameles.service.ingest.routes import events_path
 from ameles.service.log import Log
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
+from ameles.service.run_streams import RunStreams
 from ameles.service.server import run_server
 from ameles.store import Store
 
@@ -34,6 +35,7 @@ class Service:
             self.following,
             self._feed,
             self.following,
+            RunStreams(shown, self.following.problem),
             log.failed,
         )
         self._sealed = frozenset(

@@ -117,6 +117,13 @@ class Published(Protocol):
         """What a stream has cost, and what its population has left; None before the launch."""
 
 
+class Operations(Protocol):
+    """How the service runs its streams: for those who run it."""
+
+    def operation(self, name: str) -> dict[str, Any]:
+        """The lag, sinks, intrusions and restarts of a stream, and why it failed if it did."""
+
+
 class Gate(Protocol):
     """Decides who may do what; refuses with a ``Refused``."""
 

@@ -104,7 +104,12 @@ async def open_step(request: Request, name: Annotated[str, NAME]) -> OpenStep:
             for code in (400, 408, 413, 415)
         },
         **{
-            status: {"model": NotTaken, "description": what} for status, what, _, _ in SAID.values()
+            # before a batch is looked at, a refusal has no step
+            status: {
+                "model": NotTaken if status in (409, 410) else NotTaken | Problem,
+                "description": what,
+            }
+            for status, what, _, _ in SAID.values()
         },
     },
     openapi_extra={

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from ameles.service.refusals import Problem
 from ameles.service.views import Scope, State
 
 
@@ -130,6 +131,33 @@ class LedgerModel(BaseModel):
     used_up: datetime | None = Field(description="When the cap is used up, at this rate.")
     entries: list[LedgerEntry] = Field(description="Of this stream; others are in the sums.")
     renewals: list[dict[str, Any]]
+
+
+class SinkModel(BaseModel):
+    """How far a sink has come."""
+
+    sink: str
+    step: int | None = Field(description="The last step that it has; null if unknown.")
+    behind: int | None = Field(description="How many more steps the store has.")
+    problem: str | None = Field(description="Why it cannot be written.")
+
+
+class Incident(BaseModel):
+    """An announced intrusion, or a restart after a lost state."""
+
+    number: int
+    at: datetime
+    why: str
+
+
+class Operation(StreamSummary):
+    """How the service runs a stream."""
+
+    lag: int = Field(description="How many steps are due and not released.")
+    sinks: list[SinkModel]
+    intrusions: list[Incident]
+    restarted: list[Incident]
+    problem: Problem | None = Field(description="Why the stream failed.")
 
 
 class Me(BaseModel):
