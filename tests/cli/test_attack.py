@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,16 @@ def test_the_picture_has_every_target(name: str, tmp_path: Path) -> None:
     assert "Ameles" in text
 
 
+def test_a_name_may_have_capitals_and_hyphens_and_a_wrong_one_gets_the_nearest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quick = partial(ATTACKS["floating_point"], games=10)
+    monkeypatch.setitem(ATTACKS, "floating_point", quick)
+    report = json.loads(ask("Floating-Point", "--json").stdout)
+    assert report["name"] == "floating_point"
+    assert "try: seizure" in str(ask("siezure").exception)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -72,3 +83,4 @@ def test_a_picture_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     ended = ask("silence", "--plot", str(tmp_path / "missing" / "a.svg"))
     assert isinstance(ended.exception, BadInput)
     assert "cannot be written" in str(ended.exception)
+    assert ended.stdout == "", "before the slow computation"

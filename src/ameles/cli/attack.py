@@ -6,6 +6,7 @@ The people are made up, and nothing is spent: it is teaching material.
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 from pathlib import Path
 from textwrap import fill
 from typing import Annotated
@@ -52,9 +53,11 @@ def attack(
             )
         _list(as_json)
         return
+    given_name, name = name, name.lower().replace("-", "_")
     if name not in ATTACKS:
+        (near,) = get_close_matches(name, ATTACKS, n=1) or ["linkage"]
         raise BadInput(
-            f"There is no attack '{name}'.", why=f"there are {', '.join(ATTACKS)}", tip="linkage"
+            f"There is no attack '{given_name}'.", why=f"there are {', '.join(ATTACKS)}", tip=near
         )
     if plot is not None:
         check_picture(plot)  # before the slow computation

@@ -99,6 +99,9 @@ def _lines(table: Table, file: Path, measure: str, blind: float, effort: str, sh
         ax.set_xlabel(effort)
         ax.set_ylabel(fill(measure, WRAPPED))
         ax.grid(visible=True, axis="y")
+        if not share:  # numbers below 1 are seen beside large ones
+            ax.set_yscale("symlog", linthresh=1)
+            ax.set_ylim(-0.1, 1.5 * max(table.column("reached")))
         _scale(ax.yaxis, ax.set_ylim, share)
         figure.legend(loc="outside right center")
 

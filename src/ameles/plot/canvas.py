@@ -84,6 +84,11 @@ def check_picture(file: Path) -> None:
             f"A picture's file must end in {' or '.join(ENDINGS)}. Got '{file.name}' instead.",
             tip=str(file.with_suffix(".svg")),
         )
+    if not file.absolute().parent.is_dir():
+        raise BadInput(
+            f"The file '{file}' cannot be written: its folder does not exist.",
+            tip="a folder that exists and that you may write to",
+        )
     if find_spec("matplotlib") is None:
         raise MissingExtra(
             "Pictures need matplotlib, which is not installed.", tip="pip install 'ameles[plot]'"
