@@ -18,6 +18,7 @@ from ameles.mechanisms.learning.gradients import (
     LARGEST_WEIGHT,
     ONE,
     UNIT,
+    _length,
     clipped,
     gradients_of,
     rows_of,
@@ -108,6 +109,11 @@ def test_a_clipped_gradient_is_never_longer_than_the_grid(size: int, columns: in
     if size >= ONE:
         assert squared(found)[0] > (0.999 * GRID) ** 2, "a long vector keeps its direction"
         assert found[0].tolist() == [found[0][0]] * columns
+
+
+def test_lengths_are_rounded_up() -> None:
+    vectors = [[3, 4], [1, 1], [0, 0], [1 << 20, 1], [(1 << 30) - 1, 1]]
+    assert _length(np.array(vectors)).ravel().tolist() == [5, 2, 0, (1 << 20) + 1, 1 << 30]
 
 
 def test_short_gradients_keep_their_length() -> None:
