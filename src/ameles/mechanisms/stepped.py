@@ -66,6 +66,7 @@ class FoldedRun(SteppedRun[In, Out]):
 
     def skip(self, steps: int) -> None:
         """Closes steps in which nothing comes; nobody sees what they would publish."""
+        self.check_live()
         for _ in range(steps):
             self.release()
 
