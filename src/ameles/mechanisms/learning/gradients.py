@@ -105,7 +105,7 @@ def _probabilities() -> IntArray:
 
 def clipped(sums: IntArray) -> IntArray:
     """Each row of sums of gradients with at most length ``GRID``, in units of one over it."""
-    short = _divided(np.clip(sums, -(1 << 62), 1 << 62), ONE >> SHORT)
+    short = _divided(sums, ONE >> SHORT)
     times = 1 + (np.abs(short).max(axis=1, keepdims=True, initial=0) >> SHORT)
     short = _divided(short, times)
     whole = np.where(times > 1, 1, 1 << SHORT)  # a vector that had to be divided is too long
