@@ -121,3 +121,19 @@ def test_the_noise_of_the_answers_decides_about_a_small_table() -> None:
     recipe = _tuned(replace(SMALL, universe=2, rows=10), Fraction(1), 2**20, 50, 0.05)
     gap = math.ceil(recipe.error.release(50, 0.05)) + 1
     assert recipe.threshold == gap + recipe.error.comparison(50, 0.05) + 1
+
+
+def test_rates_stay_within_their_limits() -> None:
+    far = _tuned(replace(SMALL, universe=2**16, rows=10**6), Fraction(1000), 6, 50, 0.05)
+    assert far.rate == Fraction(round(4000 * math.sqrt(math.log(2**16) / 12)), 1000) < 4
+    # tau would be 1.005, and 0.00002
+    assert _tuned(replace(far, universe=185_000), Fraction(1000), 6, 50, 0.05).rate == 4
+    assert _tuned(replace(far, universe=1), Fraction(1), 1, 50, 0.05).rate == Fraction(1, 1000)
+
+
+def test_a_third_of_beta_is_for_the_noise_of_the_answers() -> None:
+    a = math.exp(-1 / 4)  # of scale 4
+    for releases, beta in ((1, 0.3), (2, 0.01)):
+        tails = [2 * math.pow(a, m + 1) / (1 + a) for m in range(200)]
+        least = next(m for m, tail in enumerate(tails) if tail <= beta / 3 / releases)
+        assert SMALL.error.release(releases, beta) == least
