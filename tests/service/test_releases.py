@@ -15,6 +15,7 @@ import pytest
 from ameles.core.release import COLUMNS
 from ameles.core.release_lines import shielded
 from ameles.service.published import Shown
+from ameles.service.readout.models import SeriesPage
 from ameles.service.readout.releases import same
 from ameles.store import open_store
 from tests.engine.worlds import day
@@ -130,6 +131,7 @@ def test_every_format_has_the_same_values(service: Small) -> None:
     file = io.BytesIO(get(f"{RELEASES}?format=parquet").body)
     assert typed(parquet.read_table(file)) == known
     series = get(f"{RELEASES}?format=series").json
+    assert SeriesPage.model_validate(series).model_dump(mode="json") == series
     ends = {one["step"]: (one["start"], one["end"]) for one in series["steps"]}
     flat = [
         ("open", one["release"], one["key"], step, *ends[step], *values)

@@ -27,7 +27,7 @@ from ameles.service.readout.models import StreamSummary
 from ameles.service.readout.releases import Key, Name, check_names
 from ameles.service.readout.shared_reads import SharedReads
 from ameles.service.readout.streams import summary
-from ameles.service.refusals import Refused
+from ameles.service.refusals import Problem, Refused
 from ameles.service.views import Page, Place, Published, StreamView, Wanted
 
 HEARTBEAT = 15.0  # seconds after which something is sent, and the right to read is checked again
@@ -41,7 +41,11 @@ router = APIRouter(tags=["releases"], dependencies=[Depends(BEARER)])
 
 @router.get(
     "/v1/streams/{name}/live",
-    responses={**REFUSALS, 200: {"content": {"text/event-stream": {}}}},
+    responses={
+        **REFUSALS,
+        200: {"content": {"text/event-stream": {}}},
+        409: {"model": Problem, "description": "The cursor is of another stream."},
+    },
 )
 async def live(
     request: Request,

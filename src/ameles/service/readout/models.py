@@ -37,6 +37,36 @@ class ReleasesPage(BaseModel):
     releases: list[ReleaseModel]
 
 
+class StepTimes(BaseModel):
+    """When a step begins and ends."""
+
+    step: int
+    start: datetime
+    end: datetime
+
+
+class SeriesColumns(BaseModel):
+    """The releases of one key, by column."""
+
+    release: str
+    key: str
+    step: list[int]
+    value: list[int | float | None]
+    low: list[int | float | None]
+    high: list[int | float | None]
+    label: list[str]
+
+
+class SeriesPage(BaseModel):
+    """The same by column, with ``format=series``."""
+
+    stream: str
+    next: str
+    more: bool
+    steps: list[StepTimes]
+    series: list[SeriesColumns]
+
+
 class StreamSummary(BaseModel):
     """How a stream is doing."""
 

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from ameles.service.dependencies import BEARER, REFUSALS, Readable, Source
 from ameles.service.readout.cursors import cursor_of, place_of
 from ameles.service.readout.formats import WRITTEN, Format, negotiated
-from ameles.service.readout.models import ReleasesPage
+from ameles.service.readout.models import ReleasesPage, SeriesPage
 from ameles.service.refusals import Problem, Refused
 from ameles.service.views import Page, Place, StreamView, Wanted
 
@@ -34,7 +34,7 @@ Time = Annotated[datetime | None, Query()]
 
 @router.get(
     "/v1/streams/{name}/releases",
-    response_model=ReleasesPage,
+    response_model=ReleasesPage | SeriesPage,
     responses={
         **REFUSALS,
         200: {
