@@ -99,7 +99,6 @@ class Evil:
         # not listed: the draw modulo the categories, here 2 of 4 draws
         *((other, 0) for other in (None, "1", 1.0, b"1", [1], Evil(), 2, -1, 10**400)),
     ],
-    ids=repr,
 )
 def test_whole_numbers_are_values_and_nothing_is_refused(
     tmp_path: Path, value: object, reported: int
