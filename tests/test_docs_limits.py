@@ -21,7 +21,7 @@ BETA, USERS = 0.05, 10**6
 # Of each picture, the mechanisms that its theorem is about.
 SUBJECTS = {
     "packing": {"Simple II", "Binary", "Pan-private tree", "Siblings"},
-    "intrusions": {"Simple II, seized at every step"},
+    "intrusions": {"Simple II, seized at every step", "Randomized bits, seized at every step"},
     "varying": {"odd users"},
 }
 EXEMPT = {

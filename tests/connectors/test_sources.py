@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import gzip
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,7 +80,9 @@ def readings(folder: Path) -> dict[str, Reading]:
 
 def elsewhere(reading: Reading) -> list[tuple[str, int]]:
     """The rows of a reading, as another process reads them."""
-    ran = run("-c", PROGRAM, given=pickle.dumps(reading))
+    # Python itself: DuckDB reads Parquet with threads that a fork does not have
+    program = [sys.executable, "-c", PROGRAM]
+    ran = subprocess.run(program, input=pickle.dumps(reading), capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr
     rows: list[tuple[str, int]] = ast.literal_eval(ran.stdout.decode())
     return rows

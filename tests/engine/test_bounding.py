@@ -53,8 +53,8 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def tables(duck: duckdb.DuckDBPyConnection) -> int:
     ((count,),) = duck.execute(
-        "SELECT (SELECT count(*) FROM duckdb_tables()) + "
-        "(SELECT count(*) FROM duckdb_views() WHERE NOT internal)"
+        "SELECT (SELECT count(*) FROM duckdb_tables() WHERE temporary) + "
+        "(SELECT count(*) FROM duckdb_views() WHERE temporary AND NOT internal)"
     ).fetchall()
     return int(count)
 
