@@ -64,8 +64,8 @@ class CsvLines(Dialect):
                     f"The file '{file}' {has} {name!r} in its first line.",
                     why="the first line of a CSV file names its columns, and they are read by name",
                     tip=f"a first line such as {self.form.delimiter.join(self.columns)} in the "
-                    "file; or, before a launch, delimiter, encoding or header as the file is "
-                    "written (in a plan: in [stream])",
+                    "file; or delimiter, encoding or header as the file is written (in a plan, "
+                    "before a launch: in [stream])",
                 )
 
     def prepared(self, chunk: bytes) -> tuple[bytes, bool]:
