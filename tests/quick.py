@@ -1,7 +1,7 @@
 """``./run test --quick``: the tests that one runs often, without those that take long.
 
 A test is quick unless it needs a server or the victims of the fault laboratory, or is listed in
-``slow.txt``: the functions all of whose cases together took 0.1 seconds or more, when the whole
+``slow.txt``: the functions all of whose cases together took 0.06 seconds or more, when the whole
 suite was last measured, on two cores.  Of each second a quick run so gets the most functions: a
 function that is left out has many cases or slow ones, and another one finds more in its time.
 ``./run test --measure`` writes that list anew.
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 SLOW_TESTS = Path(__file__).with_name("slow.txt")
-SLOW = 0.1  # seconds that all cases of a function take, where the suite was measured
+SLOW = 0.06  # seconds that all cases of a function take, where the suite was measured
 TOLD = 1.0  # seconds after which a quick run says that a function should be listed
 TEST = re.compile(r"^(?:async )?def (test\w*)\(", re.MULTILINE)
 EXPENSIVE = frozenset({"postgres", "victims"})  # fixtures that start servers

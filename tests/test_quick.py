@@ -132,5 +132,5 @@ def test_a_function_takes_what_all_its_cases_take() -> None:
         report = pytest.TestReport(name, ("", 0, ""), {}, "passed", None, when, duration=seconds)
         measuring.pytest_runtest_logreport(report)
     assert measuring.seconds == {"test_a.py::test_long": pytest.approx(1.2)}
-    measuring.seconds["test_a.py::test_short"] = 0.09
+    measuring.seconds["test_a.py::test_short"] = 0.9 * quick.SLOW
     assert quick.written(measuring.seconds) == "   1.200 test_a.py::test_long\n"
