@@ -104,6 +104,16 @@ class Killed:
         return last.value
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    folder = tmp_path / "plan"
+    folder.mkdir()
+    served = Killed(folder, "none")
+    os.kill(served.process.pid, number)
+    assert served.process.wait(LIMIT) == 0
+    assert '"stopped"' in (folder / "log").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("intrusions", "after_batches"), [("none", (3, 8)), ("every", (4,))], ids=["stored", "sealed"]
 )

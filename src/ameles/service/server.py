@@ -100,7 +100,10 @@ def run_server(
         server.should_exit = True
 
     threading.Thread(target=end, daemon=True).start()
-    server.run(sockets=[opened])
+    # Not in the main thread: there uvloop takes over all signals, and nobody would hear SIGTERM.
+    serving = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
+    serving.start()
+    serving.join()
     stop.set()  # if the server has ended for another reason
 
 
