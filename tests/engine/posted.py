@@ -58,7 +58,9 @@ class Posting:
                 clock=lambda: self.time,
             )
         except BaseException as problem:
-            self.problem = problem
+            with self._happened:
+                self.problem = problem
+                self._happened.notify_all()
         finally:
             self.store.close()
             self._begun.set()

@@ -180,15 +180,16 @@ def _waiting(posted: Posting) -> int:
         return transaction.waiting_bytes(stream)
 
 
+@pytest.mark.parametrize("problem", [StoreRefused("The disk is full."), ValueError("a mistake")])
 def test_a_store_that_fails_for_a_while_loses_nothing_and_counts_nothing_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Exception
 ) -> None:
     world = world_of(tmp_path)
     add = Batches.add_batches
 
     def full(these: Batches, stream: StreamRecord, batches: Sequence[NewBatch]) -> None:
         add(these, stream, batches)
-        raise StoreRefused("The disk is full.")
+        raise problem
 
     with posting(world) as posted:
         monkeypatch.setattr(Batches, "add_batches", full)
@@ -225,6 +226,30 @@ def test_a_crash_between_counting_and_deleting_counts_nothing_twice(
         posted.until(2)
         assert _waiting(posted) == 0
     assert world.values("daily") == [2]
+
+
+def test_a_step_that_cannot_be_closed_ends_the_stream_and_not_its_senders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = world_of(tmp_path)
+    close = Batches.close_intake
+
+    def full(these: Batches, stream: StreamRecord, step: int) -> None:
+        if step:
+            raise StoreRefused("The disk is full.")
+        close(these, stream, step)
+
+    monkeypatch.setattr(Batches, "close_intake", full)
+    failed = Posting(world)
+    assert failed.post("a", row(1)) is COUNTED
+    failed.until(2)
+    failed.end()
+    assert str(failed.problem) == str(StoreRefused("The disk is full."))
+    monkeypatch.setattr(Batches, "close_intake", close)
+    with posting(world) as posted:
+        assert posted.post("a", row(1)) is COUNTED
+        posted.until(2)
+    assert world.values("daily") == [1]
 
 
 def test_when_nothing_is_counted_any_more_batches_are_refused(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 from ameles.connectors.http_source import Batch, Handed, HttpSource, Outcome
-from ameles.core.exceptions import AmelesError
 from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord, Transaction
 from ameles.store.batches import NewBatch
@@ -62,17 +62,22 @@ class BatchWriter:
     def close_step(self, step: int) -> None:
         """Takes no more batches for this step and earlier ones.
 
-        Those that were handed over before are stored when it returns.
+        Those that were handed over before are stored when it returns.  It raises what the store
+        refuses: the thread that stores batches goes on.
         """
-        done = threading.Event()
+        done: Future[None] = Future()
 
         def close() -> None:
-            with self._store.writing() as transaction:
-                transaction.close_intake(self._stream, step)
-            done.set()
+            try:
+                with self._store.writing() as transaction:
+                    transaction.close_intake(self._stream, step)
+            except BaseException as problem:
+                done.set_exception(problem)
+            else:
+                done.set_result(None)
 
         self._source.after_those(close)
-        done.wait()
+        done.result()
 
     def _run(self, stop: threading.Event) -> None:
         while True:
@@ -89,7 +94,7 @@ class BatchWriter:
         batches = [batch for group in groups for batch in group.batches]
         try:
             outcomes = self._stored(batches)
-        except AmelesError:  # a full disk, for example: senders may try again
+        except Exception:  # a full disk, for example: nobody waits for ever, and all may try again
             outcomes = [Outcome.UNKNOWN] * len(batches)
         for group in groups:
             count = len(group.batches)
