@@ -30,7 +30,7 @@ import numpy as np
 
 from ameles.core.guarantee import Intrusions
 from ameles.engine.engine import Engine
-from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.transformation import HALTED, Halted
 from ameles.mechanisms.counters.binary import BinaryCounter

@@ -12,7 +12,7 @@ from ameles.core.exceptions import PlanError, StoreRefused
 from ameles.core.loss import Pure
 from ameles.engine.sealed import restart
 from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.distinct import NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.plan.forecast import in_words
 from ameles.store import open_store

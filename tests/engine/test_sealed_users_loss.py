@@ -11,7 +11,7 @@ from ameles.connectors.duck import connect
 from ameles.connectors.standard_input import StandardInput
 from ameles.engine.gathering.user_cells import Folding
 from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.distinct import NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import NoisyDistinct
 from ameles.noise import Zero
 from tests.engine.people import BATCHES, DISTINCT, WITHOUT, People, folded, stream_of, who
 from tests.mechanisms.continual.seizing import worst

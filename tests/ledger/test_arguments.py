@@ -8,7 +8,7 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.ledger.arguments import check_recipe
-from ameles.mechanisms.continual.distinct import ExactDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 
 COUNTER = SimpleTwoCounter(epsilon=1)

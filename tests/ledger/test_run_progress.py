@@ -18,7 +18,7 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.ledger import Ledger
 from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.distinct import ExactDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector

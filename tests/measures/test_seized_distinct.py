@@ -20,7 +20,7 @@ from ameles.measures.measure import Terms
 from ameles.measures.seized_distinct import counted, seized_recipe, users_fit
 from ameles.measures.table_choice import HashedBits, reach, table_of
 from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import CODE, Continual
 from ameles.noise import System

@@ -23,7 +23,7 @@ from ameles.core.recipe import recipe_from_json
 from ameles.ledger import Ledger
 from ameles.mechanisms import mechanism
 from ameles.mechanisms.catalogue import mechanism_from_json
-from ameles.mechanisms.continual.distinct import ExactDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter, WalkError
 from ameles.mechanisms.mechanism import Mechanism, Startable
 from ameles.mechanisms.snapshot import State, unpack

@@ -18,7 +18,7 @@ import pytest
 from ameles.core.exceptions import RunSpent
 from ameles.mechanisms import run as run_module
 from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.distinct import NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter

@@ -11,7 +11,7 @@ import pytest
 from ameles.core.exceptions import BadInput, HorizonReached, RunSpent
 from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalHorizon
-from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.sparse_vector import above_threshold
 from ameles.mechanisms.continual.transformation import HALTED, continual

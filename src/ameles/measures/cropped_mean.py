@@ -9,7 +9,7 @@ from pydantic import Field
 from ameles.measures.collisions import Hits, most_cropped, users_hitting
 from ameles.measures.measure import Terms
 from ameles.measures.table_measure import PRESENCE, TableMeasure
-from ameles.mechanisms.continual.noisy_counts import NoisyCropped
+from ameles.mechanisms.continual.estimators.noisy_counts import NoisyCropped
 
 MOST_TIMES = 1000
 

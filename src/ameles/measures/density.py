@@ -9,7 +9,7 @@ from typing import Literal
 
 from ameles.measures.collisions import Hits, users_hitting
 from ameles.measures.table_measure import PRESENCE, TableMeasure
-from ameles.mechanisms.continual.distinct import NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import NoisyDistinct
 
 
 class Density(TableMeasure):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.continual.noisy_table import NoisyTable
+from ameles.mechanisms.continual.estimators.noisy_table import NoisyTable
 from ameles.mechanisms.counters.recipe import CounterRecipe
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from pydantic import Field
 from ameles.measures.collisions import Hits, fewest_among, users_hitting
 from ameles.measures.cropped_mean import MOST_TIMES
 from ameles.measures.table_measure import PRESENCE, TableMeasure
-from ameles.mechanisms.continual.noisy_counts import NoisyHeavy
+from ameles.mechanisms.continual.estimators.noisy_counts import NoisyHeavy
 
 
 class Heavy(TableMeasure):

@@ -11,7 +11,7 @@ from pydantic import Field
 from ameles.measures.collisions import Hits, fewest_among, most_alone
 from ameles.measures.cropped_mean import MOST_TIMES
 from ameles.measures.table_measure import PRESENCE, TableMeasure
-from ameles.mechanisms.continual.noisy_counts import NoisyIncidence
+from ameles.mechanisms.continual.estimators.noisy_counts import NoisyIncidence
 
 
 class Incidence(TableMeasure):

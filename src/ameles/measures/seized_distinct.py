@@ -29,7 +29,7 @@ from ameles.measures.table_choice import (
     table_of,
     table_recipe,
 )
-from ameles.mechanisms.continual.distinct import NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import NoisyDistinct
 from ameles.mechanisms.continual.transformation import CODE
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray

@@ -34,7 +34,7 @@ from ameles.measures.table_choice import (
     table_recipe,
     table_why,
 )
-from ameles.mechanisms.continual.noisy_table import NoisyTable
+from ameles.mechanisms.continual.estimators.noisy_table import NoisyTable
 from ameles.mechanisms.continual.transformation import CODE
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray

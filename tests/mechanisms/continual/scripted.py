@@ -17,7 +17,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
-from ameles.mechanisms.continual.estimator import Estimator, EstimatorRun, Exactly
+from ameles.mechanisms.continual.estimators.estimator import Estimator, EstimatorRun, Exactly
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray

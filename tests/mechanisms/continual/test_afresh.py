@@ -16,7 +16,7 @@ from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.noise import Noise
 from ameles.mechanisms.continual.afresh import Afresh, AfreshRun
-from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.density import Density, DensityRun
 from ameles.mechanisms.pan_private.modular import ModularIncidence

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.continual.distinct import NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import NoisyDistinct
 from ameles.mechanisms.continual.monotone import continual_monotone, jumps
 from ameles.mechanisms.continual.transformation import HALTED, continual
 from tests.mechanisms.continual.scripted import Scripted

@@ -11,7 +11,7 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.published_answers import check_varying, parts
 from ameles.mechanisms.continual.transformation import Continual, continual

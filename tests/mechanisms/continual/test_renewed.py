@@ -13,7 +13,7 @@ from ameles.core.guarantee import user_window
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.renewed import Renewed, RenewedError, RenewedRun
 from ameles.mechanisms.continual.transformation import HALTED, Continual
 from ameles.mechanisms.counters.binary import BinaryCounter

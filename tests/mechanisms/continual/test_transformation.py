@@ -14,7 +14,7 @@ from ameles.core.exceptions import BadInput, HorizonReached, StoreRefused
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Concentrated, Pure
 from ameles.core.recipe import Recipe, recipe_from_json
-from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
 from ameles.mechanisms.continual.transformation import HALTED, Continual, continual
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.continual.estimator import Exactly
+from ameles.mechanisms.continual.estimators.estimator import Exactly
 from ameles.mechanisms.continual.transformation_error import Allowances, ContinualError, Scales
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 

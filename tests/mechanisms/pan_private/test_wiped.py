@@ -17,7 +17,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.noise import Shape
 from ameles.mechanisms.catalogue import COUNTERS
-from ameles.mechanisms.continual.distinct import ExactDistinct
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.counters.recipe import CounterRecipe

@@ -14,7 +14,7 @@ Memory       the algorithm's state
 For few steps this beats the transformation (``Continual``), whose noise does not grow with their
 number.  It never halts, and every answer is new.
 
->>> from ameles.mechanisms.continual.distinct import ExactDistinct
+>>> from ameles.mechanisms.continual.estimators.distinct import ExactDistinct
 >>> from ameles.noise import Zero
 >>> users = ExactDistinct(users=9)
 >>> run = Afresh(algorithm=users, horizon=4, epsilon=1, sensitivity=1).start(Zero())
@@ -33,7 +33,7 @@ from ameles.core.error import Error, checks_step
 from ameles.core.loss import Approx, Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, Whole
-from ameles.mechanisms.continual.estimator import EstimatorRun
+from ameles.mechanisms.continual.estimators.estimator import EstimatorRun
 from ameles.mechanisms.continual.nested import OuterRun
 from ameles.mechanisms.continual.published_answers import PublishedAnswers
 from ameles.mechanisms.counters import gaussian_error

@@ -22,7 +22,7 @@ from functools import cache
 
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import Exact, exact, refuse, whole
-from ameles.mechanisms.continual.estimator import Estimator, grid_units
+from ameles.mechanisms.continual.estimators.estimator import Estimator, grid_units
 from ameles.mechanisms.continual.transformation import Continual, continual
 
 
@@ -51,7 +51,7 @@ def continual_monotone(
     ``crossings`` is how often each part of the quantity may change: more than once if it also
     falls.
 
-    >>> from ameles.mechanisms.continual.distinct import ExactDistinct
+    >>> from ameles.mechanisms.continual.estimators.distinct import ExactDistinct
     >>> recipe = continual_monotone(ExactDistinct(users=10**6), highest=10**6, horizon=365,
     ...                             epsilon=1, sensitivity=1)
     >>> recipe.changes, round(recipe.error.bound(365, 0.05))

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.continual.estimator import EstimatorRun
+from ameles.mechanisms.continual.estimators.estimator import EstimatorRun
 from ameles.mechanisms.mechanism import AnyMechanism, Startable
 from ameles.mechanisms.run import Out, Turn
 from ameles.mechanisms.snapshot import State

@@ -26,7 +26,7 @@ from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import Approx, Pure
 from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
 from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.estimator import Algorithm, check_estimator
+from ameles.mechanisms.continual.estimators.estimator import Algorithm, check_estimator
 from ameles.mechanisms.counters.lower_bounds import varying_bound
 from ameles.mechanisms.mechanism import Mechanism, RunT
 from ameles.mechanisms.pan_private.intrusions import PAPER

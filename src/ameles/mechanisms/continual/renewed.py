@@ -12,7 +12,7 @@ The next window's run starts right after the last release, before its first even
 state says anything about two windows.
 
 >>> from ameles.mechanisms.continual.afresh import Afresh
->>> from ameles.mechanisms.continual.distinct import ExactDistinct
+>>> from ameles.mechanisms.continual.estimators.distinct import ExactDistinct
 >>> from ameles.noise import Zero
 >>> inner = Afresh(algorithm=ExactDistinct(users=9), horizon=2, epsilon=1, sensitivity=1)
 >>> recipe = Renewed(inner=inner)

@@ -20,7 +20,7 @@ interval, is left after the step.  Values are whole numbers, in units of the
 algorithm's grid: answers are rounded to it, and the sensitivity in units is rounded up.
 The number of steps taken is in the state: steps are those of a public clock.
 
->>> from ameles.mechanisms.continual.distinct import ExactDistinct
+>>> from ameles.mechanisms.continual.estimators.distinct import ExactDistinct
 >>> from ameles.noise import Zero
 >>> recipe = continual(ExactDistinct(users=9), horizon=8, epsilon=100, changes=2, jump=1,
 ...                    sensitivity=1)
@@ -41,7 +41,7 @@ import numpy as np
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
-from ameles.mechanisms.continual.estimator import Estimator, EstimatorRun, grid_units
+from ameles.mechanisms.continual.estimators.estimator import Estimator, EstimatorRun, grid_units
 from ameles.mechanisms.continual.nested import OuterRun
 from ameles.mechanisms.continual.published_answers import PublishedAnswers
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
@@ -77,7 +77,7 @@ class Continual(PublishedAnswers["ContinualRun"]):
     ``jump``, ``sensitivity`` and ``threshold`` are in units of the algorithm's grid.  ``epsilon``
     is that of the theorem: the loss is 2.5 times it and what the algorithm's state reveals.
 
-    >>> from ameles.mechanisms.continual.distinct import ExactDistinct
+    >>> from ameles.mechanisms.continual.estimators.distinct import ExactDistinct
     >>> recipe = continual(ExactDistinct(users=9), horizon=8, epsilon=100, changes=2, jump=1,
     ...                    sensitivity=1)
     >>> isinstance(recipe, Continual), recipe.threshold, str(recipe.guarantee.loss)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ameles.core.exceptions import BadInput
 from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
-from ameles.mechanisms.continual.estimator import (
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.estimator import (
     Algorithm,
     Estimator,
     Exactly,

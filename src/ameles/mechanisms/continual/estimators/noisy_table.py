@@ -25,7 +25,7 @@ from ameles.core.guarantee import USER, Contribution, Guarantee, Intrusions, Nei
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Whole, refuse
-from ameles.mechanisms.continual.estimator import Estimator, EstimatorRun
+from ameles.mechanisms.continual.estimators.estimator import Estimator, EstimatorRun
 from ameles.mechanisms.pan_private.cropped_mean import CroppedRecipe
 from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.entries import indices

@@ -27,7 +27,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 from ameles.core.parameters import Whole
-from ameles.mechanisms.continual.noisy_table import NoisyTable
+from ameles.mechanisms.continual.estimators.noisy_table import NoisyTable
 from ameles.mechanisms.pan_private.cropped_mean import LARGEST_CROP, CroppedMean, CroppedRecipe
 from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters
 from ameles.mechanisms.pan_private.incidence import Incidence

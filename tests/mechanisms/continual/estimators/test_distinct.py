@@ -15,8 +15,8 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
-from ameles.mechanisms.continual.distinct import ExactDistinct, NoisyDistinct
-from ameles.mechanisms.continual.estimator import Estimator, grid_units, on_grid
+from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.estimator import Estimator, grid_units, on_grid
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.transformation import HALTED
 from ameles.mechanisms.snapshot import unpack

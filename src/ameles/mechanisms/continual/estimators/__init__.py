@@ -1,0 +1,1 @@
+"""Estimators that can be made continual: users in tables of bits, with or without noise."""
