@@ -22,7 +22,7 @@ from ameles.core.noise import Noise
 from ameles.mechanisms.learning import OnlineClassifier, classifier_counter, online_classifier
 from ameles.mechanisms.learning.gradients import GRID, clipped
 from ameles.noise import System, Zero
-from ameles.plot import Table
+from ameles.plot import PlotTable
 from ameles.plot.canvas import BLUE, GREY, INK, canvas
 
 FOLDER = Path(__file__).parent / "learning"
@@ -49,7 +49,7 @@ def right(features: int, noise: Noise, people: int) -> float:
     return model.score(x, y)
 
 
-def accuracy(people: int = PEOPLE, runs: int = RUNS) -> Table:
+def accuracy(people: int = PEOPLE, runs: int = RUNS) -> PlotTable:
     """Means over some runs."""
     ways: list[tuple[str, Any, Any]] = [(PLAIN, Zero, clipped), (L2, System, clipped)]
     rows = []
@@ -58,10 +58,10 @@ def accuracy(people: int = PEOPLE, runs: int = RUNS) -> Table:
             for features in FEATURES:
                 shares = [right(features, noise(), people) for _ in range(runs)]
                 rows.append((name, features, round(float(np.mean(shares)), 4)))
-    return Table(("line", "features", "right"), rows)
+    return PlotTable(("line", "features", "right"), rows)
 
 
-def draw(table: Table, file: Path) -> None:
+def draw(table: PlotTable, file: Path) -> None:
     """One line for each way to learn."""
     styles = {PLAIN: (GREY, "--", ""), L2: (BLUE, "-", "o"), L1: (INK, "-.", "D")}
     with canvas(file, 7.4, 3.4) as figure:

@@ -62,7 +62,7 @@ from ameles.noise import System, Tape, Zero
 from ameles.plan.clock import instant
 from ameles.plan.plan import read_plan
 from ameles.plot import (
-    Table,
+    PlotTable,
     covering_nodes,
     error_against_epsilon,
     error_against_horizon,
@@ -153,7 +153,7 @@ def measured(recipe: CounterRecipe, steps: int) -> tuple[float, float, list[floa
     )
 
 
-def season(width: int, longest: int) -> Table:
+def season(width: int, longest: int) -> PlotTable:
     """The plan of the README, run on a simulated season; with the truth, since nobody is real."""
     (text,) = re.findall(r"^```toml\n(.*?)^```$", README.read_text("utf-8"), re.M | re.S)
     with TemporaryDirectory() as folder:
@@ -175,7 +175,7 @@ def season(width: int, longest: int) -> Table:
                 ).fetchall()
             )
     title = "visits with a fever in the last 7 days, epsilon 1 for each visitor"
-    return Table(
+    return PlotTable(
         ("panel", "kind", "step", "value", "low", "high", "true"),
         [
             (title, "measured", each.step, each.value or 0, each.low or 0, each.high or 0, true)
@@ -185,12 +185,12 @@ def season(width: int, longest: int) -> Table:
     )
 
 
-def band(table: Table, file: Path) -> None:
+def band(table: PlotTable, file: Path) -> None:
     """The released line with its band, wide enough for the head of a page."""
     releases(table, file, across=1, step="day of the season", width=8.2, height=3.0)
 
 
-def horizon(width: int, longest: int) -> Table:
+def horizon(width: int, longest: int) -> PlotTable:
     """Pure counters against T, with the packing bound."""
     rows: list[tuple[str, str, str, float, float]] = []
     lengths = [1 << power for power in range(4, 21, 2) if 1 << power <= longest]
@@ -208,10 +208,10 @@ def horizon(width: int, longest: int) -> Table:
     for steps in lengths:
         least = packing_bound(horizon=steps, epsilon=1, beta=BETA)
         rows.append((ALL, "no counter", "bound", steps, least))
-    return Table(HEADS, rows)
+    return PlotTable(HEADS, rows)
 
 
-def epsilon(width: int, longest: int) -> Table:
+def epsilon(width: int, longest: int) -> PlotTable:
     """Pure counters against epsilon, at T = 1024 or less."""
     rows: list[tuple[str, str, str, float, float]] = []
     steps = min(1 << 10, longest)
@@ -231,10 +231,10 @@ def epsilon(width: int, longest: int) -> Table:
         least = packing_bound(horizon=steps, epsilon=float(loss), beta=BETA)
         if least:  # zero has no place on a logarithmic axis
             rows.append((ALL, "no counter", "bound", float(loss), least))
-    return Table(HEADS, rows)
+    return PlotTable(HEADS, rows)
 
 
-def gaussian(width: int, longest: int) -> Table:
+def gaussian(width: int, longest: int) -> PlotTable:
     """Counters with Gaussian noise against T, beside a pure one of the same epsilon."""
     rows: list[tuple[str, str, str, float, float]] = []
     sigma = GaussianBinaryCounter(horizon=1, **APPROXIMATE).error.std(1)
@@ -253,10 +253,10 @@ def gaussian(width: int, longest: int) -> Table:
                 rows.append((MEAN, name, "measured", steps, mean))
         least = sigma * gaussian_lower_bound(steps)
         rows.append((MEAN, "no Gaussian factorisation", "bound", steps, least))
-    return Table(HEADS, rows)
+    return PlotTable(HEADS, rows)
 
 
-def stream(width: int, longest: int) -> Table:
+def stream(width: int, longest: int) -> PlotTable:
     """The deviation at each step of a stream of 256."""
     rows: list[tuple[str, str, int, float]] = []
     steps = min(256, longest)
@@ -270,10 +270,10 @@ def stream(width: int, longest: int) -> Table:
         rows += [(name, "theory", t, recipe.error.std(t)) for t in range(1, steps + 1)]
         _, _, deviations = measured(kind(horizon=steps, width=width), steps)
         rows += [(name, "measured", t, deviations[t - 1]) for t in range(8, steps + 1, 13)]
-    return Table(("mechanism", "kind", "t", "std"), rows)
+    return PlotTable(("mechanism", "kind", "t", "std"), rows)
 
 
-def tree(width: int, longest: int) -> Table:
+def tree(width: int, longest: int) -> PlotTable:
     """How the count of 11 of 13 steps is put together, by the binary counter and by Elders."""
     steps, t = 13, 11
     dyadic = [(level, 2**level) for level in range(steps.bit_length())]
@@ -298,7 +298,7 @@ def tree(width: int, longest: int) -> Table:
             used[min(ends) + 1, max(ends)] = "added" if digit > 0 else "subtracted"
             place += sign * size
     rows += [("Elders with k = 3, t = 11: 9 + 3 − 1", *row) for row in _nodes(3, steps, used)]
-    return Table(("panel", "level", "first", "last", "role"), rows)
+    return PlotTable(("panel", "level", "first", "last", "role"), rows)
 
 
 def _nodes(
@@ -312,7 +312,7 @@ def _nodes(
         level += 1
 
 
-def matrix(width: int, longest: int) -> Table:
+def matrix(width: int, longest: int) -> PlotTable:
     """Which draw enters which release, from impulses on the tape of the real code."""
     steps = 26
     rows: list[tuple[str, int, int, float]] = []
@@ -330,10 +330,10 @@ def matrix(width: int, longest: int) -> Table:
             column = recipe.start(Tape([0] * draw + [unit])).feed(zeros) / unit
             weights = enumerate(column.tolist(), start=1)
             rows += [(name, t, draw + 1, weight) for t, weight in weights if weight]
-    return Table(("mechanism", "t", "draw", "weight"), rows)
+    return PlotTable(("mechanism", "t", "draw", "weight"), rows)
 
 
-def packing(width: int, longest: int) -> Table:
+def packing(width: int, longest: int) -> PlotTable:
     """All steps at once: counters of every generation above the bound of log T."""
     rows: list[tuple[str, str, str, float, float]] = []
     lengths = [1 << power for power in range(4, 21, 2) if 1 << power <= longest]
@@ -353,10 +353,10 @@ def packing(width: int, longest: int) -> Table:
     for steps in doubled(16, lengths[-1]):
         least = packing_bound(horizon=steps, epsilon=1, beta=BETA)
         rows.append((ALL, "no counter", "bound", steps, least))
-    return Table(HEADS, rows)
+    return PlotTable(HEADS, rows)
 
 
-def intrusions(width: int, longest: int) -> Table:
+def intrusions(width: int, longest: int) -> PlotTable:
     """The last step: counters that may be seized at every step, and one that may be once."""
     rows: list[tuple[str, str, str, float, float]] = []
     lengths = [1 << power for power in range(4, 21, 2) if 1 << power <= longest]
@@ -376,10 +376,10 @@ def intrusions(width: int, longest: int) -> Table:
     for steps in doubled(16, lengths[-1]):
         least = intrusion_bound(intrusions=steps, epsilon=1, beta=BETA)
         rows.append((LAST, "no counter that may be seized at every step", "bound", steps, least))
-    return Table(HEADS, rows)
+    return PlotTable(HEADS, rows)
 
 
-def varying(width: int, longest: int) -> Table:
+def varying(width: int, longest: int) -> PlotTable:
     """Users at a loss of 1: how many are odd, which nobody can tell for long, and how many came."""
     rows: list[tuple[str, str, str, float, float]] = []
     measures: dict[str, Callable[[int], Measure]] = {
@@ -398,7 +398,7 @@ def varying(width: int, longest: int) -> Table:
     for steps in doubled(16, lengths[-1]):
         least = varying_bound(changes=steps, jump=USERS, users=USERS, epsilon=1, beta=BETA)
         rows.append((ALL, "nobody can tell how many are odd", "bound", steps, least))
-    return Table(HEADS, rows)
+    return PlotTable(HEADS, rows)
 
 
 # What is promised for all steps, and the largest error of a run.
@@ -474,7 +474,7 @@ def doubled(first: int, last: int) -> Iterator[int]:
         first *= 2
 
 
-def gap(width: int, longest: int) -> Table:
+def gap(width: int, longest: int) -> PlotTable:
     """The count of n people at a loss of 1: with a curator, and by randomized response."""
     rows: list[tuple[str, str, str, float, float]] = []
     panel = "one count at epsilon 1"
@@ -489,10 +489,10 @@ def gap(width: int, longest: int) -> Table:
             counts = local.error.estimate(told.sum(axis=1), people).counts
             spread = float(np.sqrt(np.mean((counts - people // 2) ** 2)))
             rows.append((panel, "everyone for themselves", "measured", people, spread))
-    return Table(HEADS, rows)
+    return PlotTable(HEADS, rows)
 
 
-def gap_lines(table: Table, file: Path) -> None:
+def gap_lines(table: PlotTable, file: Path) -> None:
     """The two deviations against the number of people."""
     with canvas(file, 7.4, 3.4) as figure:
         ax = figure.subplots()
@@ -519,7 +519,7 @@ def quantile(errors: Sequence[float] | np.ndarray[Any, np.dtype[np.int64]]) -> f
     return float(np.quantile(errors, 1 - BETA, method="inverted_cdf"))
 
 
-def limit(table: Table, file: Path, counted: str) -> None:
+def limit(table: PlotTable, file: Path, counted: str) -> None:
     """What is promised and what was measured, above what nobody can reach."""
     with canvas(file, 7.4, 3.8) as figure:
         ax = figure.subplots()
@@ -552,7 +552,7 @@ def limit(table: Table, file: Path, counted: str) -> None:
         figure.legend(loc="outside right center")
 
 
-PICTURES: dict[str, tuple[Callable[[int, int], Table], Callable[[Table, Path], None]]] = {
+PICTURES: dict[str, tuple[Callable[[int, int], PlotTable], Callable[[PlotTable, Path], None]]] = {
     "season": (season, band),
     "horizon": (horizon, error_against_horizon),
     "epsilon": (epsilon, error_against_epsilon),

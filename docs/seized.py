@@ -17,7 +17,7 @@ import numpy as np
 
 from ameles.noise import System
 from ameles.plot.canvas import BLUE, GREY, INK, RED, canvas
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 FOLDER = Path(__file__).parent
 EXAMPLE = FOLDER.parent / "examples" / "seized_state.py"
@@ -35,7 +35,7 @@ def example() -> Any:
     return module
 
 
-def compute() -> Table:
+def compute() -> PlotTable:
     """Patients since the theft: the truth, and what the intruder computes."""
     show = example()
     patients = System().uniform(2, show.HOURS)
@@ -50,10 +50,10 @@ def compute() -> Table:
         half = type(unseen)(unseen.scale, unseen.weight, unseen.count / 2)
         within = type(error.law(1))((half,)).quantile(0.05)
         rows.append((hour, *(int(number) for number in numbers), within))
-    return Table(HEADS, rows)
+    return PlotTable(HEADS, rows)
 
 
-def draw(table: Table, file: Path) -> None:
+def draw(table: PlotTable, file: Path) -> None:
     """Both counters side by side, on one scale."""
     hours, truth = table.column("hour"), np.array(table.column("truth"))
     with canvas(file, 7.2, 2.9) as figure:
@@ -82,7 +82,7 @@ def main() -> int:
     options = parser.parse_args()
     if not options.redraw:
         compute().write(options.into / "seized.csv")
-    draw(Table.read(options.into / "seized.csv"), options.into / "seized.svg")
+    draw(PlotTable.read(options.into / "seized.csv"), options.into / "seized.svg")
     return 0
 
 

@@ -21,7 +21,7 @@ from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Terms
 from ameles.measures.table_choice import MOST_CELLS
 from ameles.plot.canvas import BLUE, GREEN, ORANGE, RED, canvas
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 FOLDER = Path(__file__).parent
 HEADS = ("users", "statistic", "half-width")
@@ -36,7 +36,7 @@ LINES: dict[str, tuple[str, dict[str, int], tuple[int, ...], tuple[str, str]]] =
 }
 
 
-def compute(crowds: tuple[int, ...] = CROWDS) -> Table:
+def compute(crowds: tuple[int, ...] = CROWDS) -> PlotTable:
     """The half-width of each statistic at epsilon 1 over six steps, with the best table."""
     rows = []
     for users in crowds:
@@ -44,7 +44,7 @@ def compute(crowds: tuple[int, ...] = CROWDS) -> Table:
             tables = {min(size * users, MOST_CELLS) for size in sizes}
             best = min(_half_width(kind, keys, users, table) for table in tables)
             rows.append((users, name, float(f"{best:.3g}")))
-    return Table(HEADS, rows)
+    return PlotTable(HEADS, rows)
 
 
 def _half_width(kind: str, keys: dict[str, int], users: int, table: int) -> float:
@@ -54,7 +54,7 @@ def _half_width(kind: str, keys: dict[str, int], users: int, table: int) -> floa
     return float(release.half_widths(recipe, ON, np.array([6]))[0])
 
 
-def draw(table: Table, file: Path) -> None:
+def draw(table: PlotTable, file: Path) -> None:
     """A line for each statistic, against the number of users."""
     with canvas(file, 6.4, 3.2) as figure:
         ax = figure.subplots()

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from ameles.core.guarantee import EVENT, Neighbours
 from ameles.core.loss import Pure
 from ameles.ledger import Ledger
-from ameles.plot import Table
+from ameles.plot import PlotTable
 from ameles.plot.canvas import BLUE, GREY, INK, RED, canvas
 from ameles.query import Table as Rows
 from ameles.simulate import health_survey
@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parent / "survey"
 COLUMNS = {"district": "text", "age": "integer", "smoker": "boolean", "sick_days": "integer"}
 
 
-def two_counts() -> Table:
+def two_counts() -> PlotTable:
     """The law of a noisy count with one person and without, at epsilon 0.5."""
     ratio = math.exp(-0.5)
     share = (1 - ratio) / (1 + ratio)
@@ -36,10 +36,10 @@ def two_counts() -> Table:
         for who, count in (("without Pia", 33), ("with Pia", 34))
         for at in range(22, 46)
     ]
-    return Table(("who", "count", "probability"), rows)
+    return PlotTable(("who", "count", "probability"), rows)
 
 
-def stability() -> Table:
+def stability() -> PlotTable:
     """How wide the interval of a count is, by how many rows one person may change."""
     ledger = Ledger("town", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
     rows = []
@@ -58,10 +58,10 @@ def stability() -> Table:
         for name, query in chains.items():
             recipe = query.recipe("noisy_count", epsilon="0.1")
             rows.append((name, query.relation.stability, recipe.error.bound(1, 0.05)))
-    return Table(("transformation", "stability", "half_width"), rows)
+    return PlotTable(("transformation", "stability", "half_width"), rows)
 
 
-def districts() -> Table:
+def districts() -> PlotTable:
     """Average sick days in each district: asked with epsilon 0.5, and the truth."""
     town = health_survey()
     ledger = Ledger("town", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE)
@@ -79,10 +79,10 @@ def districts() -> Table:
         line = answer[district]
         value, low, high = (float(str(x)) for x in (line.value, line.low, line.high))
         rows.append((district, value, low, high, round(sum(days) / len(days), 6)))
-    return Table(("district", "value", "low", "high", "true"), rows)
+    return PlotTable(("district", "value", "low", "high", "true"), rows)
 
 
-def draw_two_counts(table: Table, file: Path) -> None:
+def draw_two_counts(table: PlotTable, file: Path) -> None:
     with canvas(file, 7.4, 2.8) as figure:
         ax = figure.subplots()
         for who, colour, shift in (("without Pia", GREY, -0.2), ("with Pia", BLUE, 0.2)):
@@ -94,7 +94,7 @@ def draw_two_counts(table: Table, file: Path) -> None:
         ax.legend()
 
 
-def draw_stability(table: Table, file: Path) -> None:
+def draw_stability(table: PlotTable, file: Path) -> None:
     with canvas(file, 7.4, 2.0) as figure:
         ax = figure.subplots()
         places = range(len(table.rows))
@@ -108,7 +108,7 @@ def draw_stability(table: Table, file: Path) -> None:
         ax.set_xlabel("error of a count with epsilon 0.1, 95%")
 
 
-def draw_districts(table: Table, file: Path) -> None:
+def draw_districts(table: PlotTable, file: Path) -> None:
     with canvas(file, 7.4, 2.4) as figure:
         ax = figure.subplots()
         places = list(range(len(table.rows)))

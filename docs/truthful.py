@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ameles.mechanisms.truthful import DigitalGoodsAuction, MedianLocation, largest_gain
-from ameles.plot import Table
+from ameles.plot import PlotTable
 from ameles.plot.canvas import BLUE, GREEN, GREY, INK, canvas, log_axis
 
 FOLDER = Path(__file__).parent / "truthful"
@@ -52,7 +52,7 @@ def auction_gain(epsilon: Fraction) -> float:
     return best
 
 
-def lies() -> Table:
+def lies() -> PlotTable:
     """What a lie gains at most, by theory and in two mechanisms."""
     lines = {
         PRINTED: lambda epsilon: min(1.0, 2 * float(epsilon)),
@@ -61,10 +61,10 @@ def lies() -> Table:
         "median location, the best of all lies": median_gain,
     }
     rows = [(name, float(e), gain(e)) for name, gain in lines.items() for e in EPSILONS]
-    return Table(("line", "epsilon", "gain"), rows)
+    return PlotTable(("line", "epsilon", "gain"), rows)
 
 
-def draw(table: Table, file: Path) -> None:
+def draw(table: PlotTable, file: Path) -> None:
     """Lines for what is proved, points for what was computed."""
     styles = {PRINTED: (GREY, "--", ""), BOUND: (INK, "-", "")}
     spare = iter([(BLUE, "-", "o"), (GREEN, "-.", "D")])

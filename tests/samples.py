@@ -11,10 +11,14 @@ import numpy as np
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.noisy_counts import (
+    NoisyCropped,
+    NoisyHeavy,
+    NoisyIncidence,
+)
 from ameles.mechanisms.continual.modular_once import ModularOnce
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
-from ameles.mechanisms.continual.estimators.noisy_counts import NoisyCropped, NoisyHeavy, NoisyIncidence
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual

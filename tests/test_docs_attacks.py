@@ -9,7 +9,7 @@ import pytest
 
 from ameles.audit.attacks import differencing
 from ameles.audit.attacks.catalogue import ATTACKS
-from ameles.plot import Table
+from ameles.plot import PlotTable
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "attacks.md").read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ PAGE = (DOCS / "attacks.md").read_text(encoding="utf-8")
 def test_every_attack_has_its_section_picture_and_table(name: str) -> None:
     assert f"](attacks/{name}.svg)" in PAGE
     assert (DOCS / "attacks" / f"{name}.svg").exists()
-    for target, effort, reached, allowed in Table.read(DOCS / "attacks" / f"{name}.csv").rows:
+    for target, effort, reached, allowed in PlotTable.read(DOCS / "attacks" / f"{name}.csv").rows:
         assert f"| {target} |" in PAGE, effort
         if allowed != "":
             assert float(reached) <= float(allowed) + 0.06, "regenerate: docs/attacks.py"

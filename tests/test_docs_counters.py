@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from ameles.plot import Table
+from ameles.plot import PlotTable
 from tests.warm_processes import run
 
 ROOT = Path(__file__).parents[1]
@@ -67,12 +67,12 @@ def test_every_picture_is_shown_and_has_its_table(script: ModuleType) -> None:
     assert all(file.stat().st_size < 100_000 for file in (DOCS / "pictures").iterdir())
 
 
-def settled(table: Table, longest: int) -> list[list[str]]:
+def settled(table: PlotTable, longest: int) -> list[list[str]]:
     """The rows that are the same at every run, up to a length of the stream."""
     rows = [row for row in table.rows if "measured" not in row]
     if "x" in table.heads:
         rows = [row for row in rows if float(row[3]) <= longest]
-    return [line.split(",") for line in Table(table.heads, rows).text().splitlines()]
+    return [line.split(",") for line in PlotTable(table.heads, rows).text().splitlines()]
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -80,7 +80,7 @@ def test_what_is_not_measured_comes_out_the_same(script: ModuleType, name: str) 
     compute, _ = script.PICTURES[name]
     longest = 1 << 10
     made = settled(compute(2, longest), longest)
-    shown = settled(Table.read(DOCS / "pictures" / f"{name}.csv"), longest)
+    shown = settled(PlotTable.read(DOCS / "pictures" / f"{name}.csv"), longest)
     assert [len(line) for line in made] == [len(line) for line in shown]
     for line, other in zip(made, shown, strict=True):
         near = SEARCHED if "Buffered" in line else WRITTEN
@@ -94,7 +94,7 @@ def test_what_is_measured_is_what_was_computed(name: str) -> None:
 
     Counters with fractional weights round their releases, which adds up to 1/12 to the variance.
     """
-    table = Table.read(DOCS / "pictures" / f"{name}.csv")
+    table = PlotTable.read(DOCS / "pictures" / f"{name}.csv")
     rows = {row[:4]: float(row[4]) for row in table.rows}
     measured = [key for key in rows if key[2] == "measured"]
     assert len(measured) > 10

@@ -12,7 +12,7 @@ import numpy as np
 
 from ameles.mechanisms import learning
 from ameles.mechanisms.learning.gradients import clipped
-from ameles.plot import Table
+from ameles.plot import PlotTable
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "learning.md").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def test_the_picture_shows_what_its_script_computes(tmp_path: Path) -> None:
     script: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     assert "learning/features.svg" in PAGE
-    shown = Table.read(DOCS / "learning" / "features.csv")
+    shown = PlotTable.read(DOCS / "learning" / "features.csv")
     script.FEATURES = (1, 2)
     small = script.accuracy(people=96, runs=1)
     assert small.values("line") == shown.values("line")

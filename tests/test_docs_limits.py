@@ -13,7 +13,7 @@ from ameles.mechanisms.counters.lower_bounds import (
     packing_bound,
     varying_bound,
 )
-from ameles.plot import Table
+from ameles.plot import PlotTable
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "limits.md").read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def test_each_picture_has_its_table_and_the_command_that_makes_it(name: str) -> 
 
 
 def values(name: str, kind: str) -> dict[tuple[str, int], float]:
-    table = Table.read(DOCS / "pictures" / f"{name}.csv").where(kind=kind)
+    table = PlotTable.read(DOCS / "pictures" / f"{name}.csv").where(kind=kind)
     return {(str(row[1]), int(row[3])): float(row[4]) for row in table.rows}
 
 

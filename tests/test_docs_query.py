@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from ameles.plot import Table
+from ameles.plot import PlotTable
 from ameles.query import Query
 from ameles.query.ends import ENDS
 from ameles.simulate import health_survey
@@ -71,9 +71,9 @@ def test_the_pictures_are_those_that_the_program_makes(survey: ModuleType) -> No
     assert sorted(re.findall(r"\(survey/(\w+)\.svg\)", text)) == made
     for name in ("two_counts", "stability"):
         compute, _ = survey.PICTURES[name]
-        assert compute().text() == Table.read(DOCS / "survey" / f"{name}.csv").text()
+        assert compute().text() == PlotTable.read(DOCS / "survey" / f"{name}.csv").text()
     assert [row[4] for row in survey.districts().rows] == pytest.approx(
-        [float(row[4]) for row in Table.read(DOCS / "survey" / "districts.csv").rows], abs=1e-5
+        [float(row[4]) for row in PlotTable.read(DOCS / "survey" / "districts.csv").rows], abs=1e-5
     )
 
 

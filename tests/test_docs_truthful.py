@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from ameles.mechanisms import truthful
-from ameles.plot import Table
+from ameles.plot import PlotTable
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "truthful.md").read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def test_the_picture_is_what_is_computed_and_no_lie_gains_more_than_the_bound() 
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     table = script.lies()
-    assert table.text() == Table.read(DOCS / "truthful" / "lies.csv").text()
+    assert table.text() == PlotTable.read(DOCS / "truthful" / "lies.csv").text()
     bounds = {epsilon: gain for _, epsilon, gain in table.where(line=script.BOUND).rows}
     for line, epsilon, gain in table.rows:
         if line != script.PRINTED:

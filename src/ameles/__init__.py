@@ -33,11 +33,15 @@ from ameles.core.release import Release
 from ameles.ledger import Ledger
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, NoisyDistinct
+from ameles.mechanisms.continual.estimators.noisy_counts import (
+    NoisyCropped,
+    NoisyHeavy,
+    NoisyIncidence,
+)
 from ameles.mechanisms.continual.modular_once import ModularOnce
 from ameles.mechanisms.continual.monitor import WindowMonitor
 from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.monotone import continual_monotone
-from ameles.mechanisms.continual.estimators.noisy_counts import NoisyCropped, NoisyHeavy, NoisyIncidence
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
 from ameles.mechanisms.continual.transformation import HALTED, Continual, continual

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ameles.cli.check_report import Page
+from ameles.cli.check_report import FactsPage
 from ameles.cli.secret_output import HEADING
 from ameles.engine.owner_check.facts import Facts
 from ameles.plan.plan import read_plan_text
@@ -255,6 +255,6 @@ def test_texts_of_the_data_do_not_command_the_terminal(on_terminal: Program) -> 
 def test_a_source_without_files_has_its_name_alone_as_heading() -> None:
     console = Console(record=True, file=io.StringIO())
     demo = resources.files("ameles.cli").joinpath("demo.toml").read_text(encoding="utf-8")
-    page = Page(console, read_plan_text(demo))
+    page = FactsPage(console, read_plan_text(demo))
     page.show(Facts("visits", "topic://visits", unreadable="It is not there."))
     assert "\nSource topic://visits\n" in console.export_text()

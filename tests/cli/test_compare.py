@@ -17,7 +17,7 @@ from ameles.cli.comparison import BETA, comparison
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.mechanisms.counters.choose import counter
-from ameles.plot import Table
+from ameles.plot import PlotTable
 
 
 def ask(*arguments: str, **environment: str) -> Result:
@@ -164,7 +164,7 @@ def test_files(tmp_path: Path) -> None:
     csv, picture = tmp_path / "table.csv", tmp_path / "table.svg"
     ended = ask("--horizon", "16", "--epsilon", "1", "--csv", str(csv), "--plot", str(picture))
     assert ended.exit_code == 0, ended.output
-    table = Table.read(csv)
+    table = PlotTable.read(csv)
     assert "SiblingsCounter" in table.column("mechanism")
     assert min(table.column("to_best")) == 1
     assert picture.read_text(encoding="utf-8").startswith("<?xml")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.own_folder import Place
+from ameles.connectors.own_folder import SinkPlace
 from ameles.connectors.sink import Sink
 from ameles.connectors.sinks import open_sink
 from ameles.core.exceptions import AmelesError, PlanError
@@ -136,20 +136,20 @@ def test_a_pipe_blocks_nobody(name: str, tmp_path: Path) -> None:
 def test_links_above_the_folder_are_the_users_own(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there")
-    place = Place.of("csv:x", "link/../link/x.csv", tmp_path)
+    place = SinkPlace.of("csv:x", "link/../link/x.csv", tmp_path)
     assert place.path == tmp_path.resolve() / "there" / "x.csv"
 
 
 @pytest.mark.parametrize("target", ["", "a/..", ".", "missing/x.csv", "\0", "x" * 201])
 def test_what_is_no_name_of_a_file_is_refused(target: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError):
-        Place.of("csv:x", target, tmp_path)
+        SinkPlace.of("csv:x", target, tmp_path)
 
 
 def test_a_replaced_file_is_new(tmp_path: Path) -> None:
     """Also where something was left under the name that it has for a moment."""
     (tmp_path / "x.new").symlink_to(tmp_path / "victim")
-    with Place.of("csv:x", "x", tmp_path).entered() as folder:
+    with SinkPlace.of("csv:x", "x", tmp_path).entered() as folder:
         folder.replace("x", b"content")
         assert folder.look("x.new") is None
     assert (tmp_path / "x").read_bytes() == b"content"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.own_folder import Place
+from ameles.connectors.own_folder import SinkPlace
 from ameles.connectors.sink_notes import SECTOR, Note, Notes
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
@@ -17,7 +17,7 @@ from tests.connectors.test_appended_sink import bring, content, sink
 
 
 def read(folder: Path) -> Note | None:
-    with Place.of("csv:r.csv", "r.csv", folder).entered() as entered:
+    with SinkPlace.of("csv:r.csv", "r.csv", folder).entered() as entered:
         return Notes("r.csv.ameles").read(entered)
 
 

@@ -14,7 +14,11 @@ from ameles.core.loss import Pure
 from ameles.engine.sealed.sealed_state import SealedState
 from ameles.measures.table_choice import inner_of
 from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.estimators.noisy_counts import NoisyCropped, NoisyHeavy, NoisyIncidence
+from ameles.mechanisms.continual.estimators.noisy_counts import (
+    NoisyCropped,
+    NoisyHeavy,
+    NoisyIncidence,
+)
 from ameles.mechanisms.continual.estimators.noisy_table import NoisyTable
 from ameles.noise import Zero
 from ameles.plan.forecast import forecasts, in_words

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from ameles.core.loss import Pure
 from ameles.measures.mean import Mean
-from ameles.measures.measure import BETA, Question
+from ameles.measures.measure import BETA, EventQuery
 from ameles.noise import System
 from tests.measures.asked import (
     BOUNDS,
@@ -126,5 +126,5 @@ def test_the_forecast_is_the_interval_of_many_events() -> None:
 
 def test_the_question_has_two_amounts() -> None:
     question = measure("mean", by={"region": ["north", "south"]}, **CENTS).question
-    assert isinstance(question, Question)
+    assert isinstance(question, EventQuery)
     assert (question.cells, question.width) == (2, 4)

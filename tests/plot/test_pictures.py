@@ -13,10 +13,10 @@ import pytest
 
 from ameles import plot
 from ameles.core.exceptions import BadInput, MissingExtra
-from ameles.plot import Table
+from ameles.plot import PlotTable
 from ameles.plot.canvas import OTHERS, PENS, pens
 
-AGAINST = Table(
+AGAINST = PlotTable(
     ("panel", "mechanism", "kind", "x", "y"),
     [
         *(("left", name, "theory", 2.0**power, power + 1.0) for name in "AB" for power in (2, 6)),
@@ -25,12 +25,12 @@ AGAINST = Table(
         *(("right", "nothing here", "bound", x, 1.0) for x in (4.0, 64.0)),
     ],
 )
-TABLES: dict[str, tuple[Callable[[Table, Path], None], Table, set[str]]] = {
+TABLES: dict[str, tuple[Callable[[PlotTable, Path], None], PlotTable, set[str]]] = {
     "horizon": (plot.error_against_horizon, AGAINST, {"left", "right", "nothing here", "counts"}),
     "epsilon": (plot.error_against_epsilon, AGAINST, {"left", "privacy loss, epsilon"}),
     "stream": (
         plot.error_within_stream,
-        Table(
+        PlotTable(
             ("mechanism", "kind", "t", "std"),
             [("A", "theory", 1, 1.0), ("A", "theory", 2, 1.5), ("A", "measured", 2, 1.4)],
         ),
@@ -38,7 +38,7 @@ TABLES: dict[str, tuple[Callable[[Table, Path], None], Table, set[str]]] = {
     ),
     "tree": (
         plot.covering_nodes,
-        Table(
+        PlotTable(
             ("panel", "level", "first", "last", "role"),
             [
                 *(("two steps", 0, t, t, "unused") for t in (1, 2)),
@@ -50,17 +50,17 @@ TABLES: dict[str, tuple[Callable[[Table, Path], None], Table, set[str]]] = {
     ),
     "matrix": (
         plot.noise_matrices,
-        Table(("mechanism", "t", "draw", "weight"), [("A", 1, 1, 1.0), ("A", 2, 3, -0.5)]),
+        PlotTable(("mechanism", "t", "draw", "weight"), [("A", 1, 1, 1.0), ("A", 2, 3, -0.5)]),
         {"A", "draw of noise", "release, step t", "weight"},
     ),
     "answers": (
         plot.answers,
-        Table(("key", "value", "low", "high"), [("north", 1, 0, 2), ("south", 9.5, 9, 10)]),
+        PlotTable(("key", "value", "low", "high"), [("north", 1, 0, 2), ("south", 9.5, 9, 10)]),
         {"north", "south", "value, with its 95% interval"},
     ),
     "side": (
         plot.side_by_side,
-        Table(
+        PlotTable(
             ("mechanism", "mean", "worst", "to_best"), [("A", 1.0, 2.0, 1.0), ("B", 9.0, 9.0, 9.0)]
         ),
         {"A", "B", "× 9", "standard deviation of the count"},
@@ -90,9 +90,9 @@ def test_a_picture_as_pixels(name: str, tmp_path: Path) -> None:
 def test_a_table_without_its_columns_or_rows_is_refused(name: str, tmp_path: Path) -> None:
     draw, table, _ = TABLES[name]
     with pytest.raises(BadInput, match="no column"):
-        draw(Table(("other",), [(1,)]), tmp_path / "a.svg")
+        draw(PlotTable(("other",), [(1,)]), tmp_path / "a.svg")
     with pytest.raises(BadInput, match="at least one row"):
-        draw(Table(table.heads, []), tmp_path / "a.svg")
+        draw(PlotTable(table.heads, []), tmp_path / "a.svg")
     assert not list(tmp_path.iterdir())
 
 
@@ -130,7 +130,8 @@ def test_one_look_does_not_change_the_users_own() -> None:
     program = (
         "import matplotlib, pathlib, tempfile; from ameles import plot\n"
         "before = dict(matplotlib.rcParams)\n"
-        "table = plot.Table(('mechanism', 'mean', 'worst', 'to_best'), [('A', 1.0, 2.0, 1.0)])\n"
+        "columns = 'mechanism', 'mean', 'worst', 'to_best'\n"
+        "table = plot.PlotTable(columns, [('A', 1.0, 2.0, 1.0)])\n"
         "plot.side_by_side(table, pathlib.Path(tempfile.mkdtemp()) / 'a.png')\n"
         "assert dict(matplotlib.rcParams) == before"
     )

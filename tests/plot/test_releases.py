@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.plot import Table, releases
+from ameles.plot import PlotTable, releases
 
 HEADS = ("panel", "step", "value", "low", "high")
 ROWS = [
@@ -22,7 +22,7 @@ def words(file: Path) -> str:
 
 
 def test_it_says_what_it_shows_and_is_the_same_each_time(tmp_path: Path) -> None:
-    with_truth = Table((*HEADS, "true"), [(*row, 10.0) for row in ROWS])
+    with_truth = PlotTable((*HEADS, "true"), [(*row, 10.0) for row in ROWS])
     for name in "ab":
         releases(with_truth, tmp_path / f"{name}.svg", step="day of the season")
     text = words(tmp_path / "a.svg")
@@ -33,15 +33,15 @@ def test_it_says_what_it_shows_and_is_the_same_each_time(tmp_path: Path) -> None
 
 
 def test_without_a_truth_there_is_no_line_of_it(tmp_path: Path) -> None:
-    releases(Table(HEADS, ROWS), tmp_path / "a.svg")
+    releases(PlotTable(HEADS, ROWS), tmp_path / "a.svg")
     assert ">true<" not in words(tmp_path / "a.svg")
-    releases(Table(HEADS, ROWS[:3]), tmp_path / "one.png", across=3)
+    releases(PlotTable(HEADS, ROWS[:3]), tmp_path / "one.png", across=3)
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_table_without_its_columns_or_rows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no column"):
-        releases(Table(("panel", "step"), [("a", 1)]), tmp_path / "a.svg")
+        releases(PlotTable(("panel", "step"), [("a", 1)]), tmp_path / "a.svg")
     with pytest.raises(BadInput, match="at least one row"):
-        releases(Table(HEADS, []), tmp_path / "a.svg")
+        releases(PlotTable(HEADS, []), tmp_path / "a.svg")
     assert not list(tmp_path.iterdir())

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.plot import Table
+from ameles.plot import PlotTable
 
-TABLE = Table(("name", "x", "y"), [("a, b", 1, 0.1), ("c", 2, 1 / 3), ("c", 3, 2.0)])
+TABLE = PlotTable(("name", "x", "y"), [("a, b", 1, 0.1), ("c", 2, 1 / 3), ("c", 3, 2.0)])
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     TABLE.write(tmp_path / "t.csv")
-    again = Table.read(tmp_path / "t.csv")
+    again = PlotTable.read(tmp_path / "t.csv")
     assert again.heads == TABLE.heads
     assert again.rows == [("a, b", 1, 0.1), ("c", 2, 0.333333), ("c", 3, 2)]
     assert again.text() == TABLE.text()
@@ -30,6 +30,6 @@ def test_what_it_refuses() -> None:
     with pytest.raises(BadInput, match="no column 'z'"):
         TABLE.column("z")
     with pytest.raises(BadInput, match="must have 2 cells"):
-        Table(("a", "b"), [(1, 2), (3,)])
+        PlotTable(("a", "b"), [(1, 2), (3,)])
     with pytest.raises(BadInput, match="at least one row"):
-        Table(("a",), []).check("a")
+        PlotTable(("a",), []).check("a")

@@ -21,9 +21,8 @@ from ameles.audit.attacks import AttackReport
 from ameles.audit.attacks.catalogue import ATTACKS
 from ameles.cli.waiting import patience, writing
 from ameles.core.exceptions import BadInput
-from ameles.plot import Table as Values
+from ameles.plot import PlotTable, check_picture
 from ameles.plot import attack as picture
-from ameles.plot import check_picture
 
 WIDTH = 100  # of the story and of its meaning
 PIPED_WIDTH = 120
@@ -80,7 +79,7 @@ def attack(
             )
 
 
-def values(report: AttackReport) -> Values:
+def values(report: AttackReport) -> PlotTable:
     """The values for the picture: an empty text where there is none."""
     rows = [
         (
@@ -91,7 +90,7 @@ def values(report: AttackReport) -> Values:
         )
         for target in report.targets
     ]
-    return Values(("target", "effort", "reached", "allowed"), rows)
+    return PlotTable(("target", "effort", "reached", "allowed"), rows)
 
 
 def _list(as_json: bool) -> None:

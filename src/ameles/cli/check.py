@@ -13,7 +13,7 @@ from typing import Annotated, TextIO
 import typer
 from rich.console import Console
 
-from ameles.cli.check_report import Page
+from ameles.cli.check_report import FactsPage
 from ameles.cli.launch_refusals import refuse_launch
 from ameles.cli.plans import (
     DEFAULT,
@@ -110,4 +110,4 @@ def _write(output: TextIO, facts: Facts, checked: Plan, *, as_json: bool) -> Non
         console = Console()
     else:
         console = Console(file=output, width=PIPED_WIDTH, no_color=True)
-    Page(console, checked).show(facts)
+    FactsPage(console, checked).show(facts)

@@ -38,7 +38,7 @@ _FLAWS = {
 }
 
 
-class Page:
+class FactsPage:
     """Writes the facts to a console, one part after the other."""
 
     def __init__(self, console: Console, plan: Plan) -> None:

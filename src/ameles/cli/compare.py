@@ -22,8 +22,7 @@ from ameles.cli.waiting import patience, writing
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import refuse
 from ameles.mechanisms.counters.choose import Objective
-from ameles.plot import Table as Values
-from ameles.plot import check_picture, side_by_side
+from ameles.plot import PlotTable, check_picture, side_by_side
 
 PIPED_WIDTH = 140
 _POWER = re.compile(r"([0-9]{1,6})(?:\^|\*\*)([0-9]{1,3})")
@@ -93,7 +92,7 @@ def compare(
             side_by_side(values(table), plot)
 
 
-def values(table: CounterTable) -> Values:
+def values(table: CounterTable) -> PlotTable:
     """The values for the CSV file and the picture."""
     heads = ("mechanism", "mean", "worst", "last_95", "memory", "to_best", "to_bound", "why")
     rows = [
@@ -103,7 +102,7 @@ def values(table: CounterTable) -> Values:
         )
         for line in table.lines
     ]
-    return Values(heads, rows)
+    return PlotTable(heads, rows)
 
 
 def _steps(horizon: str | None, unbounded: bool) -> int | None:

@@ -30,7 +30,7 @@ from ameles.engine.engine import Engine
 from ameles.plan.clock import instant
 from ameles.plan.forecast import forecasts, in_words
 from ameles.plan.plan import Plan, read_plan
-from ameles.plot import Table as Values
+from ameles.plot import PlotTable
 from ameles.plot import releases as drawn
 from ameles.simulate import season, write_csv
 from ameles.store import open_store
@@ -183,7 +183,7 @@ def _picture(points: list[Point], folder: Path) -> None:
     ]
     if find_spec("matplotlib") is not None:
         heads = ("panel", "step", "value", "low", "high", "true")
-        drawn(Values(heads, rows), folder / "releases.png", step="day of the season")
+        drawn(PlotTable(heads, rows), folder / "releases.png", step="day of the season")
         return
     title = PANELS["fever-today", ""]
     here = [row for row in rows if row[0] == title]

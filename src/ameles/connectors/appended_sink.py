@@ -19,7 +19,7 @@ from stat import S_ISDIR
 from typing import BinaryIO, Self
 
 from ameles.connectors import durable
-from ameles.connectors.own_folder import FRESH, OwnFolder, Place
+from ameles.connectors.own_folder import FRESH, OwnFolder, SinkPlace
 from ameles.connectors.records import FORMATS, SHIELDED, LineFormat, ShieldedCsv
 from ameles.connectors.sink import Row, Sink, SinkRequest
 from ameles.connectors.sink_notes import PLAIN, Note, Notes
@@ -37,7 +37,7 @@ class AppendedSink(Sink):
     def open(cls, request: SinkRequest) -> Self:
         return cls(request.place, request.kind, request.stream, request.identity)
 
-    def __init__(self, place: Place, kind: str, stream: str, identity: str) -> None:
+    def __init__(self, place: SinkPlace, kind: str, stream: str, identity: str) -> None:
         self.name = place.sink
         self._place = place
         self._notes = Notes(place.name + NOTE)

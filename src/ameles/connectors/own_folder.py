@@ -27,7 +27,7 @@ _LINK = {errno.ELOOP, getattr(errno, "EMLINK", errno.ELOOP), getattr(errno, "EFT
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SinkPlace:
     """Where a sink is: a folder, with all links in its path resolved, and a name in it."""
 
     sink: str
@@ -35,7 +35,7 @@ class Place:
     name: str
 
     @classmethod
-    def of(cls, sink: str, target: str, base: Path) -> Place:
+    def of(cls, sink: str, target: str, base: Path) -> SinkPlace:
         """The place that a plan names by a path relative to ``base``; its folder must exist."""
         name = os.path.basename(target)
         if name in ("", ".", "..") or "\0" in target:

@@ -25,7 +25,7 @@ from typing import Self, TypeAlias
 
 from ameles.connectors import durable
 from ameles.connectors.appended_sink import NOTE
-from ameles.connectors.own_folder import FRESH, OwnFolder, Place, write_all
+from ameles.connectors.own_folder import FRESH, OwnFolder, SinkPlace, write_all
 from ameles.connectors.parquet_rows import ParquetRows, digest, reading
 from ameles.connectors.release_file import KIND, VERSION, ReleaseFile
 from ameles.connectors.sink import Row, Sink, SinkRequest
@@ -51,7 +51,7 @@ class ParquetSink(Sink):
     def open(cls, request: SinkRequest) -> Self:
         return cls(request.place, request.stream, request.identity)
 
-    def __init__(self, place: Place, stream: str, identity: str) -> None:
+    def __init__(self, place: SinkPlace, stream: str, identity: str) -> None:
         self.name = place.sink
         self._place = place
         self._notes = Notes(place.name + NOTE)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
-from ameles.connectors.own_folder import Place
+from ameles.connectors.own_folder import SinkPlace
 from ameles.core.exceptions import AmelesError
 
 Row: TypeAlias = tuple[Any, ...]  # a record in the order of core.release.COLUMNS, times as texts
@@ -40,9 +40,9 @@ class SinkRequest:
         return f"{self.kind}:{self.target}"
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SinkPlace:
         """The target as a path."""
-        return Place.of(self.name, self.target, self.base)
+        return SinkPlace.of(self.name, self.target, self.base)
 
 
 class Sink(ABC):

@@ -18,7 +18,7 @@ from ameles.core.loss import EpsilonLoss
 from ameles.core.recipe import Recipe
 from ameles.core.words import brief
 from ameles.measures.expected import expected
-from ameles.measures.measure import BETA, Measure, Published, Question, Terms
+from ameles.measures.measure import BETA, EventQuery, Measure, Published, Terms
 from ameles.measures.refusal import Refusal
 from ameles.mechanisms.continual.monitor import LARGEST, LONGEST
 from ameles.mechanisms.continual.monitors import ABOVE, BELOW, HALTED, WindowMonitors
@@ -39,9 +39,9 @@ class Alert(Measure):
     times: int = Field(ge=1, le=1 << 40)
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """Its cell."""
-        return Question(cell=self.declared.cell, cells=self.cells)
+        return EventQuery(cell=self.declared.cell, cells=self.cells)
 
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
         """Refuses totals, windows that are too long for memory, and rows with a weight."""

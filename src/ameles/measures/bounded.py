@@ -19,7 +19,7 @@ from ameles.core.exceptions import BadInput
 from ameles.measures.bins import EXACT, real, real_literal
 from ameles.measures.fields import Column, ExactNumber, identifier, problem
 from ameles.measures.linear import LinearMeasure
-from ameles.measures.measure import NUMERIC, Question, Terms, Values, wrong_kind
+from ameles.measures.measure import NUMERIC, EventQuery, Terms, Values, wrong_kind
 from ameles.measures.refusal import Refusal
 from ameles.measures.table_question import Amount, TableColumns, TableQuestion
 from ameles.mechanisms.counters.grid import Grid
@@ -90,10 +90,10 @@ class BoundedMeasure(LinearMeasure):
         return float(self.grid.granularity)
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """The cell of an event that has a value, and its amounts."""
         amounts = tuple(one.of_each_row for one in self._amounts(self.units))
-        return Question(cell=self.cell, amounts=amounts, cells=self.cells)
+        return EventQuery(cell=self.cell, amounts=amounts, cells=self.cells)
 
     def table_question(self, columns: TableColumns) -> TableQuestion:
         """The rows that have a value, and their amounts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ameles.measures.linear import LinearMeasure
-from ameles.measures.measure import Question
+from ameles.measures.measure import EventQuery
 
 
 class Count(LinearMeasure):
@@ -19,6 +19,6 @@ class Count(LinearMeasure):
         return 1
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """Its cell."""
-        return Question(cell=self.declared.cell, cells=self.cells)
+        return EventQuery(cell=self.declared.cell, cells=self.cells)

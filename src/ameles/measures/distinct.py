@@ -20,7 +20,7 @@ from ameles.core.guarantee import EVENT, Intrusions
 from ameles.core.loss import EpsilonLoss, delta_of
 from ameles.core.recipe import Recipe
 from ameles.measures.linear import LinearMeasure
-from ameles.measures.measure import Published, Question, Terms
+from ameles.measures.measure import EventQuery, Published, Terms
 from ameles.measures.refusal import Refusal
 from ameles.measures.seized_distinct import (
     SEIZED_INTERVAL,
@@ -54,10 +54,10 @@ class Distinct(LinearMeasure):
         return 1
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """Its cell, once for each user."""
         once: Literal["step", "life"] = "step" if self.over == "step" else "life"
-        return Question(cell=self.declared.cell, cells=self.cells, once=once)
+        return EventQuery(cell=self.declared.cell, cells=self.cells, once=once)
 
     def contributions(self, terms: Terms) -> tuple[int, int]:
         """One step, or each of a user's steps, changes by one, however many events there are."""

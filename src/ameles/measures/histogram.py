@@ -11,7 +11,7 @@ from ameles.measures.bins import Bins, Edges
 from ameles.measures.fields import Column, problem
 from ameles.measures.keys import Keys
 from ameles.measures.linear import LinearMeasure
-from ameles.measures.measure import KEYED, NUMERIC, Question, Values, wrong_kind
+from ameles.measures.measure import KEYED, NUMERIC, EventQuery, Values, wrong_kind
 from ameles.measures.refusal import Refusal
 from ameles.measures.table_question import TableColumns, TableQuestion
 
@@ -77,9 +77,9 @@ class Histogram(LinearMeasure):
         return 1
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """Its cell."""
-        return Question(cell=self.declared.cell, cells=self.cells)
+        return EventQuery(cell=self.declared.cell, cells=self.cells)
 
     def table_question(self, columns: TableColumns) -> TableQuestion:
         """The same; bins of integers may need one division only."""

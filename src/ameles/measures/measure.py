@@ -53,7 +53,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class EventQuery:
     """What a measure computes from each event, as row-wise SQL over the plan's columns."""
 
     cell: str  # from 0; NULL: the event counts nowhere
@@ -225,7 +225,7 @@ class Measure(Section, ABC):
 
     @property
     @abstractmethod
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """What it computes from each event."""
 
     def table_question(self, columns: TableColumns) -> TableQuestion:

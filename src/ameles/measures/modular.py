@@ -20,7 +20,7 @@ from ameles.core.loss import EpsilonLoss
 from ameles.core.recipe import Recipe
 from ameles.measures.collisions import Hits, fewest_among, most_alone, users_hitting
 from ameles.measures.expected import expected
-from ameles.measures.measure import BETA, Published, Question, Terms
+from ameles.measures.measure import BETA, EventQuery, Published, Terms
 from ameles.measures.refusal import Refusal
 from ameles.measures.table_choice import PARTS, RESTARTED, counted_anew
 from ameles.measures.table_measure import PRESENCE, HashedMeasure
@@ -61,9 +61,9 @@ class Modular(HashedMeasure):
         return tuple(str(residue) for residue in range(self.modulus))
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """A bin for each residue."""
-        return Question(cell=self.declared.cell, cells=self.modulus)
+        return EventQuery(cell=self.declared.cell, cells=self.modulus)
 
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
         """Refuses what would never be published."""

@@ -29,7 +29,7 @@ from ameles.measures.expected import counter_of
 from ameles.measures.fields import Column, exact_number, problem
 from ameles.measures.keys import Keys
 from ameles.measures.linear import LinearMeasure
-from ameles.measures.measure import BETA, NUMERIC, Published, Question, Terms, Values, wrong_kind
+from ameles.measures.measure import BETA, NUMERIC, EventQuery, Published, Terms, Values, wrong_kind
 from ameles.measures.ranks import excess_bounds
 from ameles.measures.refusal import Refusal
 from ameles.measures.table_question import TableColumns, TableQuestion
@@ -95,9 +95,9 @@ class Quantile(LinearMeasure):
         return 1
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """Its bin in its cell."""
-        return Question(cell=self.counted.cell, cells=self.cells)
+        return EventQuery(cell=self.counted.cell, cells=self.cells)
 
     def table_question(self, columns: TableColumns) -> TableQuestion:
         """The same; bins of integers may need one division only."""

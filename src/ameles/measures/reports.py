@@ -29,7 +29,7 @@ from ameles.measures.expected import counter_of
 from ameles.measures.fields import Column, ExactNumber, Section, problem
 from ameles.measures.keys import MOST, Keys
 from ameles.measures.linear import LinearMeasure, draw_in_words
-from ameles.measures.measure import BETA, Published, Question, Terms, wrong_kind
+from ameles.measures.measure import BETA, EventQuery, Published, Terms, wrong_kind
 from ameles.measures.ranks import excess_bounds
 from ameles.measures.refusal import Refusal
 from ameles.mechanisms.local.bounded_mean import MeanResponse
@@ -151,9 +151,9 @@ class Reports(LinearMeasure):
         return 1
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """Its cell."""
-        return Question(cell=self.declared.cell, cells=self.cells)
+        return EventQuery(cell=self.declared.cell, cells=self.cells)
 
     def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
         """Refuses reports that are no whole numbers."""

@@ -30,8 +30,8 @@ from ameles.core.recipe import Recipe
 from ameles.measures.expected import expected, noisy_table
 from ameles.measures.measure import BETA
 from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.estimators.noisy_table import NoisyTable
+from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import PRICE, Continual
 from ameles.mechanisms.mechanism import AnyMechanism

@@ -19,7 +19,7 @@ from ameles.core.guarantee import EVENT, Intrusions, Neighbours
 from ameles.core.loss import EpsilonLoss, delta_of
 from ameles.core.recipe import Recipe
 from ameles.measures.collisions import Hits
-from ameles.measures.measure import Measure, Published, Question, Terms
+from ameles.measures.measure import EventQuery, Measure, Published, Terms
 from ameles.measures.refusal import Refusal
 from ameles.measures.table_choice import (
     FULL,
@@ -63,9 +63,9 @@ class HashedMeasure(Measure):
         return self.table
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """One number: what a user does in several cells would have to be paid for several times."""
-        return Question(cell=self.declared.cell, cells=1)
+        return EventQuery(cell=self.declared.cell, cells=1)
 
     @property
     def worth(self) -> int:

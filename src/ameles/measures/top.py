@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from ameles.core.recipe import Recipe
 from ameles.measures.fields import problem
 from ameles.measures.linear import LinearMeasure, whole
-from ameles.measures.measure import BETA, Published, Question, Terms
+from ameles.measures.measure import BETA, EventQuery, Published, Terms
 from ameles.noise.arrays import IntArray
 
 
@@ -54,9 +54,9 @@ class Top(LinearMeasure):
         return 1
 
     @property
-    def question(self) -> Question:
+    def question(self) -> EventQuery:
         """Its cell."""
-        return Question(cell=self.declared.cell, cells=self.cells)
+        return EventQuery(cell=self.declared.cell, cells=self.cells)
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
         return self.noise(recipe, terms, steps, BETA / self.cells)

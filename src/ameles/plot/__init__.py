@@ -12,11 +12,11 @@ from ameles.plot.matrix import noise_matrices
 from ameles.plot.releases import releases
 from ameles.plot.side_by_side import side_by_side
 from ameles.plot.stream import error_within_stream
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 from ameles.plot.tree import covering_nodes
 
 __all__ = [
-    "Table",
+    "PlotTable",
     "answers",
     "attack",
     "check_picture",

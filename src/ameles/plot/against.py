@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ameles.plot.canvas import GREY, INK, PALE, Pen, canvas, log_axis, pens
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 
-def error_against_horizon(table: Table, file: Path) -> None:
+def error_against_horizon(table: PlotTable, file: Path) -> None:
     """Draws how the error grows with the length of the stream.
 
     The table has the columns ``panel``, ``mechanism``, ``kind``, ``x`` and ``y``; ``kind`` is
@@ -22,7 +22,7 @@ def error_against_horizon(table: Table, file: Path) -> None:
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("std", "Binary", "theory", 16, 9.0), ("std", "Binary", "theory", 64, 12.0)]
-    >>> table = Table(("panel", "mechanism", "kind", "x", "y"), rows)
+    >>> table = PlotTable(("panel", "mechanism", "kind", "x", "y"), rows)
     >>> with TemporaryDirectory() as folder:
     ...     error_against_horizon(table, Path(folder, "picture.svg"))
     ...     Path(folder, "picture.svg").exists()
@@ -31,7 +31,7 @@ def error_against_horizon(table: Table, file: Path) -> None:
     _draw(table, file, "steps of the stream, T", powers=True)
 
 
-def error_against_epsilon(table: Table, file: Path) -> None:
+def error_against_epsilon(table: PlotTable, file: Path) -> None:
     """Draws how the error falls as the privacy loss grows.
 
     The table has the columns ``panel``, ``mechanism``, ``kind``, ``x`` and ``y``; ``kind`` is
@@ -40,7 +40,7 @@ def error_against_epsilon(table: Table, file: Path) -> None:
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("std", "Binary", "theory", 0.1, 90.0), ("std", "Binary", "theory", 1, 9.0)]
-    >>> table = Table(("panel", "mechanism", "kind", "x", "y"), rows)
+    >>> table = PlotTable(("panel", "mechanism", "kind", "x", "y"), rows)
     >>> with TemporaryDirectory() as folder:
     ...     error_against_epsilon(table, Path(folder, "picture.svg"))
     ...     Path(folder, "picture.svg").exists()
@@ -49,7 +49,7 @@ def error_against_epsilon(table: Table, file: Path) -> None:
     _draw(table, file, "privacy loss, epsilon", powers=False)
 
 
-def _draw(table: Table, file: Path, label: str, *, powers: bool) -> None:
+def _draw(table: PlotTable, file: Path, label: str, *, powers: bool) -> None:
     table.check("panel", "mechanism", "kind", "x", "y")
     panels = table.values("panel")
     with canvas(file, 3.9 * len(panels) + 1.3, 3.8) as figure:
@@ -76,7 +76,7 @@ def _draw(table: Table, file: Path, label: str, *, powers: bool) -> None:
         _legend(figure, axes, table, colours)
 
 
-def _name(ax: Any, part: Table, name: str, pen: Pen) -> None:
+def _name(ax: Any, part: PlotTable, name: str, pen: Pen) -> None:
     theory, measured, bound = (part.where(kind=kind) for kind in ("theory", "measured", "bound"))
     if theory.rows:
         x, y = theory.column("x"), theory.column("y")
@@ -93,7 +93,7 @@ def _name(ax: Any, part: Table, name: str, pen: Pen) -> None:
         ax.text(0.5, 0.05, name, transform=ax.transAxes, ha="center", color=INK)
 
 
-def _legend(figure: Any, axes: Any, table: Table, colours: dict[str, Pen]) -> None:
+def _legend(figure: Any, axes: Any, table: PlotTable, colours: dict[str, Pen]) -> None:
     """One for all panels, in the order in which the lines end on the right of the first."""
     ends = {
         name: part.column("y")[-1]

@@ -8,16 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ameles.plot.canvas import BLUE, GREY, canvas
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 
-def answers(table: Table, file: Path, *, value: str = "value") -> None:
+def answers(table: PlotTable, file: Path, *, value: str = "value") -> None:
     """Draws each value as a point, with its interval as a line; ``value`` says what it is.
 
     The table has the columns ``key``, ``value``, ``low`` and ``high``.
 
     >>> from tempfile import TemporaryDirectory
-    >>> table = Table(("key", "value", "low", "high"), [("north", 12, 9, 15), ("south", 4, 1, 7)])
+    >>> rows = [("north", 12, 9, 15), ("south", 4, 1, 7)]
+    >>> table = PlotTable(("key", "value", "low", "high"), rows)
     >>> with TemporaryDirectory() as folder:
     ...     answers(table, Path(folder, "picture.svg"), value="visits")
     ...     Path(folder, "picture.svg").exists()

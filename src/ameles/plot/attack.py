@@ -11,14 +11,20 @@ from textwrap import fill
 from typing import Any
 
 from ameles.plot.canvas import BLUE, GREY, INK, ORANGE, RED, SKY, canvas, log_axis, number
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 WEAK, SAFE = (RED, ORANGE), (BLUE, SKY)  # colours of lines without and with a guarantee
 WRAPPED = 34
 
 
 def attack(
-    table: Table, file: Path, *, measure: str, blind: float, effort: str = "", share: bool = True
+    table: PlotTable,
+    file: Path,
+    *,
+    measure: str,
+    blind: float,
+    effort: str = "",
+    share: bool = True,
 ) -> None:
     """Draws what was reached against each target: bars, or lines over the attacker's effort.
 
@@ -27,7 +33,7 @@ def attack(
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("exact counts", "", 1.0, ""), ("private counts", "", 0.57, 0.73)]
-    >>> table = Table(("target", "effort", "reached", "allowed"), rows)
+    >>> table = PlotTable(("target", "effort", "reached", "allowed"), rows)
     >>> with TemporaryDirectory() as folder:
     ...     attack(table, Path(folder, "picture.svg"), measure="games won", blind=0.5)
     ...     Path(folder, "picture.svg").exists()
@@ -37,7 +43,7 @@ def attack(
     (_lines if effort else _bars)(table, file, measure, blind, effort, share)
 
 
-def _colours(table: Table) -> dict[str, str]:
+def _colours(table: PlotTable) -> dict[str, str]:
     """Warm colours where nothing is promised, cold ones where something is."""
     weak, safe = iter(WEAK * len(table.rows)), iter(SAFE * len(table.rows))
     return {
@@ -46,7 +52,7 @@ def _colours(table: Table) -> dict[str, str]:
     }
 
 
-def _bars(table: Table, file: Path, measure: str, blind: float, _: str, share: bool) -> None:
+def _bars(table: PlotTable, file: Path, measure: str, blind: float, _: str, share: bool) -> None:
     with canvas(file, 7.4, 1.3 + 0.44 * len(table.rows)) as figure:
         ax = figure.subplots()
         names = table.column("target")
@@ -78,7 +84,9 @@ def _bars(table: Table, file: Path, measure: str, blind: float, _: str, share: b
         figure.legend(loc="outside upper right", ncols=2)
 
 
-def _lines(table: Table, file: Path, measure: str, blind: float, effort: str, share: bool) -> None:
+def _lines(
+    table: PlotTable, file: Path, measure: str, blind: float, effort: str, share: bool
+) -> None:
     colours = _colours(table)
     with canvas(file, 7.4, 3.6) as figure:
         ax = figure.subplots()

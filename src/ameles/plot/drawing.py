@@ -1,8 +1,8 @@
 """Pictures without a file of their own, for notebooks.
 
 >>> from ameles.plot.answers import answers
->>> from ameles.plot.table import Table
->>> table = Table(("key", "value", "low", "high"), [("north", 12, 9, 15)])
+>>> from ameles.plot.table import PlotTable
+>>> table = PlotTable(("key", "value", "low", "high"), [("north", 12, 9, 15)])
 >>> drawing(lambda file: answers(table, file))
 <drawing>
 """

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from ameles.plot.canvas import GREY, canvas
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 
-def noise_matrices(table: Table, file: Path) -> None:
+def noise_matrices(table: PlotTable, file: Path) -> None:
     """Draws a heat map for each mechanism: blue noise is added, red noise subtracted.
 
     The table has the columns ``mechanism``, ``t``, ``draw`` and ``weight``; zeros may be missing.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("Binary", 1, 1, 1), ("Binary", 2, 2, 1)]
-    >>> table = Table(("mechanism", "t", "draw", "weight"), rows)
+    >>> table = PlotTable(("mechanism", "t", "draw", "weight"), rows)
     >>> with TemporaryDirectory() as folder:
     ...     noise_matrices(table, Path(folder, "picture.svg"))
     ...     Path(folder, "picture.svg").exists()
@@ -52,7 +52,7 @@ def noise_matrices(table: Table, file: Path) -> None:
         figure.colorbar(shown, ax=list(axes), label="weight", ticks=[-1, -0.5, 0, 0.5, 1])
 
 
-def _dense(part: Table) -> Any:
+def _dense(part: PlotTable) -> Any:
     t, draw, weight = (part.column(head) for head in ("t", "draw", "weight"))
     dense = np.zeros((max(t), max(draw)))
     dense[np.array(t) - 1, np.array(draw) - 1] = weight

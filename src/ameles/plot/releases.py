@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ameles.plot.canvas import BLUE, INK, RED, canvas, number
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 
 def releases(
-    table: Table,
+    table: PlotTable,
     file: Path,
     *,
     across: int = 2,
@@ -30,7 +30,7 @@ def releases(
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("fever", 1, 3, -2, 8), ("fever", 2, 9, 4, 14)]
-    >>> table = Table(("panel", "step", "value", "low", "high"), rows)
+    >>> table = PlotTable(("panel", "step", "value", "low", "high"), rows)
     >>> with TemporaryDirectory() as folder:
     ...     releases(table, Path(folder, "picture.svg"))
     ...     Path(folder, "picture.svg").exists()
@@ -52,7 +52,7 @@ def releases(
         figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
 
 
-def _panel(ax: Any, title: str, here: Table) -> None:
+def _panel(ax: Any, title: str, here: PlotTable) -> None:
     steps = here.column("step")
     ax.fill_between(
         steps,

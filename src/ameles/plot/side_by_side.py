@@ -8,17 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ameles.plot.canvas import BLUE, GREY, INK, PALE, canvas, log_axis, number
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 
-def side_by_side(table: Table, file: Path) -> None:
+def side_by_side(table: PlotTable, file: Path) -> None:
     """Draws the mean and the worst error of each mechanism, the best on top.
 
     The table has the columns ``mechanism``, ``mean``, ``worst`` and ``to_best``.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("Siblings", 12.0, 14.0, 1.0), ("Binary", 35.0, 49.0, 2.9)]
-    >>> table = Table(("mechanism", "mean", "worst", "to_best"), rows)
+    >>> table = PlotTable(("mechanism", "mean", "worst", "to_best"), rows)
     >>> with TemporaryDirectory() as folder:
     ...     side_by_side(table, Path(folder, "picture.svg"))
     ...     Path(folder, "picture.svg").exists()

@@ -8,17 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ameles.plot.canvas import canvas, pens
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 
-def error_within_stream(table: Table, file: Path) -> None:
+def error_within_stream(table: PlotTable, file: Path) -> None:
     """Draws the standard deviation of each mechanism over the steps of a stream.
 
     The table has the columns ``mechanism``, ``kind`` ("theory" or "measured"), ``t``, ``std``.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = [("Binary", "theory", 1, 7.0), ("Binary", "theory", 2, 9.9)]
-    >>> table = Table(("mechanism", "kind", "t", "std"), rows)
+    >>> table = PlotTable(("mechanism", "kind", "t", "std"), rows)
     >>> with TemporaryDirectory() as folder:
     ...     error_within_stream(table, Path(folder, "picture.svg"))
     ...     Path(folder, "picture.svg").exists()

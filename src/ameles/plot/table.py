@@ -1,6 +1,6 @@
 """Tables with named columns, from which pictures are drawn; they are read and written as CSV.
 
->>> Table(("t", "std"), [(1, 1.5), (2, 2.0)]).column("std")
+>>> PlotTable(("t", "std"), [(1, 1.5), (2, 2.0)]).column("std")
 [1.5, 2.0]
 """
 
@@ -17,7 +17,7 @@ from ameles.core.exceptions import BadInput
 Cell: TypeAlias = str | int | float
 
 
-class Table:
+class PlotTable:
     """A table that a picture is drawn from: rows under named columns."""
 
     def __init__(self, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
@@ -35,11 +35,11 @@ class Table:
         """The different cells under a head, in their order."""
         return list(dict.fromkeys(self.column(head)))
 
-    def where(self, **wanted: Cell) -> Table:
+    def where(self, **wanted: Cell) -> PlotTable:
         """The rows that have these cells."""
         places = {self._place(head): cell for head, cell in wanted.items()}
         kept = [row for row in self.rows if all(row[p] == cell for p, cell in places.items())]
-        return Table(self.heads, kept)
+        return PlotTable(self.heads, kept)
 
     def check(self, *heads: str) -> None:
         """Refuses a table that lacks one of these heads, or has no rows."""
@@ -61,7 +61,7 @@ class Table:
         file.write_text(self.text(), encoding="utf-8")
 
     @classmethod
-    def read(cls, file: Path) -> Table:
+    def read(cls, file: Path) -> PlotTable:
         """What ``write`` wrote, up to the digits that it kept."""
         heads, *rows = csv.reader(io.StringIO(file.read_text(encoding="utf-8")))
         return cls(heads, [[_read(cell) for cell in row] for row in rows])

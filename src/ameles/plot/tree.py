@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ameles.plot.canvas import BLUE, GREY, INK, ORANGE, canvas
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 
 LOOKS = {
     "added": {"facecolor": BLUE, "edgecolor": BLUE},
@@ -20,7 +20,7 @@ LOOKS = {
 }
 
 
-def covering_nodes(table: Table, file: Path) -> None:
+def covering_nodes(table: PlotTable, file: Path) -> None:
     """Draws a tree of partial sums: a row of boxes for each level, as wide as the steps they sum.
 
     The table has the columns ``panel``, ``level``, ``first``, ``last`` and ``role``, which is
@@ -32,7 +32,7 @@ def covering_nodes(table: Table, file: Path) -> None:
     ...     ("t = 1", 0, 2, 2, "unused"),
     ...     ("t = 1", 1, 1, 2, "unused"),
     ... ]
-    >>> table = Table(("panel", "level", "first", "last", "role"), rows)
+    >>> table = PlotTable(("panel", "level", "first", "last", "role"), rows)
     >>> with TemporaryDirectory() as folder:
     ...     covering_nodes(table, Path(folder, "picture.svg"))
     ...     Path(folder, "picture.svg").exists()
@@ -53,11 +53,11 @@ def covering_nodes(table: Table, file: Path) -> None:
         fig.legend(handles, used, loc="outside right center", title="node", alignment="left")
 
 
-def _height(part: Table) -> float:
+def _height(part: PlotTable) -> float:
     return 0.75 + 0.36 * len(part.values("level"))
 
 
-def _tree(ax: Any, part: Table) -> None:
+def _tree(ax: Any, part: PlotTable) -> None:
     rectangle = importlib.import_module("matplotlib.patches").Rectangle
     for level, first, last, role in zip(
         *(part.column(head) for head in ("level", "first", "last", "role")), strict=True

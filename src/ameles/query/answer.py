@@ -24,7 +24,7 @@ from ameles.core.exceptions import BadInput, MissingExtra
 from ameles.core.small_table import SmallTable
 from ameles.plot.answers import answers
 from ameles.plot.drawing import Drawing, drawing
-from ameles.plot.table import Cell, Table
+from ameles.plot.table import Cell, PlotTable
 from ameles.query.ending import AnswerRow, Value
 
 
@@ -131,7 +131,7 @@ class Answer:
             if isinstance(value, str | None) or row.low is None or row.high is None:
                 raise BadInput("This answer has no numbers with intervals to draw.")
             rows.append(("/".join(row.key) or self.value_name, value, row.low, row.high))
-        table = Table(("key", "value", "low", "high"), rows)
+        table = PlotTable(("key", "value", "low", "high"), rows)
         if file is None:
             return drawing(lambda path: answers(table, path, value=self.value_name))
         answers(table, Path(file), value=self.value_name)

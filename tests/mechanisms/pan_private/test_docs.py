@@ -15,7 +15,7 @@ import pytest
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
-from ameles.plot.table import Table
+from ameles.plot.table import PlotTable
 from tests.mechanisms.pan_private.test_tree_counter import mean_std
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -56,7 +56,7 @@ def test_the_picture_is_that_of_its_table(tmp_path: Path) -> None:
 def test_the_intruder_is_always_right_about_one_of_them(tmp_path: Path, new: bool) -> None:
     if new:
         draw(tmp_path)
-    table = Table.read((tmp_path if new else DOCS) / "seized.csv")
+    table = PlotTable.read((tmp_path if new else DOCS) / "seized.csv")
     assert table.column("TreeCounter") == table.column("truth")
     # 44 noises of deviation 20 and more: all zero with a probability below 1e-60
     assert table.column("PanPrivateCounter") != table.column("truth")
@@ -69,7 +69,7 @@ def test_the_picture_of_users_is_that_of_the_code(tmp_path: Path) -> None:
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    table = Table.read(DOCS / "seized_users.csv")
+    table = PlotTable.read(DOCS / "seized_users.csv")
     assert tuple(table.values("users")) == script.CROWDS
     assert table.where(users=3000).rows == script.compute((3000,)).rows
     script.draw(table, tmp_path / "users.svg")

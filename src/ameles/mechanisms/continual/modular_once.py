@@ -40,7 +40,7 @@ from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
 
-class Residues(Parameter[ModularIncidence, ModularIncidence]):
+class OneModular(Parameter[ModularIncidence, ModularIncidence]):
     """A table of residues that is released once and seen once."""
 
     def check(self, value: ModularIncidence) -> ModularIncidence:
@@ -58,7 +58,7 @@ class Residues(Parameter[ModularIncidence, ModularIncidence]):
 class ModularOnce(Mechanism["ModularOnceRun"]):
     """The users with each residue, released with the last of ``horizon`` steps."""
 
-    table: Residues = Residues()
+    table: OneModular = OneModular()
     horizon: Whole = Whole(1, 1 << 40)
 
     @property

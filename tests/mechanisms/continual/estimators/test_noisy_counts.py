@@ -16,9 +16,13 @@ from ameles.core.guarantee import Intrusions, Neighbours
 from ameles.core.loss import Pure
 from ameles.mechanisms.continual.afresh import Afresh
 from ameles.mechanisms.continual.estimators.estimator import Estimator
-from ameles.mechanisms.continual.monotone import continual_monotone, jumps
-from ameles.mechanisms.continual.estimators.noisy_counts import NoisyCropped, NoisyHeavy, NoisyIncidence
+from ameles.mechanisms.continual.estimators.noisy_counts import (
+    NoisyCropped,
+    NoisyHeavy,
+    NoisyIncidence,
+)
 from ameles.mechanisms.continual.estimators.noisy_table import BitsError, NoisyTable
+from ameles.mechanisms.continual.monotone import continual_monotone, jumps
 from ameles.mechanisms.continual.transformation import Continual
 from ameles.mechanisms.pan_private.cropped_mean import CroppedMean, CroppedRun
 from ameles.mechanisms.snapshot import State

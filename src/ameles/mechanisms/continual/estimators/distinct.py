@@ -30,7 +30,11 @@ from ameles.core.guarantee import Guarantee, Intrusions, Neighbours
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.continual.estimators.estimator import Estimator, EstimatorRun, Exactly
-from ameles.mechanisms.continual.estimators.noisy_table import NoisyTable, check_users, table_promise
+from ameles.mechanisms.continual.estimators.noisy_table import (
+    NoisyTable,
+    check_users,
+    table_promise,
+)
 from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.entries import indices
 from ameles.mechanisms.pan_private.user_table import UserRelation
