@@ -32,6 +32,7 @@ BANNED = sorted(TOOLS["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"])
 PLANTED_IN = {
     "accounting": "accounting",
     "core": "core",
+    "dashboard": "service/dashboard",
     "extras": "ledger",
     "front-door": "core",
     "keys": "mechanisms",

@@ -6,9 +6,11 @@ from datetime import timedelta
 from itertools import product
 
 import pytest
+from starlette.routing import Route
 
 from ameles.core.token import new_token
 from ameles.service.access import Access
+from ameles.service.dashboard import routes as page
 from ameles.service.refusals import Refused
 from ameles.store.tokens import Scope
 from tests.service.asgi import Answer
@@ -28,6 +30,8 @@ ALLOWED: dict[str, set[Scope]] = {
 LET_PASS = {"/v1/streams/{name}/events": 503}  # no stream of this service takes events
 QUERIES = {"/v1/streams/{name}/explain": "?release=visits&step=1"}
 WITHOUT_STREAM = {"/v1/streams", "/v1/me", "/healthz", "/readyz"}
+# The page: the same bytes for everybody (tests/service/dashboard).
+PAGE = {"/", "/preview", "/streams/{name}", "/embed/{name}", "/static/{version}/{path:path}"}
 
 
 def ask(service: Small, route: str, stream: str, token: str | None) -> Answer:
@@ -38,6 +42,7 @@ def ask(service: Small, route: str, stream: str, token: str | None) -> Answer:
 def test_the_matrix_has_every_address(service: Small) -> None:
     paths = service.client.get("/openapi.json").json["paths"]
     assert set(paths) == {*ALLOWED, *WITHOUT_STREAM}
+    assert {route.path for route in page.router.routes if isinstance(route, Route)} == PAGE
 
 
 @pytest.mark.parametrize("route", ALLOWED)

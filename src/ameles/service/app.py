@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from ameles.service.dashboard import routes as page
 from ameles.service.headers import Outermost
 from ameles.service.ingest import routes
 from ameles.service.ingest.routes import Doors
@@ -52,7 +53,7 @@ def build_app(
     app.state.doors = doors
     app.state.operations = run
     app.state.live = LiveReaders(feed)
-    for part in (streams, releases, live, ledger, operation, routes, health):
+    for part in (streams, releases, live, ledger, operation, routes, health, page):
         app.include_router(part.router)
     add_handlers(app, failed)
     app.add_middleware(Outermost, failed=failed)

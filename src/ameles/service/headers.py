@@ -84,6 +84,15 @@ class _Answer:
         await self._send(message)
 
 
+def same_tag(given: str, tag: str) -> bool:
+    """Whether an ``If-None-Match`` header has a tag, or any.
+
+    >>> same_tag('W/"a", "b"', '"a"'), same_tag("*", '"a"'), same_tag('"ab"', '"a"')
+    (True, True, False)
+    """
+    return any(one.strip().removeprefix("W/") in (tag, "*") for one in given.split(","))
+
+
 def _wrong_query(query: bytes) -> ASGIApp | None:
     if TOKEN.search(unquote(query.decode("latin-1")).lower()):
         return problem(

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from ameles.service.dependencies import BEARER, REFUSALS, Readable, Source
+from ameles.service.headers import same_tag
 from ameles.service.readout.cursors import cursor_of, place_of
 from ameles.service.readout.formats import WRITTEN, Format, negotiated
 from ameles.service.readout.models import ReleasesPage, SeriesPage
@@ -115,7 +116,7 @@ def _answer(request: Request, stream: StreamView, page: Page, form: Format) -> R
         "Link": f'<{request.url.path}?{_with_cursor(request, following)}>; rel="next"',
         "Ameles-More": "true" if page.more else "false",
     }
-    if same(request.headers.get("If-None-Match", ""), tag):
+    if same_tag(request.headers.get("If-None-Match", ""), tag):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=written.media, headers=headers)
 
@@ -123,12 +124,3 @@ def _answer(request: Request, stream: StreamView, page: Page, form: Format) -> R
 def _with_cursor(request: Request, cursor: str) -> str:
     others = [(name, value) for name, value in request.query_params.multi_items()]
     return urlencode([pair for pair in others if pair[0] != "cursor"] + [("cursor", cursor)])
-
-
-def same(given: str, tag: str) -> bool:
-    """Whether an ``If-None-Match`` header has a tag, or any.
-
-    >>> same('W/"a", "b"', '"a"'), same("*", '"a"'), same('"ab"', '"a"')
-    (True, True, False)
-    """
-    return any(one.strip().removeprefix("W/") in (tag, "*") for one in given.split(","))

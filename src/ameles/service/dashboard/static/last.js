@@ -1,0 +1,13 @@
+// One published number, large enough to read: its value and what the noise leaves open.
+
+import { h } from "./dom.js";
+import { valueWords } from "./words.js";
+
+/** A number with its ±; the element holds the published digits as its machine-readable value. */
+export function lastValue(point) {
+  const { main, rest } = valueWords(point);
+  const value = point?.value == null
+    ? h("span", { class: "value word" }, main)
+    : h("data", { class: "value", value: String(point.value) }, main);
+  return h("span", { class: "last" }, value, rest && h("span", { class: "margin" }, ` ${rest}`));
+}
