@@ -9,13 +9,13 @@ sink.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 from ameles.connectors.own_folder import SinkPlace
-from ameles.core.exceptions import AmelesError
+from ameles.core.exceptions import AmelesError, PlanError
 
 Row: TypeAlias = tuple[Any, ...]  # a record in the order of core.release.COLUMNS, times as texts
 
@@ -33,6 +33,7 @@ class SinkRequest:
     base: Path
     stream: str
     identity: str
+    settings: Mapping[str, str] = field(default_factory=dict)  # the other keys of its table
 
     @property
     def name(self) -> str:
@@ -51,6 +52,7 @@ class Sink(ABC):
     of_files: ClassVar[bool] = True  # its target is a path that nothing else may use
     of_folder: ClassVar[bool] = False  # that path may be a folder
     targets: ClassVar[Any] = str  # the type of its target in a plan
+    settings: ClassVar[Mapping[str, Any]] = {}  # the types of further keys in a plan
 
     name: str  # the same in every run, such as csv:releases.csv
     knows: bool = True  # whether it knows its last step; if not, the store remembers it
@@ -60,6 +62,11 @@ class Sink(ABC):
     @abstractmethod
     def open(cls, request: SinkRequest) -> Self:
         """The sink that a plan names."""
+
+    @classmethod
+    def refusal(cls, target: str, settings: Mapping[str, str]) -> PlanError | None:
+        """What is wrong, as far as the plan alone shows it."""
+        return None
 
     @classmethod
     def describe(cls, target: str) -> str:

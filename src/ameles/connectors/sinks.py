@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.parquet_sink import ParquetSink
 from ameles.connectors.sink import Sink, SinkRequest
 from ameles.connectors.standard_output import StandardOutput
+from ameles.connectors.webhook_sink import WebhookSink
 from ameles.core.exceptions import PlanError
 
 SINKS: dict[str, type[Sink]] = {
@@ -15,13 +17,28 @@ SINKS: dict[str, type[Sink]] = {
     "jsonl": AppendedSink,
     "parquet": ParquetSink,
     "stdout": StandardOutput,
+    "webhook": WebhookSink,
 }
 
 
-def open_sink(kind: str, target: str, base: Path, *, stream: str, identity: str) -> Sink:
+def open_sink(
+    kind: str,
+    target: str,
+    base: Path,
+    *,
+    stream: str,
+    identity: str,
+    settings: Mapping[str, str] | None = None,
+) -> Sink:
     """The sink that a plan names; the arguments are those of ``SinkRequest``."""
     if kind not in SINKS:
         raise PlanError(f"There is no sink of the kind {kind!r}.", tip='csv = "releases.csv"')
-    return SINKS[kind].open(
-        SinkRequest(kind=kind, target=target, base=base, stream=stream, identity=identity)
+    request = SinkRequest(
+        kind=kind,
+        target=target,
+        base=base,
+        stream=stream,
+        identity=identity,
+        settings=settings or {},
     )
+    return SINKS[kind].open(request)

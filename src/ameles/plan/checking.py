@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.guarantee import Unit
+from ameles.measures.alert import Alert
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure
 from ameles.plan.condition import check_condition
@@ -67,6 +68,7 @@ class Checking:
             return None
         sound = [release for release in releases if release is not None]
         self._across(stream, privacy, sound)
+        self._alerts(sinks, sound)
         if self.problems or store is None:
             return None
         return Sections(stream, privacy, tuple(sound), store, tuple(sinks), serve)
@@ -133,6 +135,18 @@ class Checking:
             self._release_across(release, stream, privacy, unit)
         self.problems += weight_elsewhere(stream, releases)
         self._shares(releases)
+
+    def _alerts(self, sinks: list[SinkSection | None], releases: list[Measure]) -> None:
+        for place, sink in enumerate(sinks, start=1):
+            wanted = sink is not None and sink.settings.get("send") == "alerts"
+            if wanted and not any(isinstance(release, Alert) for release in releases):
+                self.problems.append(
+                    Problem(
+                        f"sink.{place}.send",
+                        "No release is an alert, so nothing would be sent.",
+                        tip='send = "releases", or a release with measure = "alert"',
+                    )
+                )
 
     def _names(self, releases: list[Measure]) -> None:
         names = [release.name for release in releases]

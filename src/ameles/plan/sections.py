@@ -230,7 +230,8 @@ class ServeSection(Section):
 
 
 class SinkSection(Section):
-    """``[[sink]]``: where releases go; exactly one key, the kind of sink (``SINK_TABLE``)."""
+    """``[[sink]]``: where releases go; exactly one key for the kind of sink, and the settings of
+    that kind (``SINK_TABLE``)."""
 
     @model_validator(mode="after")
     def _one(self) -> SinkSection:
@@ -240,14 +241,30 @@ class SinkSection(Section):
                 f"A sink has exactly one of {', '.join(first)} and {last}.",
                 tip='csv = "releases.csv"',
             )
+        ((kind, target),) = self.given.items()
+        foreign = [name for name in self.settings if name not in SINKS[kind].settings]
+        if foreign:
+            raise problem(f"{', '.join(foreign)} cannot be used with {kind}.", tip="leave it out")
+        refusal = SINKS[kind].refusal(target, self.settings)
+        if refusal is not None:
+            raise problem(refusal.what, why=refusal.why, tip=refusal.tip)
         return self
 
     @property
     def given(self) -> dict[str, str]:
         """The kind of sink and where it is."""
-        return {kind: target for kind, target in self if target}
+        return {kind: target for kind, target in self if target and kind in SINKS}
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The other keys."""
+        return {name: value for name, value in self if value and name not in SINKS}
 
 
-_TARGETS: dict[str, Any] = {kind: (sink.targets | None, None) for kind, sink in SINKS.items()}
-# The section with a key for each kind of sink.
-SINK_TABLE: type[SinkSection] = create_model("SinkTable", __base__=SinkSection, **_TARGETS)
+_KEYS = {
+    **{kind: sink.targets for kind, sink in SINKS.items()},
+    **{name: value for sink in SINKS.values() for name, value in sink.settings.items()},
+}
+_OPTIONAL: dict[str, Any] = {name: (value | None, None) for name, value in _KEYS.items()}
+# The section with a key for each kind of sink, and the settings of all kinds.
+SINK_TABLE: type[SinkSection] = create_model("SinkTable", __base__=SinkSection, **_OPTIONAL)

@@ -113,9 +113,10 @@ class Session:
         return self.state.announce(why)
 
     def publish(self) -> None:
-        """Sends released steps to all sinks that can be written, then fails if any sink could not
-        be written."""
-        failed = self.try_publish()
+        """Sends released steps to all sinks that can be written, waits for remote ones, and fails
+        if any sink could not be written."""
+        self.try_publish()
+        failed = self._sinks.finish()
         if failed:
             raise failure(failed, len(self._sinks.sinks), self.stream.released)
 
@@ -131,4 +132,7 @@ class Session:
 
     def close(self) -> None:
         """Frees what the session holds."""
-        self.state.close()
+        try:
+            self._sinks.close()
+        finally:
+            self.state.close()

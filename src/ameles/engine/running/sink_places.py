@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+from ameles.connectors.remote_sink import RemoteSink
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import PlanError
 from ameles.plan.plan import Plan
@@ -21,6 +22,7 @@ _OF_STORE = ("", "-wal", "-shm", "-journal")
 
 def check_apart(plan: Plan) -> None:
     """Refuses a plan in which a sink would overwrite something else."""
+    _check_remote(plan)
     taken = _Taken()
     for what, path in _others(plan):
         taken.add(what, path)
@@ -42,6 +44,18 @@ def check_apart(plan: Plan) -> None:
                 )
             for path in paths:
                 taken.add(f"the sink {target!r}", path)
+
+
+def _check_remote(plan: Plan) -> None:
+    """Refuses two remote sinks with one address: the store could not say what each has."""
+    given = [pair for section in plan.sinks for pair in section.given.items()]
+    for kind, target in given:
+        if issubclass(SINKS[kind], RemoteSink) and given.count((kind, target)) > 1:
+            raise PlanError(
+                f"Two sinks have the address {target!r}.",
+                why="what a sink has accepted is remembered by its address",
+                tip="one sink with all releases, or an address of its own for each",
+            )
 
 
 class _Taken:

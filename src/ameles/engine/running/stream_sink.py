@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from uuid import UUID
 
 from ameles.connectors.sink import Row, Sink
@@ -27,10 +27,20 @@ class StreamSink:
         self._open()
 
     @classmethod
-    def of(cls, plan: Plan, identity: UUID, kind: str, target: str) -> StreamSink:
+    def of(
+        cls,
+        plan: Plan,
+        identity: UUID,
+        kind: str,
+        target: str,
+        settings: Mapping[str, str] | None = None,
+    ) -> StreamSink:
         """A sink that the plan names."""
         whose = {"stream": plan.stream.name, "identity": str(identity)}
-        return cls(f"{kind}:{target}", lambda: open_sink(kind, target, plan.base, **whose))
+        return cls(
+            f"{kind}:{target}",
+            lambda: open_sink(kind, target, plan.base, settings=settings, **whose),
+        )
 
     def expect(self, step: int) -> None:
         """The store has sent it this step: if it has neither file nor note, the sink is lost."""
@@ -97,6 +107,12 @@ class StreamSink:
             with store.writing() as writing:
                 writing.set_sent(stream, self.name, stream.released)
             self._recorded = stream.released
+
+    def finish(self) -> None:
+        """Waits for what goes on beside this thread: here nothing does."""
+
+    def close(self) -> None:
+        """Ends what goes on beside this thread."""
 
     def _is_news(self, sent: int, released: int) -> bool:
         """Whether the store must record this step; of a sink with a note it records only one."""

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
+from ameles.connectors.remote_sink import RemoteSink
 from ameles.connectors.sink import Sink
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, StoreRefused
+from ameles.engine.running.remote_delivery import RemoteDelivery
 from ameles.engine.running.sink_places import check_apart
 from ameles.engine.running.stream_sink import StreamSink
 from ameles.plan.clock import instant
@@ -55,7 +57,7 @@ class StreamSinks:
         self._identity = identity
         self._genuine = genuine
         self.sinks = [
-            StreamSink.of(plan, identity, kind, target)
+            _driver(kind).of(plan, identity, kind, target, section.settings)
             for section in plan.sinks
             for kind, target in section.given.items()
         ]
@@ -96,9 +98,27 @@ class StreamSinks:
         return tuple(sink for sink in self.sinks if sink.sink is None)
 
     def publish(self, store: Store, stream: StreamRecord) -> tuple[StreamSink, ...]:
-        """Sends each sink the steps that it lacks; returns the sinks that failed."""
+        """Sends each sink the steps that it lacks; returns the sinks that failed.
+
+        Remote sinks are sent to by threads of their own, whether or not this has returned.
+        """
         for sink in self.sinks:
             sink.publish(store, stream)
+        return self._failed
+
+    def finish(self) -> tuple[StreamSink, ...]:
+        """Waits for remote sinks; returns the sinks that failed."""
+        for sink in self.sinks:
+            sink.finish()
+        return self._failed
+
+    def close(self) -> None:
+        """Ends the threads of remote sinks."""
+        for sink in self.sinks:
+            sink.close()
+
+    @property
+    def _failed(self) -> tuple[StreamSink, ...]:
         return tuple(sink for sink in self.sinks if sink.failed is not None)
 
     def states(self, store: Store, stream: StreamRecord) -> tuple[SinkState, ...]:
@@ -144,6 +164,11 @@ class StreamSinks:
                 why="its releases are not private, and must not be published",
                 tip="a new store",
             )
+
+
+def _driver(kind: str) -> type[StreamSink]:
+    """What sends releases to a kind of sink."""
+    return RemoteDelivery if issubclass(SINKS[kind], RemoteSink) else StreamSink
 
 
 def _same(sink: Sink) -> Sink:
