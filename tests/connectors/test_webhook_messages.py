@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ameles.connectors.remote_sink import Batch
+from ameles.connectors.remote_sink import OutgoingBatch
 from ameles.connectors.webhook_messages import PART, messages
 from ameles.core.release import COLUMNS
 from tests.connectors.records import records
@@ -13,7 +13,7 @@ from tests.connectors.records import records
 LABEL, VALUE, MECHANISM = (COLUMNS.index(name) for name in ("label", "value", "mechanism"))
 
 
-def made(rows: list[tuple[Any, ...]], sent: int = 0, **options: Any) -> list[Batch]:
+def made(rows: list[tuple[Any, ...]], sent: int = 0, **options: Any) -> list[OutgoingBatch]:
     return list(messages(rows, sent, **{"launch": "one", "alerts": False, **options}))
 
 
@@ -56,7 +56,9 @@ def test_a_step_with_many_releases_is_cut_into_parts() -> None:
     assert len(made(rows[:PART])) == 1
 
 
-def alerts(labels: list[str], mechanism: str = "WindowMonitors", sent: int = 0) -> list[Batch]:
+def alerts(
+    labels: list[str], mechanism: str = "WindowMonitors", sent: int = 0
+) -> list[OutgoingBatch]:
     rows = [list(row) for row in records(1, len(labels)) if not row[2]]
     for row, label in zip(rows, labels, strict=True):
         row[LABEL], row[MECHANISM] = label, mechanism

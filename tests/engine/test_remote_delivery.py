@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.remote_sink import Batch, Undelivered
+from ameles.connectors.remote_sink import OutgoingBatch, Undelivered
 from ameles.connectors.sink import Row
 from ameles.connectors.source import SeekableSource
 from ameles.connectors.webhook_sink import WebhookSink
@@ -315,7 +315,7 @@ def test_a_long_history_is_read_in_pieces_of_whole_steps(
 ) -> None:
     sizes, made = [], WebhookSink.batches
 
-    def counted(self: WebhookSink, rows: list[Row], sent: int) -> Iterator[Batch]:
+    def counted(self: WebhookSink, rows: list[Row], sent: int) -> Iterator[OutgoingBatch]:
         sizes.append(len(rows))
         return made(self, rows, sent)
 

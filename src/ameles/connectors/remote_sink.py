@@ -17,7 +17,7 @@ from ameles.core.exceptions import AmelesError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class OutgoingBatch:
     """One message: all or a part of what is sent about a step."""
 
     id: str  # the same whenever it is sent
@@ -53,12 +53,12 @@ class RemoteSink(Sink):
         return 0
 
     @abstractmethod
-    def batches(self, rows: Iterable[Row], sent: int) -> Iterator[Batch]:
+    def batches(self, rows: Iterable[Row], sent: int) -> Iterator[OutgoingBatch]:
         """The batches of the steps after ``sent``, in order; ``rows`` begin at
         ``first_needed(sent)``."""
 
     @abstractmethod
-    def send(self, batch: Batch) -> None:
+    def send(self, batch: OutgoingBatch) -> None:
         """Sends a batch, in one attempt; raises ``Undelivered`` unless it was accepted."""
 
     @abstractmethod

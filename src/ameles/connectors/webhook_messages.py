@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from ameles.connectors.remote_sink import Batch
+from ameles.connectors.remote_sink import OutgoingBatch
 from ameles.connectors.sink import Row
 from ameles.core.release import COLUMNS
 
@@ -25,7 +25,9 @@ _RELEASE, _KEY, _STEP = (COLUMNS.index(name) for name in ("release", "key", "ste
 _LABEL, _MECHANISM = COLUMNS.index("label"), COLUMNS.index("mechanism")
 
 
-def messages(rows: Iterable[Row], sent: int, *, launch: str, alerts: bool) -> Iterator[Batch]:
+def messages(
+    rows: Iterable[Row], sent: int, *, launch: str, alerts: bool
+) -> Iterator[OutgoingBatch]:
     """The messages of the steps after ``sent``.
 
     For alerts ``rows`` must also have the step ``sent``, if there is one.
@@ -41,7 +43,7 @@ def messages(rows: Iterable[Row], sent: int, *, launch: str, alerts: bool) -> It
             held = [row for row in held if _is_alert(row, before)]
         parts = -(-len(held) // PART)
         for part in range(1, parts + 1):
-            yield Batch(
+            yield OutgoingBatch(
                 id=_id(launch, kind, step, part),
                 body=_body(kind, step, part, parts, held[(part - 1) * PART : part * PART]),
                 step=step,

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from ameles.connectors.remote_sink import Batch, RemoteSink, Undelivered
+from ameles.connectors.remote_sink import OutgoingBatch, RemoteSink, Undelivered
 from ameles.connectors.sink import Row, SinkRequest
 from ameles.connectors.webhook_messages import messages
 from ameles.connectors.webhook_secret import read_secrets, signatures
@@ -94,10 +94,10 @@ class WebhookSink(RemoteSink):
         after = super().first_needed(sent)
         return max(1, sent) if self._alerts else after
 
-    def batches(self, rows: Iterable[Row], sent: int) -> Iterator[Batch]:
+    def batches(self, rows: Iterable[Row], sent: int) -> Iterator[OutgoingBatch]:
         return messages(rows, sent, launch=self._identity, alerts=self._alerts)
 
-    def send(self, batch: Batch) -> None:
+    def send(self, batch: OutgoingBatch) -> None:
         stamp = str(int(self._now()))
         keys = read_secrets(self._secret)  # each time, so that it can be changed
         headers = {
