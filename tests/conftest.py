@@ -58,6 +58,7 @@ AT_LENGTH = {
         *("launching", "rotated", "sealed_states", "stream_sinks", "window_phase"),
         *("restarting_crash", "restarting_plans", "sink_fence", "sink_places"),
         *("carriage_returns", "chosen_bounds", "descriptions", "equal_places", "receiving"),
+        *("remote_delivery",),
     ),
     "cli": (
         "bounds",
