@@ -91,7 +91,7 @@ class Access:
         if token is None or not token.valid(self._now()):
             self._pass(f"address {address}", None)
             raise _invalid()
-        self._pass(f"token {token.stream} {token.number}", token.scope)
+        self._pass(f"token {token.stream} {token.number}", token.scope, _right(token))
         return token
 
     def _looked_up(self, digest: bytes) -> TokenRecord | None:
@@ -116,16 +116,18 @@ class Access:
             if len(self._known) > MOST_KNOWN:
                 self._known.popitem(last=False)
 
-    def _pass(self, name: str, scope: Scope | None) -> None:
+    def _pass(self, name: str, scope: Scope | None, holder: Right | None = None) -> None:
         waits = self._limit.wait(name, self._rates[scope])
         if waits:
-            raise Refused(
+            refusal = Refused(
                 429,
                 "There are too many requests.",
                 why=f"at most {self._rates[scope]:g} a second",
                 tip="wait as long as Retry-After says",
                 headers={"Retry-After": str(math.ceil(waits))},
             )
+            refusal.holder = holder
+            raise refusal
 
 
 def _right(token: TokenRecord) -> Right:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from ameles.core.exceptions import AmelesError
+from ameles.service.views import Right
 
 
 class Problem(BaseModel):
@@ -43,6 +45,8 @@ class Refused(Exception):
         self.why = why
         self.tip = tip
         self.headers = dict(headers or {})
+        self.more: dict[str, Any] = {}  # further fields of the answer
+        self.holder: Right | None = None  # whose request it was, if that is known
 
 
 def unknown_stream() -> Refused:
@@ -62,23 +66,33 @@ WORDS = {
 
 
 def problem(
-    status: int, what: str, why: str = "", tip: str = "", headers: Mapping[str, str] | None = None
+    status: int,
+    what: str,
+    why: str = "",
+    tip: str = "",
+    headers: Mapping[str, str] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> JSONResponse:
     """The answer that says why a request was refused."""
-    content = Problem(what=what, why=why, tip=tip).model_dump()
+    content = {**Problem(what=what, why=why, tip=tip).model_dump(), **(more or {})}
     kept = {"Cache-Control": "no-store", **(headers or {})}
     return JSONResponse(content, status_code=status, headers=kept)
 
 
 async def _refused(request: Request, refusal: Exception) -> JSONResponse:
+    if isinstance(refusal, RequestValidationError):
+        refusal = bad_parameters(refusal)
     if isinstance(refusal, Refused):
         words = refusal.what, refusal.why, refusal.tip
-        return problem(refusal.status, *words, headers=refusal.headers)
-    if isinstance(refusal, RequestValidationError):
-        return problem(422, f"{_places(refusal)} cannot be used as given.", tip="/openapi.json")
+        return problem(refusal.status, *words, refusal.headers, refusal.more)
     status = refusal.status_code if isinstance(refusal, HTTPException) else 500
     what, tip = WORDS.get(status, ("This request was refused.", ""))
     return problem(status, what, tip=tip)
+
+
+def bad_parameters(refusal: RequestValidationError) -> Refused:
+    """The refusal of parameters that are not as declared."""
+    return Refused(422, f"{_places(refusal)} cannot be used as given.", tip="/openapi.json")
 
 
 def _places(refusal: RequestValidationError) -> str:

@@ -17,8 +17,10 @@ import pytest
 from ameles.connectors import http_source
 from ameles.core.token import new_token, token_digest
 from ameles.plan.plan import read_plan_text
+from ameles.service.ingest import door
 from ameles.service.ingest.door import SealedDoor
 from ameles.service.log import Log
+from ameles.service.rate_limit import RateLimit
 from ameles.service.service import Service
 from ameles.store import Store, open_store
 from ameles.store.tokens import Scope
@@ -178,7 +180,8 @@ def test_what_is_refused_changes_nothing_and_quotes_nothing(
     before = posts.stored()
     answer = posts.post(stream, "refused", body.encode(), kind=kind, **headers)
     assert answer.status == status
-    assert sorted(answer.json) == ["tip", "what", "why"]
+    assert sorted(answer.json) == ["closes", "step", "tip", "what", "why"]
+    assert answer.json["step"] == 1
     assert CANARY not in answer.body.decode()
     assert posts.stored() == before
 
@@ -193,9 +196,11 @@ def test_only_tokens_to_post_with_may_post(posts: Posts) -> None:
         (new_token(), 401),
         ("", 404),
     ):
-        assert posts.post("plain", "intruder", token=token).status == status
+        for step in (1, "no step"):
+            refused = posts.post("plain", "intruder", token=token, step=step)
+            assert (refused.status, sorted(refused.json)) == (status, ["tip", "what", "why"])
         asked = posts.client.get("/v1/streams/plain/events", token)
-        assert asked.status == status
+        assert (asked.status, sorted(asked.json)) == (status, ["tip", "what", "why"])
     for path in ("", "/releases", "/live", "/ledger"):
         answer = posts.client.get(f"/v1/streams/plain{path}", posts.tokens["plain", "ingest"])
         assert answer.status == 403
@@ -214,7 +219,19 @@ def test_a_queue_that_is_full_answers_429(posts: Posts, monkeypatch: pytest.Monk
     monkeypatch.setattr(http_source, "MOST_BATCHES", 0)
     for stream in ("plain", "sealed"):
         answer = posts.post(stream, "too much")
-        assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+        assert (answer.status, answer.headers["retry-after"], answer.json["step"]) == (429, "1", 1)
+
+
+def test_a_token_that_is_too_fast_still_hears_the_open_step(
+    posts: Posts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RateLimit, "wait", lambda *_: 0.5)
+    for step in (1, "no step"):
+        answer = posts.post("plain", "quick", step=step)
+        assert (answer.status, answer.headers["retry-after"], answer.json["step"]) == (429, "1", 1)
+    for token in (posts.tokens["plain", "read"], posts.tokens["sealed", "ingest"], new_token(), ""):
+        answer = posts.post("plain", "quick", token=token)
+        assert (answer.status, sorted(answer.json)) == (429, ["tip", "what", "why"])
 
 
 def test_a_state_that_may_be_seized_has_a_door_of_its_own(posts: Posts) -> None:
@@ -229,7 +246,17 @@ def test_a_stream_that_takes_no_events_says_so(
     followed = posts.service.following.streams["plain"]
     monkeypatch.setattr(followed, "door", None)
     answer = posts.post("plain", "early")
-    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert (answer.status, answer.headers["retry-after"], answer.json["step"]) == (503, "1", 1)
+    asked = posts.client.get("/v1/streams/plain/events", posts.tokens["plain", "ingest"])
+    assert (asked.status, asked.json["step"]) == (503, 1)
+
+
+def test_a_body_that_comes_too_slowly_is_refused_with_the_open_step(
+    posts: Posts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "SECONDS_TO_READ", 0.0)
+    answer = posts.post("sealed", "slow")
+    assert (answer.status, answer.json["step"]) == (408, 1)
 
 
 def test_many_at_once_each_get_an_answer(posts: Posts) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, Literal, Protocol
 
 from fastapi import APIRouter, Header, Request, Response, Security
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
@@ -17,13 +19,39 @@ from ameles.connectors.http_source import Batch, Outcome
 from ameles.service.dependencies import BEARER, NAME, REFUSALS, address, gate
 from ameles.service.ingest.door import Door
 from ameles.service.ingest.framing import MOST_BYTES, framed, too_large
-from ameles.service.refusals import Problem, Refused
+from ameles.service.refusals import Problem, Refused, bad_parameters
 from ameles.service.views import Right, Scope
 
 INGEST: frozenset[Scope] = frozenset({"ingest"})
 DIGEST = 16
 
-router = APIRouter(tags=["ingest"])
+
+class TellingRoute(APIRoute):
+    """Routes whose refusals, too, tell the open step: to those who may post to the stream.
+
+    Nobody else learns from a refusal whether there is such a stream.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def telling(request: Request) -> Response:
+            name = str(request.path_params.get("name", ""))
+            try:
+                return await handle(request)
+            except RequestValidationError as wrong:
+                refusal = _of_parameters(request, name, wrong)
+            except Refused as problem:
+                refusal = problem
+            holder = refusal.holder or getattr(request.state, "holder", None)
+            if holder is not None and holder.stream == name and holder.scope in INGEST:
+                refusal.more = _doors(request).open_step(name).model_dump(mode="json")
+            raise refusal
+
+        return telling
+
+
+router = APIRouter(tags=["ingest"], route_class=TellingRoute)
 
 
 def events_path(stream: str) -> str:
@@ -81,10 +109,18 @@ SAID: dict[Outcome, tuple[int, str, str, str]] = {
 }
 
 
+def _model(status: int) -> Any:
+    """What a refusal has: always the open step, unless nobody knows yet who asks."""
+    return NotTaken | Problem if status in (400, 429, 503) else NotTaken
+
+
 @router.get(
     "/v1/streams/{name}/events",
     response_model=OpenStep,
-    responses=REFUSALS,
+    responses={
+        **REFUSALS,
+        **{code: REFUSALS[code] | {"model": _model(code)} for code in (429, 503)},
+    },
     dependencies=[Security(BEARER)],
 )
 async def open_step(request: Request, name: Annotated[str, NAME]) -> OpenStep:
@@ -98,17 +134,14 @@ async def open_step(request: Request, name: Annotated[str, NAME]) -> OpenStep:
     "/v1/streams/{name}/events",
     response_model=Taken,
     responses={
-        **{code: REFUSALS[code] for code in (401, 403, 404, 422)},
+        **{code: REFUSALS[code] for code in (401, 403, 404)},
+        422: {"model": NotTaken, "description": "A parameter cannot be used."},
         **{
-            code: {"model": Problem, "description": "The body is refused as a whole."}
+            code: {"model": _model(code), "description": "The body is refused as a whole."}
             for code in (400, 408, 413, 415)
         },
         **{
-            # before a batch is looked at, a refusal has no step
-            status: {
-                "model": NotTaken if status in (409, 410) else NotTaken | Problem,
-                "description": what,
-            }
+            status: {"model": _model(status), "description": what}
             for status, what, _, _ in SAID.values()
         },
     },
@@ -167,6 +200,15 @@ async def post_events(
     return _json(status, said, **({"Retry-After": "1"} if status in (429, 503) else {}))
 
 
+def _of_parameters(request: Request, name: str, wrong: RequestValidationError) -> Refused:
+    """The refusal of parameters; those who may not post are refused for that alone."""
+    try:
+        _right(request, name)
+    except Refused as refusal:
+        return refusal
+    return bad_parameters(wrong)
+
+
 def _json(status: int, said: BaseModel, **headers: str) -> JSONResponse:
     kept = {"Cache-Control": "no-store", **headers}
     return JSONResponse(said.model_dump(mode="json"), status_code=status, headers=kept)
@@ -177,6 +219,7 @@ def _right(request: Request, name: str) -> Right:
     right = gate(request).check(authorization, address(request), name, INGEST)
     if right is None:  # nobody posts without a token
         raise AssertionError("a gate lets nobody post without a token")
+    request.state.holder = right
     return right
 
 
