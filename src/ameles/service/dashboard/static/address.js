@@ -19,22 +19,30 @@ function decoded(text) {
   }
 }
 
-/** The address of one stream, or of a chart for other sites. */
+/** The address of one stream, or with `place` that of a chart for other sites. */
 export function addressOf(name, fields = {}, place = "streams") {
-  const given = FIELDS.filter((field) => fields[field] != null && fields[field] !== "");
+  const given = FIELDS.filter((field) => fields[field] != null && (fields[field] !== "" || field === "key"));
   const query = new URLSearchParams(given.map((field) => [field, fields[field]]));
   return `/${place}/${encodeURIComponent(name)}${given.length ? `?${query}` : ""}`;
 }
 
-/** Steps that a range names: "10-98", "last-90"; null is all of them. */
-export function parseRange(text, released) {
-  const fixed = /^(\d{1,13})-(\d{1,13})$/.exec(text ?? "");
-  if (fixed && +fixed[1] >= 1 && +fixed[1] <= +fixed[2]) {
-    return { first: +fixed[1], last: +fixed[2], fixed: true };
+/** Shows an address without loading it: what it asks for is on the page already. */
+export function showAddress(path) {
+  history.replaceState(null, "", path);
+}
+
+/** The views that an address asks for, by release: "table" for all, or "visits:table,ages:lines". */
+export function parseViews(text) {
+  const views = new Map();
+  for (const part of (text ?? "").split(",")) {
+    const [first, second] = part.split(":");
+    if (second) views.set(first, second);
+    else if (first) views.set("", first);
   }
-  const latest = /^last-(\d{1,9})$/.exec(text ?? "");
-  if (latest && +latest[1] >= 1) {
-    return { first: Math.max(1, released - +latest[1] + 1), last: null, fixed: false };
-  }
-  return null;
+  return views;
+}
+
+export function viewsText(views) {
+  const parts = [...views].map(([release, view]) => (release ? `${release}:${view}` : view));
+  return parts.length ? parts.join(",") : null;
 }

@@ -6,6 +6,7 @@ export function colours() {
   return {
     line: read("accent"), band: read("band"), grid: read("grid"), text: read("muted"),
     strong: read("text"), warn: read("warn"), surface: read("surface"),
+    shades: [1, 2, 3, 4, 5, 6].map((number) => read(`shade-${number}`)),
   };
 }
 

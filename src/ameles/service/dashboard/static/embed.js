@@ -4,4 +4,4 @@ import { readAddress } from "./address.js";
 import { Api } from "./api.js";
 import { showStream } from "./stream.js";
 
-showStream(new Api({ anonymous: true }), document.getElementById("main"), readAddress());
+showStream(new Api({ anonymous: true }), document.getElementById("main"), readAddress(), { embedded: true });

@@ -9,10 +9,10 @@ const SILENCE = 40000; // the service sends something every 15 seconds
 const HIDDEN = 60000; // after that long in the background a tab lets go of its connection
 const FINAL = new Set([401, 403, 404, 409, 422]); // to ask again would not help
 
-/** Follows one stream; listeners get `state`, `releases` and `connection`. */
+/** Follows one stream, or one release of it; listeners get `state`, `releases` and `connection`. */
 export class Live {
-  constructor(api, name, listeners) {
-    Object.assign(this, { api, name, listeners, id: null, failures: 0, stopped: false });
+  constructor(api, name, wanted, listeners) {
+    Object.assign(this, { api, name, wanted, listeners, id: null, failures: 0, stopped: false });
     this.hiding = null;
     this.seen = () => this.visibilityChanged();
     document.addEventListener("visibilitychange", this.seen);
@@ -78,7 +78,7 @@ export class Live {
 
   async read() {
     const abort = (this.abort = new AbortController());
-    const path = `${streamPath(this.name)}/live${queryOf({ format: "series" })}`;
+    const path = `${streamPath(this.name)}/live${queryOf({ ...this.wanted, format: "series" })}`;
     const headers = this.id ? { "Last-Event-ID": this.id } : {};
     let timer = setTimeout(() => abort.abort(), SILENCE);
     try {

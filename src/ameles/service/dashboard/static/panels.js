@@ -1,23 +1,32 @@
-// Further parts of a stream's page.  A part is a function of the page's context that gives an
-// element, or null if the reader has no use for it; it may also be a promise of one.
+// Further parts of a stream's page, one a file: add a line here.
 //
-//   context.stream   what /v1/streams/NAME says
-//   context.api      asks /v1 with the reader's token
-//   context.me       what the token may do (null without one)
-//   context.address  what the address asks for
-//   context.events   an EventTarget: "state" when the stream changes, "point" with {release, key,
-//                    step} when the reader picks a number
+// A panel is a function of the page that gives an element, or null if the reader has no use for it,
+// or a promise of either.  A tool is the same for one release; it stands below the release's chart.
+//
+//   page.stream   what /v1/streams/NAME says          page.me      what the token may do, or null
+//   page.api      asks /v1 with the reader's token    page.series  the published numbers
+//   page.clock    writes times                        page.address what the address asks for
+//   page.events   an EventTarget: "state" when the stream changes, "point" with {release, key, step}
+//                 when the reader picks a number
 
 export const PANELS = [];
+export const TOOLS = [];
 
-/** Puts all parts below the releases, each in its place when it is ready. */
-export function addPanels(context, host) {
-  for (const panel of PANELS) {
-    const place = document.createElement("div");
-    host.append(place);
-    Promise.resolve(panel(context)).then(
-      (element) => (element ? place.replaceWith(element) : place.remove()),
-      () => place.remove(),
-    );
-  }
+/** Puts all panels below the releases, each in its place when it is ready. */
+export function addPanels(page, host) {
+  for (const panel of PANELS) put(panel(page), host);
+}
+
+/** Puts all tools below a release. */
+export function addTools(page, release, host) {
+  for (const tool of TOOLS) put(tool(page, release), host);
+}
+
+function put(made, host) {
+  const place = document.createElement("div");
+  host.append(place);
+  Promise.resolve(made).then(
+    (element) => (element ? place.replaceWith(element) : place.remove()),
+    () => place.remove(), // what this part needs was refused
+  );
 }

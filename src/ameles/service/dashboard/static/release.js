@@ -1,106 +1,164 @@
-// One release: its title, its last number, and a chart for each of its keys.
+// One release: its title, its numbers as a chart, a figure or a table, and what can be done with it.
 
-import { LineChart } from "./chart.js";
+import { Bars } from "./bars.js";
 import { fill, h, newId } from "./dom.js";
+import { downloadMenu } from "./download.js";
+import { describe, kindOf, viewWords, viewsOf } from "./kinds.js";
 import { lastValue } from "./last.js";
-import { spanWords } from "./words.js";
+import { Lines } from "./multiples.js";
+import { addTools } from "./panels.js";
+import { Ranks } from "./ranks.js";
+import { Scene } from "./scene.js";
+import { Scrubber } from "./scrubber.js";
+import { embedButton } from "./share.js";
+import { loading, notice, refusalNotice } from "./states.js";
+import { Strip } from "./strip.js";
+import { ReleaseTable } from "./table.js";
+import { addressOf } from "./address.js";
 
-const ANY_RANGE = new Set(["mean", "quantile"]); // whose charts need not begin at zero
+const FIGURES = { lines: Lines, bars: Bars, ranks: Ranks, strip: Strip };
 
 export class ReleaseSection {
   constructor(release, page) {
-    Object.assign(this, { release, page, charts: [], loaded: false });
-    const title = newId("release");
+    Object.assign(this, { release, page, kind: kindOf(release), drawing: null });
+    this.scene = new Scene(release, this.kind, page);
+    this.scrubber = new Scrubber(this.scene);
     this.readout = h("p", { class: "readout" });
-    this.body = h("div", { class: "charts" });
-    this.element = h("section", { class: "release", "aria-labelledby": title, "data-release": release.name },
-      h("header", {},
-        h("h2", { id: title }, release.name),
-        h("p", { class: "muted" }, describe(release))),
-      this.readout,
-      this.body);
-    this.scene = {
-      series: page.series, zoom: page.zoom, key: page.name, clock: page.clock,
-      span: () => page.span(),
-      yRange: () => this.yRange(),
-      pointed: (line, place) => this.pointed(line, place),
-    };
+    this.body = h("div", { class: "drawing" }, loading(release.name));
+    this.legend = h("p", { class: "legend" });
+    this.views = h("div", { class: "views", role: "group", "aria-label": `View of ${release.name}` });
+    this.element = this.built();
     page.series.watch(release.name, () => this.changed());
-    new IntersectionObserver((seen, observer) => {
+    this.seen = new IntersectionObserver((seen) => {
       if (!seen.some((one) => one.isIntersecting)) return;
-      observer.disconnect();
+      this.seen.disconnect();
       this.load();
-    }, { rootMargin: "400px" }).observe(this.element);
+    }, { rootMargin: "400px" });
+    this.seen.observe(this.element);
+  }
+
+  built() {
+    const { release, page } = this;
+    const id = newId("release");
+    const name = page.embedded
+      ? addressOf(page.name, this.scene.address()) : addressOf(page.name, { release: release.name });
+    return h("section", { class: "release", "aria-labelledby": id, "data-release": release.name },
+      h("header", {},
+        h("div", {},
+          h(page.embedded ? "h1" : "h2", { id }, h("a", { href: name, target: page.embedded && "_blank", rel: page.embedded && "noopener" }, this.scene.title)),
+          h("p", { class: "muted" }, describe(release))),
+        page.embedded ? null : this.views),
+      this.readout,
+      this.body,
+      this.scrubber.element,
+      h("div", { class: "foot" }, this.legend, page.embedded ? null : this.tools()));
+  }
+
+  tools() {
+    const { page, scene } = this;
+    const tools = h("div", { class: "tools" },
+      downloadMenu(page.api, page.name, () => scene.wanted(), scene.title),
+      embedButton(scene, page.stream));
+    addTools(page, this.release, tools);
+    return tools;
   }
 
   async load() {
-    await this.page.load(this.release.name);
-    this.loaded = true;
-    this.build();
+    try {
+      await this.page.load(this.release.name);
+    } catch (refused) {
+      if (refused.status === undefined) throw refused;
+      const again = h("button", { type: "button", onclick: () => this.load() }, "Try again");
+      fill(this.body, refusalNotice(refused, { actions: [again] }));
+      return;
+    }
+    this.ready = true;
+    this.show();
   }
 
-  build() {
-    const lines = this.page.series.lines(this.release.name);
-    this.charts = lines.map((line) => new LineChart(line, this.scene, { height: 260 }));
-    fill(this.body, this.charts.map((chart) => h("figure", {},
-      chart.line.key && h("figcaption", {}, chart.line.key),
-      chart.element)));
-    for (const chart of this.charts) chart.draw();
-    this.tell();
+  get view() {
+    const offered = viewsOf(this.kind);
+    const asked = this.page.viewOf(this.release.name);
+    return offered.includes(asked) ? asked : offered[0];
+  }
+
+  /** What there is to see before the first step is published. */
+  showWaiting() {
+    const { next_release: next } = this.page.stream;
+    const when = next ? `The first numbers are due on ${this.page.clock.moment(Date.parse(next))}.` : "";
+    fill(this.body, notice("Nothing published yet", when, { kind: "waiting" }));
+  }
+
+  /** Draws the view that is asked for. */
+  show() {
+    this.drawing?.destroy();
+    this.drawing = null;
+    if (!this.scene.lines().some((line) => line.length)) return this.showWaiting();
+    const { view } = this;
+    const kind = view === "table" ? ReleaseTable : view === "lines" ? Lines : FIGURES[this.kind.drawing];
+    this.drawing = new kind(this.scene);
+    fill(this.body, this.drawing.element);
+    this.drawing.draw();
+    this.element.dataset.view = view;
+    this.showLegend(view);
+    this.showViews();
+    this.mark(this.page.picked);
+    return null;
+  }
+
+  showViews() {
+    const choose = (view) => {
+      this.page.setView(this.release.name, view === viewsOf(this.kind)[0] ? null : view);
+      this.show();
+      this.views.querySelector('[aria-pressed="true"]').focus();
+    };
+    fill(this.views, viewsOf(this.kind).map((view) => h("button", {
+      type: "button", "aria-pressed": String(view === this.view), onclick: () => choose(view),
+    }, viewWords(this.kind, view))));
+  }
+
+  showLegend(view) {
+    const drawn = view === "lines" ? "lines" : this.kind.drawing;
+    const parts = {
+      lines: [swatch("line", "published"), swatch("band", "95% band, privacy noise only")],
+      bars: [swatch("bar", "published"), swatch("whisker", "95% interval, privacy noise only")],
+      ranks: [h("span", {}, "± is the privacy noise alone. Keys that are close may be in the wrong order.")],
+      strip: [swatch("above", "above"), swatch("below", "below"), swatch("halted", "halted")],
+    }[drawn];
+    fill(this.legend, view === "table" ? h("span", {}, "95% intervals, privacy noise only. Numbers are rounded; downloads have every digit.") : parts);
   }
 
   changed() {
-    if (!this.loaded) return this.tell();
-    if (this.page.series.lines(this.release.name).length !== this.charts.length) return this.build();
-    for (const chart of this.charts) chart.update();
-    return this.tell();
+    this.scene.changed();
+    if (this.drawing) this.drawing.update();
+    else if (this.ready) this.show();
+    this.mark(this.page.marked);
   }
 
   placed() {
-    for (const chart of this.charts) chart.place();
+    this.drawing?.place();
+    this.mark(this.page.marked);
   }
 
   repaint() {
-    for (const chart of this.charts) chart.repaint();
+    this.drawing?.repaint();
   }
 
-  tell(line = this.page.series.lines(this.release.name)[0], place = null) {
-    const point = line && (place === null ? line.last : line.point(place));
-    if (!point) return fill(this.readout, "");
+  /** Shows the numbers of a step; null is the last. */
+  mark(step) {
+    this.scrubber.show(step);
+    this.drawing?.mark(step);
     const { series, clock } = this.page;
-    return fill(this.readout, lastValue(point),
-      h("span", { class: "muted when" }, clock.step(series.start(point.step), series.end(point.step))));
-  }
-
-  pointed(line, place) {
-    this.tell(line, place);
-  }
-
-  /** One scale for all keys: from the lowest to the highest end of their bands in view. */
-  yRange() {
-    const { series } = this.page;
-    const [min, max] = this.page.span();
-    let low = ANY_RANGE.has(this.release.measure) ? Infinity : 0;
-    let high = -Infinity;
-    for (const line of series.lines(this.release.name)) {
-      for (let place = 0; place < line.length; place += 1) {
-        const time = series.start(line.step[place]) / 1000;
-        if (time < min || time > max) continue;
-        const value = line.value[place];
-        if (value === null) continue;
-        low = Math.min(low, line.low[place] ?? value);
-        high = Math.max(high, line.high[place] ?? value);
-      }
-    }
-    if (!(high >= low)) return [0, 1];
-    const room = (high - low || 1) * 0.05;
-    return [low === 0 ? 0 : low - room, high + room];
+    const shown = this.scene.shown(step);
+    if (shown === null) return;
+    const lines = this.scene.lines();
+    const alone = lines.length === 1 && lines[0].at(shown);
+    fill(this.readout,
+      alone ? lastValue(alone, this.kind) : null,
+      h("span", { class: "when" }, clock.step(series.start(shown), series.end(shown))));
   }
 }
 
-function describe(release) {
-  const over = {
-    total: "everything since the start", step: "each step by itself",
-  }[release.over] ?? (release.over ? `the last ${spanWords(release.over)}` : "");
-  return [release.measure, over].filter(Boolean).join(", ");
+function swatch(kind, words) {
+  return h("span", { class: "item" }, h("i", { class: `swatch ${kind}` }), words);
 }

@@ -22,6 +22,12 @@ export class Line {
     return this.point(this.length - 1);
   }
 
+  /** The number of a step; null if it is not here. */
+  at(step) {
+    const place = this.placeOf(step);
+    return this.step[place] === step ? this.point(place) : null;
+  }
+
   /** The place of a step, or of the next later one that is here. */
   placeOf(step) {
     let low = 0;
@@ -38,7 +44,7 @@ export class Line {
   merge(columns) {
     if (!columns.step.length) return false;
     if (!this.length || columns.step[0] > this.step[this.length - 1]) {
-      for (const column of COLUMNS) this[column].push(...columns[column]);
+      for (const column of COLUMNS) this[column] = this[column].concat(columns[column]);
       return true;
     }
     const known = new Set(this.step);
@@ -58,9 +64,11 @@ export class Line {
 
 /** All lines of a stream that are here, and when its steps begin and end. */
 export class Series {
-  constructor(api, name) {
-    Object.assign(this, { api, name, releases: new Map(), times: new Map(), loading: new Map() });
+  constructor(api, name, stepLength = 86400000) {
+    Object.assign(this, { api, name, stepLength, releases: new Map(), times: new Map() });
+    this.loading = new Map();
     this.watchers = new Map();
+    this.latest = 0; // the last step that is here
   }
 
   /** The lines of a release, in the order of its keys. */
@@ -86,6 +94,7 @@ export class Series {
   take(page) {
     for (const { step, start, end } of page.steps) {
       if (!this.times.has(step)) this.times.set(step, [Date.parse(start), Date.parse(end)]);
+      this.latest = Math.max(this.latest, step);
     }
     const changed = new Set();
     for (const columns of page.series) {
@@ -95,27 +104,42 @@ export class Series {
     return changed;
   }
 
-  /** Fetches the steps of a release from one on, once. */
-  load(release, first, last = null) {
-    const asked = `${release} ${first} ${last}`;
-    if (!this.loading.has(asked)) {
-      const loaded = this.fetch({ release, first, last });
+  /** Fetches the steps of a release from one on; what was fetched before is not asked for again. */
+  load(release, first, key = null) {
+    const asked = JSON.stringify([release, key]);
+    const before = this.loading.get(asked);
+    if (!before || before.first > first) {
+      const wanted = { release, key, first, last: before ? before.first - 1 : null };
+      const loaded = Promise.all([before?.loaded, this.fetch(wanted)]);
       loaded.catch(() => this.loading.delete(asked));
-      this.loading.set(asked, loaded);
+      this.loading.set(asked, { first, loaded });
     }
-    return this.loading.get(asked);
+    return this.loading.get(asked).loaded;
+  }
+
+  /** Fetches what was published after the last step of each release that was fetched. */
+  async catchUp() {
+    await Promise.allSettled([...this.loading].map(async ([asked, { loaded }]) => {
+      const [release, key] = JSON.parse(asked);
+      await loaded;
+      const last = Math.max(0, ...this.lines(release).map((line) => line.last?.step ?? 0));
+      await this.fetch({ release, key, first: last + 1 });
+    }));
   }
 
   async fetch(wanted) {
     for await (const page of this.api.series(this.name, wanted)) this.take(page);
   }
 
-  /** The beginning of a step in milliseconds. */
+  /** When a step begins, in milliseconds; one that is not here is taken to be as long as others. */
   start(step) {
-    return this.times.get(step)?.[0] ?? NaN;
+    const known = this.times.get(step);
+    if (known) return known[0];
+    const from = this.times.get(this.latest);
+    return from ? from[0] + (step - this.latest) * this.stepLength : NaN;
   }
 
   end(step) {
-    return this.times.get(step)?.[1] ?? NaN;
+    return this.times.get(step)?.[1] ?? this.start(step) + this.stepLength;
   }
 }

@@ -44,7 +44,10 @@ export function notice(title, text, { tone = "calm", actions = [], role = null, 
 /** What a stream's own state needs to be said about it; null if nothing. */
 export function stateNotice(stream) {
   const { word, sentence, tone } = stateOf(stream);
-  return sentence ? notice(word, sentence, { tone, kind: stream.state }) : null;
+  if (!sentence) return null;
+  return tone === "calm"
+    ? h("p", { class: "quietly", "data-notice": stream.state }, sentence)
+    : notice(word, sentence, { tone, kind: stream.state });
 }
 
 const REFUSALS = {
@@ -57,8 +60,10 @@ const REFUSALS = {
 };
 
 /** What the page shows in the place of what was refused. */
-export function refusalNotice(refused, { actions = [] } = {}) {
-  const [title, text] = REFUSALS[refused.status] ?? ["This cannot be shown", refused.what];
+export function refusalNotice(refused, { actions = [], embedded = false } = {}) {
+  const hidden = embedded && refused.status === 404;
+  const [title, text] = hidden ? ["This chart cannot be shown", "The stream is not public, or there is none of this name."]
+    : REFUSALS[refused.status] ?? ["This cannot be shown", refused.what];
   const tone = refused.status === 404 ? "calm" : "bad";
   return notice(title, text, { tone, actions, role: "alert", kind: `refused-${refused.status}` });
 }
@@ -66,6 +71,11 @@ export function refusalNotice(refused, { actions = [] } = {}) {
 /** Whether it helps to ask again, and after how many milliseconds. */
 export function retryAfter(refused) {
   return [0, 429, 500, 502, 503, 504].includes(refused.status) ? (refused.wait ?? 5) * 1000 : null;
+}
+
+/** Whether nothing will be published any more. */
+export function isOver(stream) {
+  return stream.state === "ended" || stream.state === "retired";
 }
 
 /** A line that says whether numbers still come in. */
@@ -77,12 +87,13 @@ export class Connection {
     this.show({ connecting: true });
   }
 
-  show({ connected = false, connecting = false, until = null, refused = null }) {
+  show({ connected = false, connecting = false, until = null, refused = null, over = false }) {
     clearInterval(this.timer);
+    this.element.hidden = over;
     const kind = connecting ? "connecting" : connected ? "connected" : "disconnected";
     this.element.dataset.connection = kind;
     if (connecting) this.say("Connecting …");
-    else if (connected) this.say("Live: new numbers appear by themselves.");
+    else if (connected) this.say("Connected. New numbers appear by themselves.");
     else if (refused) this.say(`Not live: ${refused.what || "the service refused"}`);
     else {
       const tell = () => {

@@ -1,135 +1,246 @@
 // One stream: its state, its releases, and what its owner and a sceptic want to know.
 
-import { addressOf, parseRange } from "./address.js";
+import { addressOf, parseViews, showAddress, viewsText } from "./address.js";
+import { Announcer } from "./announce.js";
 import { onColours } from "./colours.js";
 import { fill, h } from "./dom.js";
 import { Live } from "./live.js";
 import { addPanels } from "./panels.js";
+import { AT_FIRST, Range } from "./range.js";
 import { ReleaseSection } from "./release.js";
 import { Series } from "./series.js";
-import { Connection, badge, loading, refusalNotice, retryAfter, stateNotice } from "./states.js";
-import { Clock, fromNow, number } from "./words.js";
-import { Zoom } from "./zoom.js";
+import { Connection, badge, isOver, loading, notice, refusalNotice, retryAfter, stateNotice } from "./states.js";
+import { tokenActions } from "./token.js";
+import { Toolbar, listenForKeys } from "./toolbar.js";
+import { Clock, fromNow, lengthOf, number, spanWords } from "./words.js";
 
-const MOST_STEPS = 2000; // of a chart, unless its reader asks for more
-
-export async function showStream(api, host, address) {
+export async function showStream(api, host, address, { embedded = false } = {}) {
   fill(host, loading(address.name));
   try {
     const [stream, me] = await Promise.all([
       api.stream(address.name), api.hasToken ? api.me() : null,
     ]);
-    new StreamPage(api, host, address, stream, me);
+    return new StreamPage(api, host, address, stream, me, embedded);
   } catch (refused) {
     if (refused.status === undefined) throw refused;
-    fill(host, refusalNotice(refused));
+    fill(host, h("h1", {}, address.name), refusalNotice(refused, { embedded, actions: embedded ? [] : tokenActions(api, refused) }));
     const wait = retryAfter(refused);
-    if (wait !== null) setTimeout(() => showStream(api, host, address), wait);
+    if (wait !== null) setTimeout(() => showStream(api, host, address, { embedded }), wait);
+    return null;
   }
 }
 
 class StreamPage {
-  constructor(api, host, address, stream, me) {
-    Object.assign(this, { api, host, address, stream, me, name: stream.name });
+  constructor(api, host, address, stream, me, embedded) {
+    Object.assign(this, { api, host, address, stream, me, embedded, name: stream.name });
     this.events = new EventTarget();
-    this.series = new Series(api, stream.name);
-    this.clock = new Clock(stream.zone, stepLength(stream.every));
-    this.zoom = new Zoom(() => this.zoomed());
-    this.connection = new Connection(() => this.live.now());
-    this.state = h("span");
-    this.progress = h("p", { class: "muted progress" });
-    this.notices = h("div");
-    this.releases = h("div", { class: "releases" });
-    this.panels = h("div", { class: "panels" });
-    fill(host,
-      h("header", { class: "stream" },
-        h("div", { class: "title" }, h("h1", {}, stream.name), this.state),
-        this.progress),
-      this.connection.element, this.notices, this.releases, this.panels);
+    this.range = new Range(address.range, () => this.ranged());
+    this.views = parseViews(address.view);
+    this.picked = /^[1-9]\d{0,12}$/.test(address.step ?? "") ? +address.step : null;
+    this.hovered = null;
+    this.connected = new Promise((ready) => {
+      this.ready = ready;
+    });
+    this.start();
     document.title = `${stream.name} · Ameles`;
-    this.build();
     this.follow();
     onColours(() => this.sections.forEach((section) => section.repaint()));
-    addPanels(this, this.panels);
+    if (!embedded) listenForKeys(this);
     setInterval(() => this.tellProgress(), 1000);
   }
 
-  build() {
-    const wanted = this.stream.releases.filter(
-      ({ name }) => !this.address.release || name === this.address.release);
-    this.sections = wanted.map((release) => new ReleaseSection(release, this));
-    fill(this.releases, this.sections.map((section) => section.element));
-    this.showState(this.stream);
+  /** Numbers are fetched once the connection stands, or cannot: so none is missed in between. */
+  begin() {
+    if (this.begun) return;
+    this.begun = true;
+    this.ready();
   }
 
-  /** Follows the stream, and fetches the last step once the connection stands. */
+  /** Builds the page from what is known about the stream. */
+  start() {
+    const { stream } = this;
+    this.clock = new Clock(stream.zone, lengthOf(stream.every));
+    this.series = new Series(this.api, stream.name, lengthOf(stream.every));
+    this.connection = new Connection(() => this.live.now());
+    this.announcer = new Announcer();
+    this.toolbar = new Toolbar(this);
+    this.state = h("span", { class: "state" });
+    this.progress = h("span");
+    this.notices = h("div");
+    this.sections = this.wanted().map((release) => new ReleaseSection(release, this));
+    this.releases = h("div", { class: "releases" }, this.sections.map(({ element }) => element));
+    this.panels = h("div", { class: "panels" });
+    fill(this.host, ...(this.embedded
+      ? [this.notices, this.releases, this.source(), this.connection.element, this.announcer.element]
+      : [this.header(), this.notices, this.toolbar.element, this.releases, this.panels, this.announcer.element]));
+    this.showState();
+    if (!this.embedded) addPanels(this, this.panels);
+  }
+
+  /** Where an embedded chart comes from. */
+  source() {
+    const link = h("a", { href: addressOf(this.name), target: "_blank", rel: "noopener" }, this.name);
+    return h("p", { class: "source" }, "From ", link, ", published with Ameles.");
+  }
+
+  header() {
+    const { stream, address } = this;
+    const every = stream.every && `Every ${spanWords(stream.every)}`;
+    const back = address.release && h("a", { class: "back", href: addressOf(this.name) }, `All of ${this.name}`);
+    return h("header", { class: "stream" },
+      back,
+      h("div", { class: "title" }, h("h1", {}, stream.name), this.state),
+      h("p", { class: "facts" },
+        every && h("span", {}, every),
+        stream.guarantee && h("span", {}, `Privacy: ${stream.guarantee}`),
+        this.progress,
+        h("span", {}, `${this.clock.days ? "Days" : "Times"} of ${this.clock.zoneName}`)),
+      this.connection.element);
+  }
+
+  /** Whether this reader may see numbers; who runs a stream may not, by that alone. */
+  get readable() {
+    return this.stream.public || this.me?.scope === "read";
+  }
+
+  /** The releases that the address asks for. */
+  wanted() {
+    if (!this.readable) return [];
+    const { release } = this.address;
+    const named = this.stream.releases.filter(({ name }) => !release || name === release);
+    return this.embedded ? named.slice(0, 1) : named;
+  }
+
   follow() {
-    this.live = new Live(this.api, this.name, {
-      connection: (told) => this.connection.show(told),
+    if (isOver(this.stream) || !this.readable) {
+      this.begin();
+      return this.connection.show({ over: true });
+    }
+    const { release, key } = this.missing() ? {} : this.address;
+    this.live = new Live(this.api, this.name, { release, key }, {
+      connection: (told) => this.connectionChanged(told),
       state: (stream) => this.stateChanged(stream),
-      releases: (page) => this.series.take(page),
+      releases: (page) => this.published(page),
     });
+    return null;
+  }
+
+  connectionChanged(told) {
+    if (told.refused?.status === 409) location.reload(); // a stream of this name was launched anew
+    if (!told.connected) this.begin();
+    this.connection.show(told);
   }
 
   async stateChanged(stream) {
-    const launched = stream.released > 0 && !this.stream.releases.length;
+    this.begin();
+    if (!this.followed) this.series.catchUp(); // numbers may have been fetched before the first connection
+    this.followed = true;
+    const launched = stream.launched && !this.stream.releases.length;
     Object.assign(this.stream, stream);
     if (launched) {
       this.stream = await this.api.stream(this.name);
-      this.build();
+      this.start();
     }
-    this.showState(stream);
+    this.showState();
     this.events.dispatchEvent(new CustomEvent("state", { detail: this.stream }));
   }
 
-  showState(stream) {
-    fill(this.state, badge(stream));
-    fill(this.notices, stateNotice(stream));
+  published(page) {
+    const last = page.steps.at(-1)?.step ?? 0;
+    this.stream.released = Math.max(this.stream.released, last);
+    this.series.take(page);
+    this.showState();
+    this.announcer.say(last, this.sections);
+  }
+
+  showState() {
+    fill(this.state, badge(this.stream));
+    fill(this.notices, stateNotice(this.stream), this.missing());
+    if (isOver(this.stream) && this.stream.released <= this.series.latest) this.rest();
+    this.toolbar.show();
     this.tellProgress();
+  }
+
+  /** Nothing will come any more: lets go of the connection. */
+  rest() {
+    this.live?.close();
+    this.connection.show({ over: true });
+  }
+
+  /** What to say if the address asks for something that is not published here. */
+  missing() {
+    const { release, key } = this.address;
+    const { releases } = this.stream;
+    if (!this.readable) return notice("No numbers with this token", "It shows how the stream is run. To see numbers, use a token of the scope “read”.", { kind: "not-readable" });
+    if (!releases.length || !release) return null;
+    const named = releases.find(({ name }) => name === release);
+    if (named && (key === null || named.keys.includes(key))) return null;
+    const back = h("a", { href: addressOf(this.name) }, `All of ${this.name}`);
+    return notice("There is no such release", "The stream publishes others.", { actions: [back], kind: "no-release" });
   }
 
   tellProgress() {
     const { released, horizon, next_release: next } = this.stream;
     const of = horizon ? ` of ${number(horizon)}` : "";
     const due = next && Date.parse(next) - Date.now();
-    this.progress.textContent = (released ? `Step ${number(released)}${of}` : "No step yet")
-      + (due > 0 ? `, the next in ${fromNow(due)}` : "");
+    const then = due > 0 ? `, next in ${fromNow(due)}` : "";
+    this.progress.textContent = released ? `Step ${number(released)}${of}${then}` : `No step yet${then}`;
   }
 
-  /** Fetches a release as far back as the address asks. */
-  load(release) {
-    const keys = this.stream.releases.find(({ name }) => name === release)?.keys.length ?? 1;
-    const most = Math.max(100, Math.min(MOST_STEPS, Math.floor(100000 / keys)));
-    const asked = parseRange(this.address.range, this.stream.released);
-    const first = asked ? asked.first : Math.max(1, this.stream.released - most + 1);
-    return this.series.load(release, first, asked?.fixed ? asked.last : null);
+  /** Fetches a release as far back as is shown, or as a chart takes at first. */
+  async load(release) {
+    await this.connected;
+    const { released, releases } = this.stream;
+    const keys = releases.find(({ name }) => name === release)?.keys.length ?? 1;
+    const most = Math.max(100, Math.min(AT_FIRST, Math.floor(100000 / keys)));
+    const first = Math.max(1, Math.min(this.steps()[0], released - most + 1));
+    await this.series.load(release, first, this.address.release === release ? this.address.key : null);
   }
 
-  /** All time that has been fetched, in seconds. */
-  whole() {
-    const starts = [...this.series.times.values()].map(([start]) => start / 1000);
-    if (!starts.length) return [0, 1];
-    const [first, last] = [Math.min(...starts), Math.max(...starts)];
-    return first === last ? [first - 1, last + 1] : [first, last];
+  steps() {
+    return this.range.steps(this.stream.released);
   }
 
-  span() {
-    return this.zoom.on ? [this.zoom.min, this.zoom.max] : this.whole();
+  viewOf(release) {
+    return this.views.get(release) ?? this.views.get("") ?? null;
   }
 
-  zoomed() {
+  setView(release, view) {
+    const name = this.sections.length === 1 ? "" : release;
+    if (view === null && !this.views.has("")) this.views.delete(name);
+    else this.views.set(name, view ?? "chart");
+    this.address.view = viewsText(this.views);
+    this.showAddress();
+  }
+
+  async ranged() {
+    this.address.range = this.range.text;
+    this.showAddress();
+    this.toolbar.show();
+    await Promise.allSettled(this.sections.filter(({ drawing }) => drawing).map((one) => this.load(one.release.name)));
     for (const section of this.sections) section.placed();
-    const steps = [...this.series.times].filter(([, [start]]) => (
-      start / 1000 >= this.zoom.min && start / 1000 <= this.zoom.max)).map(([step]) => step);
-    this.address.range = this.zoom.on && steps.length
-      ? `${Math.min(...steps)}-${Math.max(...steps)}` : null;
-    history.replaceState(null, "", addressOf(this.name, this.address));
   }
-}
 
-const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
+  /** The step whose numbers are shown; null is the last. */
+  get marked() {
+    return this.hovered ?? this.picked;
+  }
 
-function stepLength(every) {
-  const read = /^(\d+)([smhdw])$/.exec(every ?? "");
-  return read ? +read[1] * SECONDS[read[2]] * 1000 : 86400000;
+  hover(step) {
+    this.hovered = step;
+    for (const section of this.sections) section.mark(this.marked);
+  }
+
+  pick(step, release, key) {
+    this.picked = step === this.steps()[1] ? null : step;
+    this.hovered = null;
+    for (const section of this.sections) section.mark(this.picked);
+    this.address.step = this.picked;
+    this.showAddress();
+    this.events.dispatchEvent(new CustomEvent("point", { detail: { release, key, step } }));
+  }
+
+  showAddress() {
+    showAddress(addressOf(this.name, this.address, this.embedded ? "embed" : "streams"));
+  }
 }

@@ -5,12 +5,23 @@ import { h } from "./dom.js";
 
 const EXPECTED = /^ameles_[0-9a-zA-Z_-]+$/;
 
+let dialog = null;
+
 /** A button that opens a dialog for a token. */
 export function tokenButton(api) {
-  const dialog = tokenDialog(api);
-  document.body.append(dialog);
-  const label = api.hasToken ? "Token in use" : "Use a token";
-  return h("button", { type: "button", class: "quiet", id: "token", onclick: () => dialog.showModal() }, label);
+  const open = () => {
+    if (!dialog) document.body.append((dialog = tokenDialog(api)));
+    dialog.showModal();
+  };
+  const words = api.hasToken ? "Token in use" : "Use a token";
+  return h("button", { type: "button", class: "quiet", onclick: open }, words);
+}
+
+/** What a reader can do about a token after a refusal. */
+export function tokenActions(api, refused) {
+  if (![401, 403, 404].includes(refused.status)) return [];
+  const forget = h("button", { type: "button", onclick: () => change(null) }, "Forget the token");
+  return [tokenButton(api), ...(api.hasToken ? [forget] : [])];
 }
 
 function tokenDialog(api) {

@@ -15,34 +15,24 @@ export function number(value, digits = 0) {
   }).format(value === 0 ? 0 : value);
 }
 
-/** A number with all digits that were published. */
-export function exactly(value) {
-  return formatter(Intl.NumberFormat, { maximumSignificantDigits: 17 }).format(value);
-}
-
 /** A number for an axis. */
-export function briefly(value) {
+export function briefly(value, percent = false) {
+  if (percent) return `${formatter(Intl.NumberFormat, { maximumFractionDigits: 3 }).format(value * 100)} %`;
   const compact = Math.abs(value) >= 10000;
   return formatter(Intl.NumberFormat, compact
     ? { notation: "compact", maximumFractionDigits: 1 }
     : { maximumFractionDigits: 6 }).format(value);
 }
 
-export function percent(share, digits = 0) {
-  return formatter(Intl.NumberFormat, { style: "percent", maximumFractionDigits: digits }).format(share);
-}
-
-/** How many digits after the point say something, when a number may be off by this much. */
-export function digitsFor(point) {
+/** How many digits after the point say something, when a number may be off by so much. */
+export function digitsFor(point, percent = false) {
   const given = [point.value, point.low, point.high].filter((value) => value != null);
-  if (given.every(Number.isInteger)) return 0;
-  const off = halfWidth(point);
-  if (!off) return 3;
-  return Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(off))));
-}
-
-function halfWidth({ low, high }) {
-  return low == null || high == null ? null : (high - low) / 2;
+  if (!percent && given.every(Number.isInteger)) return 0;
+  const { low, high } = point;
+  const off = low == null || high == null ? 0 : ((high - low) / 2) * (percent ? 100 : 1);
+  if (!(off > 0)) return percent ? 1 : 3;
+  const size = Math.ceil(-Math.log10(off));
+  return Math.max(0, Math.min(6, off * 10 ** size < 3 ? size + 1 : size));
 }
 
 /** The ± of a number whose interval is about as wide above as below; null otherwise. */
@@ -53,21 +43,37 @@ export function margin(point) {
   return Math.abs(above - below) <= 0.02 * Math.max(above, below, 1e-9) ? (above + below) / 2 : null;
 }
 
+const NOTES = new Set(["", "full", "halted", "restarted", "waiting"]);
+const VERDICTS = new Set(["above", "below"]);
+
 /** A published number in words: its value, and what the noise leaves open. */
-export function valueWords(point) {
+export function valueWords(point, { percent = false } = {}) {
   if (!point) return { main: "–", rest: "" };
-  if (point.value == null) return { main: point.label || "–", rest: "" };
-  const digits = digitsFor(point);
-  const main = number(point.value, digits);
-  const off = margin(point);
-  if (off !== null) return { main, rest: `± ${number(off, digits)}` };
+  if (point.value == null || VERDICTS.has(point.label)) return { main: point.label || "–", rest: "" };
+  const digits = digitsFor(point, percent);
+  const write = (value) => (percent ? `${number(value * 100, digits)} %` : number(value, digits));
+  const named = NOTES.has(point.label) ? "" : `${point.label} `;
+  const main = `${named}${write(point.value)}`;
+  return { main, rest: interval(point, write) };
+}
+
+function interval(point, write) {
   const { low, high } = point;
-  if (low != null && high != null) {
-    return { main, rest: `between ${number(low, digits)} and ${number(high, digits)}` };
-  }
-  if (low != null) return { main, rest: `at least ${number(low, digits)}` };
-  if (high != null) return { main, rest: `at most ${number(high, digits)}` };
-  return { main, rest: "" };
+  const off = margin(point);
+  if (off !== null) return `± ${write(off)}`;
+  if (low != null && high != null) return `(${write(low)} to ${write(high)})`;
+  if (low != null) return `(at least ${write(low)})`;
+  return high == null ? "" : `(at most ${write(high)})`;
+}
+
+/** What a label says beside a number. */
+export function noteWords(label) {
+  return {
+    full: "full: the table gives no upper end",
+    halted: "halted: this number has said its last word",
+    restarted: "restarted: some events were lost",
+    waiting: "waiting: it is published later",
+  }[label] ?? "";
 }
 
 const DAY = 86400000;
@@ -104,14 +110,16 @@ export class Clock {
     return this.write(time, { dateStyle: "medium", timeStyle: "short" });
   }
 
-  /** Labels of an axis whose ticks are some seconds apart. */
-  ticks(times, apart) {
-    const day = { day: "numeric", month: "short" };
-    let options = { hour: "2-digit", minute: "2-digit" };
-    if (apart >= 27 * 86400) options = { month: "short", year: "2-digit" };
-    else if (apart >= 86400) options = day;
-    else if (apart < 60) options = { ...options, second: "2-digit" };
-    return times.map((time) => this.write(time * 1000, options));
+  /** How much later the clock of the zone shows than UTC, in milliseconds. */
+  offset(time) {
+    if (this.zone === "UTC") return 0;
+    const parts = formatter(Intl.DateTimeFormat, {
+      timeZone: this.zone, calendar: "iso8601", numberingSystem: "latn", hourCycle: "h23", year: "numeric",
+      month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric",
+    }).formatToParts(time);
+    const part = (name) => +parts.find(({ type }) => type === name).value;
+    const shown = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
+    return shown - Math.floor(time / 1000) * 1000;
   }
 }
 
@@ -132,11 +140,18 @@ export function fromNow(milliseconds) {
   return `${number(count)} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-const UNITS = { s: "second", m: "minute", h: "hour", d: "day", w: "week" };
+const UNITS = { s: ["second", 1], m: ["minute", 60], h: ["hour", 3600], d: ["day", 86400], w: ["week", 604800] };
+
+/** A length such as "7d" in milliseconds; a day if it is not known. */
+export function lengthOf(text) {
+  const read = /^(\d+)([smhdw])$/.exec(text ?? "");
+  return read ? +read[1] * UNITS[read[2]][1] * 1000 : DAY;
+}
 
 /** "7d" in words: "7 days". */
 export function spanWords(text) {
   const read = /^(\d+)([smhdw])$/.exec(text ?? "");
   if (!read) return text ?? "";
-  return read[1] === "1" ? UNITS[read[2]] : `${number(+read[1])} ${UNITS[read[2]]}s`;
+  const [unit] = UNITS[read[2]];
+  return read[1] === "1" ? unit : `${number(+read[1])} ${unit}s`;
 }
