@@ -12,6 +12,7 @@ from ameles.service.dashboard import routes as page
 from ameles.service.headers import Outermost
 from ameles.service.ingest import routes
 from ameles.service.ingest.routes import Doors
+from ameles.service.ingest.unfinished import UnfinishedBodies
 from ameles.service.readout import health, ledger, live, operation, releases, streams
 from ameles.service.readout.feed import Feed
 from ameles.service.readout.live import LiveReaders
@@ -51,6 +52,7 @@ def build_app(
     app.state.gate = gate
     app.state.health = state
     app.state.doors = doors
+    app.state.bodies = UnfinishedBodies()
     app.state.operations = run
     app.state.live = LiveReaders(feed)
     for part in (streams, releases, live, ledger, operation, routes, health, page):

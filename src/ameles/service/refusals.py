@@ -59,6 +59,17 @@ def unknown_stream() -> Refused:
     )
 
 
+def busy() -> Refused:
+    """The refusal of a batch that would have to wait too long."""
+    return Refused(
+        429,
+        "Too many batches are waiting.",
+        why="what waits is bounded",
+        tip="send the same batch again after the time in Retry-After",
+        headers={"Retry-After": "1"},
+    )
+
+
 WORDS = {
     404: ("There is no such address.", "GET /openapi.json lists all"),
     405: ("This address does not take this method.", "GET /openapi.json lists all"),

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.service.log import Log
+from ameles.service.slow_clients import TimedRequests, drop_late
 from ameles.service.unread_bodies import with_unread_bodies
 
 GRACE = 10  # seconds for requests that are under way when the service ends
@@ -82,7 +83,7 @@ def run_server(
     server = _Server(
         uvicorn.Config(
             app,
-            http=with_unread_bodies(unread) if unread else "auto",
+            http=with_unread_bodies(unread) if unread else TimedRequests,
             # with unread bodies the server looks into its sockets, which are not the loop's own
             loop="asyncio" if unread else "auto",
             log_config=None,
@@ -108,11 +109,18 @@ def run_server(
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the command: they also end the threads that follow streams."""
+    """Drops clients who are too slow.  Leaves signals to the command: they also end the threads
+    that follow streams."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """What the server does ten times a second."""
+        if counter % 10 == 0:
+            drop_late(self.server_state.connections)
+        return await super().on_tick(counter)
 
 
 def _allow_open_files() -> None:

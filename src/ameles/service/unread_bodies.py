@@ -12,7 +12,7 @@ import asyncio
 import socket
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from ameles.service.slow_clients import TimedRequests
 
 SIZE = 1 << 16
 END_OF_HEAD = b"\r\n\r\n"
@@ -26,11 +26,11 @@ class _Buffers:
         self.read = bytearray(SIZE)
 
 
-def with_unread_bodies(paths: frozenset[str]) -> type[HttpToolsProtocol]:
+def with_unread_bodies(paths: frozenset[str]) -> type[TimedRequests]:
     """A protocol for a server of one thread; bodies that go to these paths wait."""
     buffers = _Buffers()
 
-    class UnreadBodies(HttpToolsProtocol, asyncio.BufferedProtocol):
+    class UnreadBodies(TimedRequests, asyncio.BufferedProtocol):
         """Reads heads, and bodies when they are asked for."""
 
         _peeking: socket.socket | None = None

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from ameles.core.token import new_token, token_digest
 from ameles.plan.plan import read_plan_text
 from ameles.service.ingest import door
 from ameles.service.ingest.door import SealedDoor
+from ameles.service.ingest.unfinished import UnfinishedBodies
 from ameles.service.log import Log
 from ameles.service.rate_limit import RateLimit
 from ameles.service.service import Service
@@ -54,7 +56,7 @@ CANARY = "a-person-who-must-not-be-named"
 class Posts:
     """A service that runs, and a client of it."""
 
-    def __init__(self, folder: Path, store: Store) -> None:
+    def __init__(self, folder: Path, store: Store, *, follow: bool = True) -> None:
         self.store = store
         start = datetime.now(UTC).date()
         plans = [
@@ -64,15 +66,26 @@ class Posts:
         self.log = io.StringIO()
         self.service = Service([(plan, store) for plan in plans], Log(self.log, as_json=True))
         self.client = Client(self.service.app)
-        self.service.following.start()
-        while self.service.following.starting or self.service.following.door("sealed") is None:
-            assert not self.service.following.failed, self.log.getvalue()
-            threading.Event().wait(0.001)
+        if follow:
+            self.service.following.start()
+            self.wait()
         self.tokens = {
             (stream, scope): self.token(stream, scope)
             for stream in ("plain", "sealed")
             for scope in ("ingest", "read", "admin")
         }
+
+    def wait(self) -> None:
+        """Until the streams are followed."""
+        while self.service.following.starting or self.service.following.door("sealed") is None:
+            assert not self.service.following.failed, self.log.getvalue()
+            threading.Event().wait(0.001)
+
+    @property
+    def bodies(self) -> UnfinishedBodies:
+        app: Any = self.service.app
+        bodies: UnfinishedBodies = app.state.bodies
+        return bodies
 
     def token(self, stream: str, scope: str, days: int = 1) -> str:
         text, made = new_token(), datetime.now(UTC) - timedelta(hours=1)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ameles.connectors.http_source import Batch, HttpSource, Outcome
-from ameles.service.refusals import Refused
+from ameles.service.refusals import Refused, busy
 
 TOGETHER = 64  # requests that are sealed together
 WAITING = 256  # requests that wait unread
@@ -114,14 +114,3 @@ async def _in_time(waiting: _Waiting) -> Batch | None:
 def _fail(waiting: _Waiting, problem: Exception) -> None:
     if not waiting.outcome.done():
         waiting.outcome.set_exception(problem)
-
-
-def busy() -> Refused:
-    """The refusal of a batch that would have to wait too long."""
-    return Refused(
-        429,
-        "Too many batches are waiting.",
-        why="what waits is bounded",
-        tip="send the same batch again after the time in Retry-After",
-        headers={"Retry-After": "1"},
-    )

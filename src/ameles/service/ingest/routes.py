@@ -19,6 +19,7 @@ from ameles.connectors.http_source import Batch, Outcome
 from ameles.service.dependencies import BEARER, NAME, REFUSALS, address, gate
 from ameles.service.ingest.door import Door
 from ameles.service.ingest.framing import MOST_BYTES, framed, too_large
+from ameles.service.ingest.unfinished import UnfinishedBodies
 from ameles.service.refusals import Problem, Refused, bad_parameters
 from ameles.service.views import Right, Scope
 
@@ -187,7 +188,7 @@ async def post_events(
     digest = _digest(right, batch)
 
     async def read() -> Batch:
-        body = await _body(request)
+        body = await _body(request, right)
         events = framed(body, content_type, content_encoding, door.source)
         return Batch(digest, step, time.time_ns() // 1000, events.form, events.lines)
 
@@ -246,19 +247,21 @@ def _digest(right: Right, batch: str) -> bytes:
     return sha256(f"{len(right.name)}:{right.name}:{batch}".encode()).digest()[:DIGEST]
 
 
-async def _body(request: Request) -> bytes:
+async def _body(request: Request, right: Right) -> bytes:
     """The body, as long as it is not too large."""
     length = request.headers.get("Content-Length", "")
     if length.isdigit() and int(length) > MOST_BYTES:
         raise too_large()
-    pieces, size = list[bytes](), 0
+    bodies: UnfinishedBodies = request.app.state.bodies
+    pieces = list[bytes]()
     stream: AsyncIterator[Any] = request.stream()
     try:
-        async for piece in stream:
-            pieces.append(piece)
-            size += len(piece)
-            if size > MOST_BYTES:
-                raise too_large()
+        with bodies.of(right.name) as body:
+            async for piece in stream:
+                pieces.append(piece)
+                body.add(len(piece))
+                if body.size > MOST_BYTES:
+                    raise too_large()
     except ClientDisconnect:
         raise Refused(400, "The body is not whole.") from None
     return b"".join(pieces)

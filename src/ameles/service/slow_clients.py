@@ -1,0 +1,100 @@
+"""Drops clients who begin a request and do not finish it, so that they hold nothing for long.
+
+The protocol notes by when the head, and then the body, must have come.  The server looks at all
+connections once a second.  Whoever is late is answered with 408, unless there was an answer
+before, and disconnected.  While the server itself does not read, nobody is late.  A head has a
+longest length, too: the parser would keep one that never ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+SECONDS_FOR_HEAD = 10.0  # from the connection, or from the first byte of a further request
+SECONDS_FOR_BODY = 30.0  # from the end of the head
+LONGEST_HEAD = 1 << 16  # and once more what is read at once
+now = time.monotonic
+
+
+def _answer(status: bytes, what: bytes, tip: bytes) -> bytes:
+    said = b'{"what":"%s","why":"","tip":"%s"}' % (what, tip)
+    head = b"content-type: application/json\r\ncache-control: no-store\r\nconnection: close\r\n"
+    length = b"content-length: %d\r\n\r\n" % len(said)
+    return b"HTTP/1.1 %s\r\n%s%s%s" % (status, head, length, said)
+
+
+TOO_SLOW = _answer(b"408 Request Timeout", b"The request came too slowly.", b"a smaller batch")
+TOO_LONG = _answer(
+    b"431 Request Header Fields Too Large",
+    b"The head of the request is too long.",
+    b"fewer headers",
+)
+
+
+class TimedRequests(HttpToolsProtocol):
+    """A connection that knows by when the part of a request that it waits for must have come."""
+
+    _until: float | None = None  # None: it waits for nothing
+    _in_head = True
+    _begun = False  # whether a head began in what was read last
+    _head = 0  # bytes of it that were read later
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._until = now() + SECONDS_FOR_HEAD
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._in_head and not self.transport.is_closing():
+            self._head += 0 if self._begun else len(data)
+            self._begun = False
+            if self._head > LONGEST_HEAD:
+                self._end(TOO_LONG)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._begun, self._head = True, True, 0
+        if self._until is None:
+            self._until = now() + SECONDS_FOR_HEAD
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._until = now() + SECONDS_FOR_BODY
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._until = None
+        super().on_message_complete()
+
+    def drop_if_late(self) -> None:
+        """Ends the connection if what it waits for should have come."""
+        if self._until is None or now() < self._until or self.transport.is_closing():
+            return
+        if self.flow.read_paused:
+            self._until = now() + SECONDS_FOR_BODY
+            return
+        self._end(TOO_SLOW)
+
+    def _end(self, said: bytes) -> None:
+        if not self._answering():
+            self.transport.write(said)
+        self.transport.close()
+
+    def _answering(self) -> bool:
+        """Whether an answer to this request has begun, or one to the request before goes on."""
+        if self.cycle is None:
+            return False
+        if self._in_head:
+            return not self.cycle.response_complete
+        return self.cycle.response_started
+
+
+def drop_late(connections: Iterable[Any]) -> None:
+    """Ends those of the connections whose requests come too slowly."""
+    for connection in list(connections):
+        if isinstance(connection, TimedRequests):
+            connection.drop_if_late()
