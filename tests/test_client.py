@@ -44,8 +44,8 @@ class FakeService:
         word = self.script.pop(0) if self.script else "count"
         if word == "close":
             self.step += 1
-        if word in ("full", "lost", "down"):
-            status = {"full": 429, "lost": 503, "down": 502}[word]
+        if word in ("full", "late", "lost", "down"):
+            status = {"full": 429, "late": 408, "lost": 503, "down": 502}[word]
             return status, {"what": "busy", "step": self.step}, "0"
         if word == "refuse":
             return 400, {"what": "The body is broken."}, ""
@@ -136,7 +136,7 @@ def test_large_events_make_smaller_batches(
     assert {len(events) for _, _, events in service.posts} == {2}
 
 
-@pytest.mark.parametrize("word", ["full", "lost", "down", "cut"])
+@pytest.mark.parametrize("word", ["full", "late", "lost", "down", "cut"])
 def test_a_batch_is_sent_again_until_it_is_counted(service: FakeService, word: str) -> None:
     service.script = [word, word]
     with sender_to(service) as sender:
@@ -156,10 +156,10 @@ def test_a_batch_that_was_not_counted_goes_into_the_next_step(service: FakeServi
         sender.send({"n": 2})
         sender.flush()
         assert sender.uncertain == 0
-        service.script = ["full", "close"]
+        service.script = ["full", "late", "close"]
         sender.send({"n": 3})
     assert numbers(service) == [1, 2, 3]
-    assert [step for _, step, _ in service.posts] == [7, 7, 9, 9, 9, 10]
+    assert [step for _, step, _ in service.posts] == [7, 7, 9, 9, 9, 9, 10]
 
 
 @pytest.mark.parametrize("script", [["cut and close"], ["lost", "close"], ["down", "close"]])

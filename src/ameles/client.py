@@ -27,7 +27,8 @@ __all__ = ["Refused", "Sender", "Unreachable"]
 MOST_EVENTS = 1_000
 MOST_BYTES = 900_000  # the service takes 1 MiB
 LONGEST_PAUSE = 30.0
-BUSY = frozenset({429, 502, 503, 504})
+BUSY = frozenset({408, 429, 502, 503, 504})
+NOT_COUNTED = frozenset({408, 429})  # and those among them that are certain
 CLOSED = 409
 COUNTED = 200
 
@@ -225,7 +226,7 @@ class Sender:
             self._connection.close()
             batch.doubtful = True
             return None, {}, 0.0
-        if status in BUSY and status != 429:  # somebody on the way did not get the answer
+        if status in BUSY - NOT_COUNTED:  # somebody on the way did not get the answer
             batch.doubtful = True
         return status, answer, wait
 

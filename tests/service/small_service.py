@@ -110,10 +110,12 @@ class Small:
         return text
 
 
-def world(folder: Path, name: str, *, public: bool = False, horizon: int | None = 8) -> World:
-    """A stream with two releases, whose store is beside its events."""
+def world(
+    folder: Path, name: str, *, public: bool = False, horizon: int | None = 8, more: str = ""
+) -> World:
+    """A stream with two releases, whose store is beside its events; and more of them."""
     rest = "[serve]\npublic = true\n" if public else ""
-    made = World(folder, RELEASES, horizon=horizon, rest=rest, epsilon="2")
+    made = World(folder, RELEASES + more, horizon=horizon, rest=rest, epsilon="2")
     made.text = made.text.replace('name = "s"', f'name = "{name}"', 1)
     made.text = made.text.replace('url = "s.db"', f'url = "{folder.name}.db"')
     made.text = made.text.replace('population = "people"', f'population = "of-{name}"')
@@ -140,12 +142,14 @@ def described(shown: Shown) -> Shown:
 
 
 @contextmanager
-def small(shown: list[Shown]) -> Iterator[Small]:
+def small(
+    shown: list[Shown], doing: Callable[[str], State] = lambda name: State.RUNNING
+) -> Iterator[Small]:
     """A service over released streams, in which it is always the same moment."""
     feed, health, problems, doors = Feed(), Steady(), list[Exception](), Doorless()
     refused: dict[str, AmelesError] = {}
     rates = dict.fromkeys(RATES, 1e9)
-    published = StorePublished(shown, lambda name: State.RUNNING, now=lambda: NOW)
+    published = StorePublished(shown, doing, now=lambda: NOW)
     run = RunStreams(shown, refused.get, now=lambda: NOW)
     access = Access(shown, now=lambda: NOW, clock=lambda: 0.0, rates=rates)
     app = build_app(published, access, health, feed, doors, run, problems.append)
