@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.service.dashboard.conftest import Visit
-from tests.service.dashboard.served import Served
+from tests.service.dashboard.browser.conftest import Visit
+from tests.service.dashboard.browser.served import Served
 
 
 def test_values_appear_live_and_equal_the_store(visit: Visit, growing: Served) -> None:

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import pytest
 from playwright.sync_api import Browser
 
-from tests.service.dashboard.chromium import MISSING, browsing, program
-from tests.service.dashboard.served import Served, one_stream, season
-from tests.service.dashboard.visitor import Visitor, visiting
+from tests.service.dashboard.browser.chromium import MISSING, browsing, program
+from tests.service.dashboard.browser.served import Served, one_stream, season
+from tests.service.dashboard.browser.visitor import Visitor, visiting
 
 Visit: TypeAlias = Callable[..., AbstractContextManager[Visitor]]
 
