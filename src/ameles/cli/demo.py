@@ -19,9 +19,11 @@ from typing import Annotated
 
 import typer
 
+from ameles.cli.demo_live import PUBLIC, serve_season
 from ameles.cli.demo_truth import Point, Truth
 from ameles.cli.plan import show
 from ameles.cli.plans import progress, store_path, table
+from ameles.cli.serve import LISTEN, need_serve
 from ameles.cli.terminal_plot import chart
 from ameles.core.exceptions import BadInput
 from ameles.core.release import Release
@@ -62,23 +64,39 @@ def demo(
         ),
     ] = None,
     events: Annotated[int, typer.Option(help="How many visits to simulate.", min=1000)] = EVENTS,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Show the season live on a page, a day a second.")
+    ] = False,
+    listen: Annotated[
+        str | None,
+        typer.Option(help="With --serve: the address and port.", show_default=LISTEN),
+    ] = None,
 ) -> None:
     """Simulate an influenza site and publish its season.
 
-    Makes a folder with the visits, a plan, a store and the releases, and shows what came out.
+    Makes a folder with the visits, a plan, a store and the releases, and shows what came out.  With
+    --serve the season happens now, a day a second: open the address that it prints.
     """
+    if listen is not None and not serve:
+        raise BadInput("--listen goes with --serve.", tip="ameles demo --serve --listen ...")
+    if serve:
+        need_serve()
     since = time.monotonic()
     folder = _free() if folder is None else folder
     _empty(folder)
     _say("A simulated season of visits to an influenza self-assessment site, and its plan:")
     # Most people come once or twice; a few come very often, and exceed the bounds.
-    write_csv(folder / "visits.csv", season(events=events, visitors=5 * events))
+    visits = season(events=events, visitors=5 * events)
     text = resources.files("ameles.cli").joinpath("demo.toml").read_text(encoding="utf-8")
-    (folder / "ameles.toml").write_text(text, encoding="utf-8")
+    (folder / "ameles.toml").write_text(text + (PUBLIC if serve else ""), encoding="utf-8")
     plan = read_plan(folder / "ameles.toml")
     for sentence in in_words(plan):
         _say(f"  {sentence}")
     _say("")
+    if serve:
+        serve_season(plan, visits, listen)
+        return
+    write_csv(folder / "visits.csv", visits)
     show(forecasts(plan))
     published = _published(plan)
     truth = Truth.of(plan)

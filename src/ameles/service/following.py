@@ -29,9 +29,12 @@ from ameles.service.views import State
 class FollowedStream:
     """A plan and the thread that follows it."""
 
-    def __init__(self, shown: Shown, log: Log, told: Callable[[str], None]) -> None:
+    def __init__(
+        self, shown: Shown, log: Log, told: Callable[[str], None], clock: Callable[[], int] = now
+    ) -> None:
         self._shown = shown
         self._log = log
+        self._clock = clock
         self._told = told  # called with the stream's name when something can be seen
         self._describing = Describing(shown, log)
         self.door: Door | None = None  # while it runs, if its events are posted
@@ -84,6 +87,7 @@ class FollowedStream:
                 begun=begun,
                 told=self._released,
                 failing=self._failing,
+                clock=self._clock,
             )
         except BaseException as problem:
             self.problem = problem if isinstance(problem, AmelesError) else None
@@ -111,7 +115,7 @@ class FollowedStream:
     def open_step(self) -> OpenStep:
         """The step that is open now."""
         plan = self._plan
-        step = open_step(plan, self._last, now)
+        step = open_step(plan, self._last, self._clock)
         if step is None:
             return OpenStep(step=None, closes=None)
         return OpenStep(step=step, closes=instant(plan.clock.end_of(step) + plan.stream.grace_us))
@@ -137,9 +141,13 @@ class Following:
     """All followed streams of a service."""
 
     def __init__(
-        self, shown: Sequence[Shown], log: Log, told: Callable[[str], None] = lambda name: None
+        self,
+        shown: Sequence[Shown],
+        log: Log,
+        told: Callable[[str], None] = lambda name: None,
+        clock: Callable[[], int] = now,
     ) -> None:
-        streams = [FollowedStream(one, log, told) for one in shown]
+        streams = [FollowedStream(one, log, told, clock) for one in shown]
         self.streams: Mapping[str, FollowedStream] = {one.name: one for one in streams}
 
     def doing(self, name: str) -> State:

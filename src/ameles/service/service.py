@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from starlette.types import ASGIApp
 
+from ameles.engine.following.arrivals import now
+from ameles.plan.clock import instant
 from ameles.plan.plan import Plan
 from ameles.service.access import Access
 from ameles.service.app import build_app
@@ -22,20 +24,25 @@ from ameles.store import Store
 
 
 class Service:
-    """Some plans with their stores: followed, and shown over HTTP."""
+    """Some plans with their stores: followed, and shown over HTTP.
 
-    def __init__(self, plans: Sequence[tuple[Plan, Store]], log: Log) -> None:
+    ``clock`` says when steps end, in microseconds since 1970.
+    """
+
+    def __init__(
+        self, plans: Sequence[tuple[Plan, Store]], log: Log, clock: Callable[[], int] = now
+    ) -> None:
         shown = [Shown(plan, store) for plan, store in plans]
         self._log = log
         self._feed = Feed()
-        self.following = Following(shown, log, self._feed.tell)
+        self.following = Following(shown, log, self._feed.tell, clock)
         self.app: ASGIApp = build_app(
             StorePublished(shown, self.following.doing),
             Access(shown),
             self.following,
             self._feed,
             self.following,
-            RunStreams(shown, self.following.problem),
+            RunStreams(shown, self.following.problem, lambda: instant(clock())),
             log.failed,
         )
         self._sealed = frozenset(
