@@ -42,6 +42,7 @@ from ameles.accounting.martingale import azuma_deviation, azuma_tail, mcdiarmid_
 from ameles.accounting.odometer import Odometer
 from ameles.accounting.optimal import optimal_delta, optimal_each, optimal_epsilon
 from ameles.accounting.parallel import parallel, parts_touched
+from ameles.accounting.posterior import odds_gained, posteriors
 
 __all__ = [
     "Comparison",
@@ -75,11 +76,13 @@ __all__ = [
     "max_ratio",
     "mcdiarmid_tail",
     "nothing_of",
+    "odds_gained",
     "optimal_delta",
     "optimal_each",
     "optimal_epsilon",
     "parallel",
     "parts_touched",
+    "posteriors",
     "to_approx",
     "to_concentrated",
     "total_variation",
