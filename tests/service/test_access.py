@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[Scope]] = {
     "/v1/streams/{name}/live": {"read"},
     "/v1/streams/{name}/ledger": {"read", "admin"},
     "/v1/streams/{name}/explain": {"read"},
+    "/v1/streams/{name}/attacker": {"read", "admin"},
     "/v1/streams/{name}/events": {"ingest"},
     "/v1/streams/{name}/operation": {"admin"},
 }

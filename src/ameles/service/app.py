@@ -13,7 +13,7 @@ from ameles.service.headers import Outermost
 from ameles.service.ingest import routes
 from ameles.service.ingest.routes import Doors
 from ameles.service.ingest.unfinished import UnfinishedBodies
-from ameles.service.readout import health, ledger, live, operation, releases, streams
+from ameles.service.readout import attacker, health, ledger, live, operation, releases, streams
 from ameles.service.readout.feed import Feed
 from ameles.service.readout.live import LiveReaders
 from ameles.service.refusals import add_handlers
@@ -55,7 +55,7 @@ def build_app(
     app.state.bodies = UnfinishedBodies()
     app.state.operations = run
     app.state.live = LiveReaders(feed)
-    for part in (streams, releases, live, ledger, operation, routes, health, page):
+    for part in (streams, releases, live, ledger, attacker, operation, routes, health, page):
         app.include_router(part.router)
     add_handlers(app, failed)
     app.add_middleware(Outermost, failed=failed)

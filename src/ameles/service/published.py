@@ -15,6 +15,7 @@ from typing import Any
 
 from ameles.core.loss import loss_to_dict
 from ameles.core.release import COLUMNS
+from ameles.engine.running.attacker import attacker
 from ameles.ledger.report import rate_of, report
 from ameles.plan.clock import instant, microseconds
 from ameles.plan.plan import Plan
@@ -130,6 +131,20 @@ class StorePublished:
             stream = transaction.stream(name)
             text = None if stream is None else transaction.description(stream, topic)
         return None if text is None else json.loads(text)
+
+    def attacker(self, name: str) -> dict[str, Any]:
+        """What can be learned from this stream, and from everything that its population paid for.
+
+        The second changes with every purchase, so it is not stored: an old table would say too
+        little.
+        """
+        one = self._shown[name]
+        with one.store.reading() as transaction:
+            stream = transaction.stream(name)
+            book = None if stream is None else transaction.ledger(stream.population)
+        if book is None:
+            return attacker(one.plan)
+        return attacker(one.plan, book.spent, book.unit)
 
     def ledger(self, name: str) -> dict[str, Any] | None:
         """What a stream has cost, and what its population has left; None before the launch.

@@ -113,6 +113,9 @@ class Published(Protocol):
     def description(self, name: str, topic: str) -> Any:
         """A stored text as plain data; None if there is none."""
 
+    def attacker(self, name: str) -> dict[str, Any]:
+        """What can be learned from this stream, and from all that its population paid for."""
+
     def ledger(self, name: str) -> dict[str, Any] | None:
         """What a stream has cost, and what its population has left; None before the launch."""
 
