@@ -100,7 +100,7 @@ def test_gaussian_noise_stays_below_the_bound_of_zcdp_and_comes_close(
 )
 def test_where_nothing_is_promised_everything_is_possible(loss: Loss, chance: str | int) -> None:
     assert odds_gained(loss, chance=chance) is None
-    assert posteriors([HALF], gained=None) == (1,)
+    assert posteriors([HALF], gained=None) == (Fraction(1),)
 
 
 @pytest.mark.parametrize("chance", [1, -1, "1.5"])

@@ -57,8 +57,10 @@ def test_the_ends_of_a_table_stay_where_they_are() -> None:
     for table in (*tables(Pure(3), 1), *tables(Concentrated(1), 1), *tables(Approx(1, "1e-5"), 1)):
         assert (table["high"][0], table["high"][-1]) == (0, 1)
         assert (table["low"][0], table["low"][-1]) == (0, 1)
-        assert all(low <= p <= high for low, p, high in zip(
-            table["low"], map(float, PRIORS), table["high"], strict=True))
+        assert all(
+            low <= p <= high
+            for low, p, high in zip(table["low"], map(float, PRIORS), table["high"], strict=True)
+        )
 
 
 @pytest.mark.parametrize("loss", [Approx(1, "1e-5"), Concentrated("0.1")])

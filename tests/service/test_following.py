@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from ameles.core.exceptions import AmelesError, BadInput
+from ameles.plan.forecast import in_words
 from ameles.service.following import Following
 from ameles.service.log import Log
 from ameles.service.published import Shown, StorePublished
@@ -23,7 +24,7 @@ from ameles.service.server import address_of, listening, url_of
 from ameles.service.service import Service
 from ameles.service.views import State
 from ameles.store import Store, open_store
-from tests.service.small_service import plan_of, world
+from tests.service.small_service import plan_of, released, world
 
 CANARY = "cafebabe-canary"
 
@@ -70,6 +71,27 @@ def test_a_stream_that_fails_stops_alone(tmp_path: Path, store: Store) -> None:
         State.ENDED,
         State.FAILED,
     ]
+
+
+def test_a_launched_stream_is_described_also_if_it_cannot_be_followed(
+    tmp_path: Path, store: Store
+) -> None:
+    made = world(tmp_path / "held", "held")
+    one = released(made, store)  # as by ameles run, which writes no texts
+    for text in (None, '{"words":["of an older version"]}'):
+        with store.writing() as transaction:
+            stream = transaction.stream("held")
+            assert stream is not None
+            if text is not None:
+                transaction.set_description(stream, "plan", text)
+        following = Following([one], Log(io.StringIO(), as_json=True))
+        with store.holding("held"):  # another process runs it
+            following.start()
+            following.stop()
+        assert following.doing("held") is State.FAILED
+        published = StorePublished([one], following.doing)
+        assert published.description("held", "release/visits")["measure"] == "count"
+        assert published.description("held", "plan")["words"] == in_words(one.plan)
 
 
 def test_a_bug_in_one_stream_is_told_without_its_text(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ameles.core.exceptions import StoreRefused
+from ameles.core.guarantee import EVENT, Neighbours
+from ameles.core.loss import Pure
 from ameles.engine.running import descriptions
 from ameles.plan.forecast import in_words
 from ameles.service.published import StorePublished
@@ -94,6 +96,38 @@ def test_the_ledger_has_the_entries_of_this_stream_alone(tmp_path: Path) -> None
         assert told["spent"]["epsilon"] == "4", "the sums are those of the population"
         assert told["left"]["epsilon"] == "1"
         assert "second" not in str(told)
+        learned = service.client.get("/v1/streams/first/attacker").json["losses"]
+        assert [one["words"] for one in learned] == ["epsilon 2", "epsilon 4"]
+        assert "second" not in str(learned)
+
+
+def test_an_owner_sees_the_rate_the_end_and_the_budget_that_paid(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", "open", public=True)
+    made.text = made.text.replace('population = "of-open"', 'population = "p"\nbudget = "study"')
+    with closing(open_store(str(tmp_path / "w.db"))) as store:
+        with store.writing() as transaction:
+            transaction.open_population(
+                "p", cap=Pure(8), unit=EVENT, neighbours=Neighbours.ADD_REMOVE
+            )
+            transaction.open_budget("p", "study", cap=Pure(3))
+        with small([released(made, store)]) as service:
+            told = service.client.get("/v1/streams/open/ledger").json
+            assert told["budget"]["name"] == "study"
+            assert (told["budget"]["spent"]["epsilon"], told["budget"]["left"]["epsilon"]) == (
+                "2",
+                "1",
+            )
+            assert (told["cap"]["epsilon"], told["left"]["epsilon"]) == ("8", "6")
+            assert (told["window_days"], told["renewed"]["epsilon"]) == (30, "0")
+            later = StorePublished(
+                list(service.shown.values()),
+                lambda name: State.RUNNING,
+                now=lambda: datetime.now(UTC) + timedelta(days=30) - timedelta(seconds=1),
+            )
+            early = later.ledger("open")
+            assert early is not None
+            assert early["per_day"] is None, "a launch makes no rate before a window has passed"
+            assert service.client.get("/v1/streams/open").json["ends"] == "2026-01-09T00:00:00Z"
 
 
 def state(service: Small, doing: State = State.RUNNING) -> str:
@@ -149,6 +183,30 @@ def test_a_stream_that_has_said_its_last_word_is_halted(tmp_path: Path) -> None:
         assert state(service) == "running", "it has just said that the count is above"
         released(made, store, until=2)
         assert state(service) == "halted"
+
+
+def test_who_runs_a_stream_sees_its_alerts(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", "open")
+    made.text = made.text.replace(
+        "[store]", f"{ALERT}by = {{ region = ['north', 'east'] }}\n[store]"
+    )
+    made.text = made.text.replace("epsilon = 2", "epsilon = 1000")
+    made.write(f"2026-01-02T12:00:00Z,u{n},north,1,1,true" for n in range(9))
+    with (
+        closing(open_store(str(tmp_path / "w.db"))) as store,
+        small([released(made, store)]) as service,
+    ):
+        admin = service.token("admin", "open")
+        told = service.client.get("/v1/streams/open/operation", admin).json
+        assert told["alerts"] == [
+            {
+                "release": "outbreak",
+                "key": "north",
+                "label": "halted",
+                "above": [{"step": 2, "at": "2026-01-03T00:00:00Z"}],
+            },
+            {"release": "outbreak", "key": "east", "label": "below", "above": []},
+        ]
 
 
 def test_who_runs_a_stream_sees_how_it_does(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ class Describing:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def begin(self, step: int) -> None:
-        """Starts to write, once the stream is launched."""
+        """Starts to write, once the stream is launched; nothing if it has started already."""
+        if self._thread.ident is not None:
+            return
         self._part = step // PART
         self._wake.set()
         self._thread.start()

@@ -71,6 +71,7 @@ class FollowedStream:
 
     def _run(self) -> None:
         try:
+            self._describe_launched()
             engine = Engine(self._plan, self._shown.store, warn=self._warn)
             source = engine.source(waiting=True)
 
@@ -97,6 +98,13 @@ class FollowedStream:
             over = report.released == report.horizon
             self._log.say("ended" if over else "stopped", stream=self.name, step=report.released)
             self._become(State.ENDED if over else State.STOPPED)
+
+    def _describe_launched(self) -> None:
+        """Describes a stream that was launched before, also if it cannot be followed now."""
+        with self._shown.store.reading() as transaction:
+            stream = transaction.stream(self.name)
+        if stream is not None:
+            self._describing.begin(stream.released)
 
     def _become(self, state: State) -> None:
         if state is not State.RUNNING:

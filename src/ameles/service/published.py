@@ -9,13 +9,14 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from ameles.core.loss import loss_to_dict
 from ameles.core.release import COLUMNS
 from ameles.engine.running.attacker import attacker
+from ameles.ledger.ledger import Ledger
 from ameles.ledger.report import rate_of, report
 from ameles.plan.clock import instant, microseconds
 from ameles.plan.plan import Plan
@@ -75,6 +76,7 @@ class StorePublished:
             horizon=horizon,
             last_release=instant(clock.end_of(released)) if released else None,
             next_release=None if over or retired else instant(clock.end_of(released + 1) + grace),
+            ends=None if horizon is None else instant(clock.end_of(horizon)),
             restarts=restarts,
         )
 
@@ -165,8 +167,13 @@ class StorePublished:
             "cap": loss_to_dict(book.cap),
             "spent": loss_to_dict(book.spent),
             "left": loss_to_dict(book.left),
+            "renewed": loss_to_dict(standing.renewed),
             "rate": rate_of(standing),
+            "recent": loss_to_dict(standing.recent),
+            "window_days": standing.window / timedelta(days=1),
+            "per_day": None if standing.per_day is None else loss_to_dict(standing.per_day),
             "used_up": standing.used_up,
+            "budget": _budget(book, self._shown[name].plan.privacy.budget),
             "entries": [
                 {
                     "number": entry.number,
@@ -184,6 +191,19 @@ class StorePublished:
                 for one in book.renewals
             ],
         }
+
+
+def _budget(book: Ledger, name: str | None) -> dict[str, Any] | None:
+    """The named budget of a population that a plan is paid from."""
+    for child in book.children:
+        if child.name == name:
+            return {
+                "name": child.name,
+                "cap": None if child.cap is None else loss_to_dict(child.cap),
+                "spent": loss_to_dict(child.spent),
+                "left": None if child.left is None else loss_to_dict(child.left),
+            }
+    return None
 
 
 def _state(doing: State, *, retired: bool, over: bool, halted: bool, restarts: int) -> State:

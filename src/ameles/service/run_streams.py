@@ -1,4 +1,4 @@
-"""How the streams of a service are run: their lag, sinks, incidents and failures."""
+"""How the streams of a service are run: their lag, sinks, alerts, incidents and failures."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ameles.core.exceptions import AmelesError
+from ameles.core.release import COLUMNS
 from ameles.engine.running.stream_sinks import StreamSinks
 from ameles.plan.clock import microseconds
 from ameles.plan.plan import Plan
 from ameles.service.published import Shown
+from ameles.store import StreamRecord, Transaction
+
+LOOKED_BACK = 1_000  # steps in which alerts are looked for
+MOST_ALERTS = 100
+ABOVE = "above"
+_KEY, _STEP, _END, _LABEL = (COLUMNS.index(name) for name in ("key", "step", "end", "label"))
 
 
 class RunStreams:
@@ -28,12 +35,13 @@ class RunStreams:
         self._now = now
 
     def operation(self, name: str) -> dict[str, Any]:
-        """The lag, sinks, intrusions and restarts of a stream, and why it failed if it did."""
+        """The lag, sinks, alerts, intrusions and restarts of a stream, and why it failed."""
         plan, store = self._shown[name].plan, self._shown[name].store
         problem = self._problem(name)
         told: dict[str, Any] = {
             "lag": 0,
             "sinks": [],
+            "alerts": [],
             "intrusions": [],
             "restarted": [],
             "problem": None
@@ -45,6 +53,7 @@ class RunStreams:
             if stream is None:
                 return told
             intrusions, epochs = transaction.intrusions(stream), transaction.epochs(stream)
+            told["alerts"] = _alerts(transaction, stream, plan)
         told["lag"] = max(0, self._due(plan) - stream.released)
         sinks = StreamSinks(plan, stream.identity).states(store, stream)
         told["sinks"] = [asdict(sink) for sink in sinks]
@@ -61,3 +70,23 @@ class RunStreams:
         """The last step that should be released by now."""
         due = plan.clock.ended(microseconds(self._now()) - plan.stream.grace_us)
         return due if plan.stream.horizon is None else min(due, plan.stream.horizon)
+
+
+def _alerts(transaction: Transaction, stream: StreamRecord, plan: Plan) -> list[dict[str, Any]]:
+    """What each alert says now, and when it was last above; all of that is published."""
+    told = []
+    for name in (release.name for release in plan.releases if release.measure == "alert"):
+        first = max(1, stream.released - LOOKED_BACK + 1)
+        rows = list(transaction.release_rows(stream, release=name, first=first))
+        for key in dict.fromkeys(row[_KEY] for row in rows):
+            own = [row for row in rows if row[_KEY] == key]
+            above = [row for row in own if row[_LABEL] == ABOVE][-MOST_ALERTS:]
+            told.append(
+                {
+                    "release": name,
+                    "key": key,
+                    "label": own[-1][_LABEL],
+                    "above": [{"step": row[_STEP], "at": row[_END]} for row in above],
+                }
+            )
+    return told

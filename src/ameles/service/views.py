@@ -42,6 +42,7 @@ class StreamView:
     horizon: int | None
     last_release: datetime | None  # the end of the last released step
     next_release: datetime | None  # when the next one is due
+    ends: datetime | None  # the end of the last step, if there is a last one
     restarts: int
 
 

@@ -6,6 +6,7 @@ exception.  The tables follow from a loss and a unit, which are public, and from
 The attacker may know all other units and all of Ameles, but not whether one unit is in the data, or
 what it says.  Content is two units: one that says this is removed, and one that says that is added.
 
+>>> from ameles.core.loss import Pure
 >>> (table,) = tables(Pure(1), 1)
 >>> table["high"][PRIORS.index(Fraction(1, 2))]
 0.731059
@@ -21,7 +22,7 @@ from typing import Any
 from ameles.accounting import group, odds_gained, posteriors
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Unit
-from ameles.core.loss import Loss, Pure, loss_to_dict
+from ameles.core.loss import Loss, loss_to_dict
 from ameles.plan.plan import Plan
 
 _RARE = (Fraction(1, 1000), Fraction(1, 500), Fraction(1, 200))
@@ -103,9 +104,7 @@ def tables(loss: Loss, units: int) -> tuple[dict[str, Any], ...]:
     always = odds_gained(together)
     if always is not None:
         return (_table(units, None, always),)
-    return tuple(
-        _table(units, chance, odds_gained(together, chance=chance)) for chance in CHANCES
-    )
+    return tuple(_table(units, chance, odds_gained(together, chance=chance)) for chance in CHANCES)
 
 
 def _table(units: int, chance: Fraction | None, gained: Fraction | None) -> dict[str, Any]:

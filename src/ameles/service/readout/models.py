@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -78,6 +78,7 @@ class StreamSummary(BaseModel):
     horizon: int | None = Field(description="The last step that there will be.")
     last_release: datetime | None = Field(description="The end of the last released step.")
     next_release: datetime | None = Field(description="When the next step is due.")
+    ends: datetime | None = Field(description="The end of its last step; null: it has none.")
     restarts: int = Field(description="How often it began anew after its state was lost.")
 
 
@@ -137,45 +138,6 @@ class Explanation(BaseModel):
     restart: str | None = None
 
 
-class LearnedSubject(BaseModel):
-    """Something that an attacker may want to know."""
-
-    about: Literal["presence", "content"]
-    text: str
-    units: int = Field(description="Which tables are about it.")
-
-
-class LearnedTable(BaseModel):
-    """What each prior becomes, except with some chance."""
-
-    units: int
-    chance: float | None = Field(description="How often it may not hold; null: it always holds.")
-    promised: bool = Field(description="False if the loss promises nothing about so many units.")
-    high: list[float] = Field(description="The most that each prior becomes, rounded up.")
-    low: list[float] = Field(description="The least that each prior becomes, rounded down.")
-
-
-class Learned(BaseModel):
-    """What can be learned at the price of one loss."""
-
-    of: Literal["stream", "population"] = Field(
-        description="From this stream, or from everything that its population has paid for."
-    )
-    loss: dict[str, str]
-    words: str
-    note: str
-    subjects: list[LearnedSubject]
-    tables: list[LearnedTable]
-
-
-class Attacker(BaseModel):
-    """What an attacker can believe afterwards, by what was believed before."""
-
-    stream: str
-    priors: list[float]
-    losses: list[Learned]
-
-
 class LedgerEntry(BaseModel):
     """One payment of this stream."""
 
@@ -187,6 +149,15 @@ class LedgerEntry(BaseModel):
     mechanism: str
 
 
+class BudgetModel(BaseModel):
+    """A part of a population's budget; without a cap of its own, that of the population holds."""
+
+    name: str
+    cap: dict[str, str] | None
+    spent: dict[str, str]
+    left: dict[str, str] | None
+
+
 class LedgerModel(BaseModel):
     """What a stream has cost, and what its population has left; exact fractions as text."""
 
@@ -196,8 +167,13 @@ class LedgerModel(BaseModel):
     cap: dict[str, str]
     spent: dict[str, str]
     left: dict[str, str]
+    renewed: dict[str, str] = Field(description="What renewals have added to the cap.")
     rate: str = Field(description="How fast the budget is spent, in words.")
+    recent: dict[str, str] = Field(description="Spent within the window.")
+    window_days: float
+    per_day: dict[str, str] | None = Field(description="Null before a window has passed.")
     used_up: datetime | None = Field(description="When the cap is used up, at this rate.")
+    budget: BudgetModel | None = Field(description="The named budget that paid, if one did.")
     entries: list[LedgerEntry] = Field(description="Of this stream; others are in the sums.")
     renewals: list[dict[str, Any]]
 
@@ -209,6 +185,22 @@ class SinkModel(BaseModel):
     step: int | None = Field(description="The last step that it has; null if unknown.")
     behind: int | None = Field(description="How many more steps the store has.")
     problem: str | None = Field(description="Why it cannot be written.")
+
+
+class Fired(BaseModel):
+    """A step at whose end an alert was above its threshold."""
+
+    step: int
+    at: datetime
+
+
+class AlertModel(BaseModel):
+    """What an alert says now, and when it was last above its threshold."""
+
+    release: str
+    key: str
+    label: str
+    above: list[Fired] = Field(description="Of the last 1,000 steps, at most 100.")
 
 
 class Incident(BaseModel):
@@ -224,6 +216,7 @@ class Operation(StreamSummary):
 
     lag: int = Field(description="How many steps are due and not released.")
     sinks: list[SinkModel]
+    alerts: list[AlertModel]
     intrusions: list[Incident]
     restarted: list[Incident]
     problem: Problem | None = Field(description="Why the stream failed.")
