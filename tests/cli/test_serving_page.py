@@ -69,7 +69,7 @@ def test_the_requests_of_the_page_are_answered(port: int, ameles: Program) -> No
         status, body = asked(port, command.replace("$ADMIN", admin), token)
         assert status == 200, command
         assert body
-    assert len(REQUESTS) == 12
+    assert len(REQUESTS) == 13
 
 
 def test_the_commands_about_tokens_work(site: Path, ameles: Program) -> None:

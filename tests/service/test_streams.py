@@ -101,6 +101,14 @@ def test_the_ledger_has_the_entries_of_this_stream_alone(tmp_path: Path) -> None
         assert "second" not in str(learned)
 
 
+def told_after(service: Small, days: int) -> dict[str, Any]:
+    later = datetime.now(UTC) + timedelta(days=days)
+    shown = list(service.shown.values())
+    told = StorePublished(shown, lambda name: State.RUNNING, now=lambda: later).ledger("open")
+    assert told is not None
+    return told
+
+
 def test_an_owner_sees_the_rate_the_end_and_the_budget_that_paid(tmp_path: Path) -> None:
     made = world(tmp_path / "w", "open", public=True)
     made.text = made.text.replace('population = "of-open"', 'population = "p"\nbudget = "study"')
@@ -119,14 +127,8 @@ def test_an_owner_sees_the_rate_the_end_and_the_budget_that_paid(tmp_path: Path)
             )
             assert (told["cap"]["epsilon"], told["left"]["epsilon"]) == ("8", "6")
             assert (told["window_days"], told["renewed"]["epsilon"]) == (30, "0")
-            later = StorePublished(
-                list(service.shown.values()),
-                lambda name: State.RUNNING,
-                now=lambda: datetime.now(UTC) + timedelta(days=30) - timedelta(seconds=1),
-            )
-            early = later.ledger("open")
-            assert early is not None
-            assert early["per_day"] is None, "a launch makes no rate before a window has passed"
+            rates = [told_after(service, days)["per_day"] for days in (29, 31)]
+            assert rates == [None, {"currency": "pure", "epsilon": "0"}]
             assert service.client.get("/v1/streams/open").json["ends"] == "2026-01-09T00:00:00Z"
 
 

@@ -9,8 +9,12 @@
 //   page.events   an EventTarget: "state" when the stream changes, "point" with {release, key, step}
 //                 when the reader picks a number
 
-export const PANELS = [];
-export const TOOLS = [];
+import { attackerPanel } from "./attacker.js";
+import { explainPanel, explainTool } from "./explain.js";
+import { budgetPanel, operationPanel, planPanel } from "./owner.js";
+
+export const PANELS = [explainPanel, planPanel, attackerPanel, budgetPanel, operationPanel];
+export const TOOLS = [explainTool];
 
 /** Puts all panels below the releases, each in its place when it is ready. */
 export function addPanels(page, host) {
