@@ -40,7 +40,8 @@ class Explanation {
     this.title = h("h2", { id: "explain-title" });
     this.body = h("div", { class: "explained" });
     const close = h("button", { type: "button", onclick: () => this.element.close() }, "Close");
-    this.element = h("dialog", { id: "explain", "aria-labelledby": "explain-title" }, this.title, this.body, h("p", { class: "actions" }, close));
+    this.element = h("dialog", { id: "explain", "aria-labelledby": "explain-title" },
+      this.title, this.body, h("p", { class: "actions" }, close));
     document.body.append(this.element);
   }
 
@@ -74,7 +75,7 @@ class Explanation {
       })),
       told.values.length > SHOWN && h("p", { class: "muted" }, `and ${number(told.values.length - SHOWN)} more`),
       h("p", {}, `A ${told.measure} of ${about}: ${span}.`),
-      h("dl", { class: "facts" }, PARTS.filter(([name]) => told[name]).map(([name, label]) => h("div", {},
+      h("dl", { class: "particulars" }, PARTS.filter(([name]) => told[name]).map(([name, label]) => h("div", {},
         h("dt", {}, label), h("dd", { "data-part": name }, told[name])))),
     ];
   }

@@ -115,7 +115,7 @@ function section(id, title, ...children) {
 }
 
 function facts(pairs) {
-  return h("dl", { class: "facts" }, pairs.filter(Boolean).map(([label, text]) => h("div", {},
+  return h("dl", { class: "particulars" }, pairs.filter(Boolean).map(([label, text]) => h("div", {},
     h("dt", {}, label), h("dd", {}, text))));
 }
 

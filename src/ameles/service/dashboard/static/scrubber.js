@@ -1,6 +1,7 @@
 // A slider that picks a step: with the mouse, a finger or the arrow keys.
 
 import { h } from "./dom.js";
+import { explainNumber } from "./explain.js";
 
 export class Scrubber {
   constructor(scene) {
@@ -8,6 +9,8 @@ export class Scrubber {
     this.input = h("input", {
       type: "range", step: "1", "aria-label": `Step of ${scene.title}`,
       oninput: () => scene.pick(+this.input.value === +this.input.max ? null : +this.input.value),
+      onkeydown: ({ key }) => key === "Enter" && scene.page.embedded !== true
+        && explainNumber(scene.page, { release: scene.release.name, key: scene.key }),
     });
     this.element = h("div", { class: "scrubber" }, this.input);
     this.show(null);

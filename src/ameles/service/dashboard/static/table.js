@@ -1,6 +1,7 @@
 // The numbers of a release as a table, newest first.
 
 import { fill, h } from "./dom.js";
+import { explainNumber } from "./explain.js";
 import { digitsFor, margin, noteWords, number } from "./words.js";
 
 const FIRST = 30; // rows at first
@@ -43,10 +44,15 @@ export class ReleaseTable {
     this.draw();
   }
 
-  when(step) {
-    const { series, clock } = this.scene;
-    return h("th", { scope: "row" },
-      h("time", { datetime: new Date(series.start(step)).toISOString() }, clock.step(series.start(step), series.end(step))));
+  /** The time of a row; it opens the explanation of the row's numbers. */
+  when(step, key = null) {
+    const { series, clock, page, release } = this.scene;
+    const time = h("time", { datetime: new Date(series.start(step)).toISOString() },
+      clock.step(series.start(step), series.end(step)));
+    return h("th", { scope: "row" }, page.embedded ? time : h("button", {
+      type: "button", class: "quiet explain", "aria-haspopup": "dialog", title: "Explain",
+      onclick: () => explainNumber(page, { release: release.name, key, step }),
+    }, time));
   }
 
   wideRow(step, lines) {
@@ -57,7 +63,7 @@ export class ReleaseTable {
 
   longRows(step, lines) {
     return lines.map((line) => h("tr", { "data-step": step },
-      this.when(step), h("td", {}, line.key), ...single(line.at(step), this.scene.kind)));
+      this.when(step, line.key), h("td", {}, line.key), ...single(line.at(step), this.scene.kind)));
   }
 
   update() {
