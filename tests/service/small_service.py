@@ -17,8 +17,8 @@ from ameles.plan.plan import Plan, read_plan_text
 from ameles.plan.source import plan_source
 from ameles.service.access import RATES, Access
 from ameles.service.app import build_app
+from ameles.service.ingest.answers import OpenStep
 from ameles.service.ingest.door import Door
-from ameles.service.ingest.routes import OpenStep
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
 from ameles.service.run_streams import RunStreams

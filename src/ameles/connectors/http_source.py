@@ -24,7 +24,7 @@ from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 
 MOST_BYTES = 16 << 20
-MOST_BATCHES = 4096
+MOST_BATCHES = 1024
 # What a batch costs besides its lines: many empty batches must not fill the memory either.
 OVERHEAD = 512
 
@@ -116,6 +116,11 @@ class HttpSource(PassingSource[Handed]):
     def csv_header(self) -> bool:
         """Whether the first line of CSV names its columns; otherwise the plan does."""
         return self._dialects["csv"].header
+
+    @property
+    def full(self) -> bool:
+        """Whether no batch would be taken now."""
+        return self._batches >= MOST_BATCHES or self._bytes >= MOST_BYTES
 
     def hand_over(
         self, batches: Sequence[Batch], answered: Callable[[Sequence[Outcome]], None]

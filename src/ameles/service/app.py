@@ -11,7 +11,8 @@ from fastapi import FastAPI
 from ameles.service.dashboard import routes as page
 from ameles.service.headers import Outermost
 from ameles.service.ingest import routes
-from ameles.service.ingest.routes import Doors
+from ameles.service.ingest.direct_posts import DirectPosts
+from ameles.service.ingest.posts import Doors
 from ameles.service.ingest.unfinished import UnfinishedBodies
 from ameles.service.readout import attacker, health, ledger, live, operation, releases, streams
 from ameles.service.readout.feed import Feed
@@ -52,11 +53,12 @@ def build_app(
     app.state.gate = gate
     app.state.health = state
     app.state.doors = doors
-    app.state.bodies = UnfinishedBodies()
+    app.state.bodies = bodies = UnfinishedBodies()
     app.state.operations = run
     app.state.live = LiveReaders(feed)
     for part in (streams, releases, live, ledger, attacker, operation, routes, health, page):
         app.include_router(part.router)
     add_handlers(app, failed)
+    app.add_middleware(DirectPosts, gate=gate, doors=doors, bodies=bodies, failed=failed)
     app.add_middleware(Outermost, failed=failed)
     return app

@@ -19,8 +19,8 @@ from ameles.engine.running.session import Report
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan
 from ameles.service.describing import Describing
+from ameles.service.ingest.answers import OpenStep
 from ameles.service.ingest.door import Door, SealedDoor
-from ameles.service.ingest.routes import OpenStep
 from ameles.service.log import Log
 from ameles.service.published import Shown
 from ameles.service.views import State

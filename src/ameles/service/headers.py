@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from urllib.parse import unquote
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ameles.core.token import TOKEN
@@ -25,6 +24,7 @@ HEADERS = {  # unless an answer has its own
     "X-Content-Type-Options": "nosniff",
 }
 LONGEST_QUERY = 4096
+_PAIRS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 class Outermost:
@@ -75,9 +75,9 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
+            own = {name.lower() for name, _ in message["headers"]}
+            added = [pair for pair in _PAIRS if pair[0] not in own]
+            message = {**message, "headers": [*message["headers"], *added]}
         elif self.bodiless:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
             raise _Answered  # also ends an answer that would go on for ever
@@ -94,6 +94,8 @@ def same_tag(given: str, tag: str) -> bool:
 
 
 def _wrong_query(query: bytes) -> ASGIApp | None:
+    if not query:
+        return None
     if TOKEN.search(unquote(query.decode("latin-1")).lower()):
         return problem(
             400,

@@ -90,12 +90,28 @@ def problem(
     return JSONResponse(content, status_code=status, headers=kept)
 
 
+def refusal_of(refusal: Refused) -> JSONResponse:
+    """The answer to a request that is refused."""
+    words = refusal.what, refusal.why, refusal.tip
+    return problem(refusal.status, *words, refusal.headers, refusal.more)
+
+
+def store_refusal() -> JSONResponse:
+    """The answer to a request when the store refuses; the log has its reason."""
+    return problem(
+        503,
+        "The store cannot be read now.",
+        why="its refusal is in the log of the service",
+        tip="try again",
+        headers={"Retry-After": "1"},
+    )
+
+
 async def _refused(request: Request, refusal: Exception) -> JSONResponse:
     if isinstance(refusal, RequestValidationError):
         refusal = bad_parameters(refusal)
     if isinstance(refusal, Refused):
-        words = refusal.what, refusal.why, refusal.tip
-        return problem(refusal.status, *words, refusal.headers, refusal.more)
+        return refusal_of(refusal)
     status = refusal.status_code if isinstance(refusal, HTTPException) else 500
     what, tip = WORDS.get(status, ("This request was refused.", ""))
     return problem(status, what, tip=tip)
@@ -123,13 +139,7 @@ def add_handlers(app: FastAPI, failed: Callable[[Exception], None]) -> None:
 
     async def store_refused(request: Request, refusal: Exception) -> JSONResponse:
         failed(refusal)
-        return problem(
-            503,
-            "The store cannot be read now.",
-            why="its refusal is in the log of the service",
-            tip="try again",
-            headers={"Retry-After": "1"},
-        )
+        return store_refusal()
 
     for kind in (Refused, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _refused)

@@ -14,7 +14,7 @@ from ameles.plan.plan import Plan
 from ameles.service.access import Access
 from ameles.service.app import build_app
 from ameles.service.following import Following
-from ameles.service.ingest.routes import events_path
+from ameles.service.ingest.posts import events_path
 from ameles.service.log import Log
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed

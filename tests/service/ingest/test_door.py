@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,3 +176,59 @@ def test_an_answer_that_nobody_waits_for_is_dropped(source: HttpSource) -> None:
         await asyncio.sleep(0)
 
     asyncio.run(post())
+
+
+def test_what_does_not_fit_is_refused_unread(
+    source: HttpSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unread() -> Batch:
+        raise AssertionError("it is not read")
+
+    async def post() -> None:
+        opened = Door(source)
+        waiting = asyncio.create_task(opened.take(reading(2)))
+        await asyncio.sleep(0)
+        for name, most in (("MOST_BATCHES", 1), ("MOST_BYTES", len(batch(2)))):
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(http_source, name, most)
+                with pytest.raises(Refused) as caught:
+                    await opened.take(unread)
+                assert caught.value.status == 429
+        waiting.cancel()
+
+    asyncio.run(post())
+
+
+def test_many_answers_wake_the_loop_once(source: HttpSource) -> None:
+    async def post() -> int:
+        opened, loop = Door(source), asyncio.get_running_loop()
+        tasks = [asyncio.create_task(opened.take(reading(2))) for _ in range(9)]
+        await asyncio.sleep(0)
+        groups, _ = source.waiting(0)
+        woken, wake = list[int](), loop.call_soon_threadsafe
+
+        def note(*given: Any) -> Any:
+            woken.append(1)
+            return wake(*given)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(loop, "call_soon_threadsafe", note)
+            for group in groups:
+                group.answer([Outcome.COUNTED])
+        assert await asyncio.gather(*tasks) == [Outcome.COUNTED] * 9
+        return len(woken)
+
+    assert asyncio.run(post()) == 1
+
+
+def test_an_answer_after_the_end_of_the_server_is_dropped(source: HttpSource) -> None:
+    opened, tasks = Door(source), list[asyncio.Task[Outcome]]()
+
+    async def post() -> None:
+        tasks.append(asyncio.create_task(opened.take(reading(2))))
+        await asyncio.sleep(0)
+
+    asyncio.run(post())
+    ((handed,), _) = source.waiting(0)
+    handed.answer([Outcome.COUNTED])
+    assert tasks[0].cancelled()

@@ -20,6 +20,7 @@ from ameles.service.refusals import Refused
 from tests.engine.posted import posted_world
 from tests.engine.worlds import HEADER, World, row
 
+FLAT = ['{"a":1}', '{"b":[2,3]}', ' {"a":  4} ']
 CANARY = "a-person-who-must-not-be-named"
 
 
@@ -48,6 +49,10 @@ def refused(source: HttpSource, body: bytes, kind: str, encoding: str = "") -> R
             b'[{"a":1},\n {"a":\r\n2} , null]',
             ['{"a":1}', '  {"a":  2} ', " null"],
         ),
+        ("application/json", b'[{"a":1},{"b":[2,3]},\n{"a":\r\n4} ]', FLAT),
+        ("application/json", b'[{"a":1} ,{"a":2}]', ['{"a":1} ', '{"a":2}']),
+        ("application/json", b'[{"a":"},"},{"a":"{"}]', ['{"a":"},"}', '{"a":"{"}']),
+        ("application/json", b'["{", "},"]', ['"{"', ' "},"']),
         ("application/json; charset=UTF-8", b'["\xc3\xa9\\n"]', ['"\u00e9\\n"']),
         ("application/json", b"[" + b"9" * 5000 + b"]", ["9" * 5000]),  # no number is read
         ("Application/X-NDJSON", b'{"a":1}\r\n\n{"a":2}', ['{"a":1}\r', '{"a":2}']),
@@ -89,6 +94,7 @@ def test_what_is_whole_becomes_lines(
         (400, "application/json", b"[" * 100_000),
         (400, "application/x-ndjson", f'{{"a":"{CANARY}"}}\n{{"a":'.encode()),
         (400, "application/x-ndjson", b'{"a":1} {"a":2}'),
+        (400, "application/x-ndjson", b'{"a":[1\n2]}\n'),
         (400, "text/csv", b""),
         (400, "text/csv", f"at,{CANARY}\n".encode()),
         (400, "text/csv", f"{HEADER},who\n".encode()),
@@ -166,6 +172,16 @@ def test_an_array_and_its_lines_say_the_same(
     assert [json.loads(line) for line in lines] == events
     again = framing.events_in_lines("\n".join(lines).encode())
     assert again.lines.decode().split("\n")[:-1] == lines
+
+
+FLAT_EVENTS = st.dictionaries(st.text("ab{},", max_size=2), st.text("ab{},", max_size=2))
+
+
+@given(events=st.lists(FLAT_EVENTS, max_size=4), tight=st.booleans())
+def test_flat_events_are_split_where_they_end(events: list[object], tight: bool) -> None:
+    body = json.dumps(events, separators=(",", ":") if tight else None).encode()
+    lines = framing.events_in_json(body).lines.decode().split("\n")
+    assert [json.loads(line) for line in lines[:-1]] == events
 
 
 @given(st.binary(max_size=40))

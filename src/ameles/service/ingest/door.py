@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from ameles.connectors.http_source import Batch, HttpSource, Outcome
 from ameles.service.refusals import Refused, busy
@@ -26,6 +26,7 @@ class Door:
 
     def __init__(self, source: HttpSource) -> None:
         self._source = source
+        self._answers = _Answers()
 
     @property
     def source(self) -> HttpSource:
@@ -33,25 +34,49 @@ class Door:
         return self._source
 
     async def take(self, read: Callable[[], Awaitable[Batch]]) -> Outcome:
-        """Reads a batch, hands it over, and waits for its outcome."""
+        """Reads a batch, hands it over, and waits for its outcome.
+
+        If too much waits already it is refused unread, so that a refusal costs little.
+        """
+        if self._source.full:
+            raise busy()
         (outcome,) = await self._handed_over([await read()])
         return outcome
 
     async def _handed_over(self, batches: Sequence[Batch]) -> Sequence[Outcome]:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Sequence[Outcome]] = loop.create_future()
-
-        def tell(outcomes: Sequence[Outcome]) -> None:
-            if not answer.done():  # whoever waited may have gone
-                answer.set_result(outcomes)
-
-        def answered(outcomes: Sequence[Outcome]) -> None:
-            with suppress(RuntimeError):  # the server has ended
-                loop.call_soon_threadsafe(tell, outcomes)
-
-        if not self._source.hand_over(batches, answered):
+        if not self._source.hand_over(batches, partial(self._answers.put, answer)):
             raise busy()
         return await answer
+
+
+class _Answers:
+    """Brings answers from the thread of the engine to those who wait in the event loop.
+
+    Waking a loop costs more than an answer, so all that come until it is awake are told at once.
+    """
+
+    def __init__(self) -> None:
+        self._untold: deque[tuple[asyncio.Future[Sequence[Outcome]], Sequence[Outcome]]] = deque()
+        self._waking = False
+
+    def put(self, answer: asyncio.Future[Sequence[Outcome]], outcomes: Sequence[Outcome]) -> None:
+        """Answers soon; from any thread."""
+        self._untold.append((answer, outcomes))
+        if not self._waking:
+            self._waking = True
+            try:
+                answer.get_loop().call_soon_threadsafe(self._tell)
+            except RuntimeError:  # the server has ended
+                self._waking = False
+
+    def _tell(self) -> None:
+        self._waking = False  # first: what is put from now on wakes the loop again
+        while self._untold:
+            answer, outcomes = self._untold.popleft()
+            if not answer.done():  # whoever waited may have gone
+                answer.set_result(outcomes)
 
 
 @dataclass(slots=True)

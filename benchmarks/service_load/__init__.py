@@ -1,0 +1,1 @@
+"""What the benchmark of the service consists of: servers, senders, readers."""

@@ -1,0 +1,72 @@
+"""What senders of batches are told: the open step, and what became of a batch."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel
+
+from ameles.connectors.http_source import Outcome
+from ameles.service.refusals import Problem
+
+
+class OpenStep(BaseModel):
+    """The step that batches must name now, and when it closes; null if the stream has ended."""
+
+    step: int | None
+    closes: datetime | None
+
+
+class Taken(OpenStep):
+    """A batch whose events count."""
+
+    outcome: Literal["counted"] = "counted"
+
+
+class NotTaken(Problem, OpenStep):
+    """Why a batch does not count, and which step is open."""
+
+
+class Answer(NamedTuple):
+    """An answer to a batch, as it is sent."""
+
+    status: int
+    content: bytes
+    headers: dict[str, str]
+
+
+SAID: dict[Outcome, tuple[int, str, str, str]] = {
+    Outcome.CLOSED: (
+        409,
+        "The batch names a step that is not open.",
+        "it was not counted now; an earlier attempt without an answer may have been",
+        "if there was no such attempt, send it again with the step that is open",
+    ),
+    Outcome.FULL: (
+        429,
+        "The open step takes no more batches.",
+        "what a step keeps is bounded",
+        "send the same batch again later; larger batches need less room",
+    ),
+    Outcome.ENDED: (410, "The stream has ended.", "its last step is released", "stop sending"),
+    Outcome.UNKNOWN: (
+        503,
+        "Nobody knows whether the batch counts.",
+        "the service could not store it, or is about to end",
+        "send the same batch again, with the same id and step",
+    ),
+}
+HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+AGAIN = {**HEADERS, "Retry-After": "1"}
+
+
+def answer_to(outcome: Outcome, now: OpenStep) -> Answer:
+    """The answer to a batch, with the step that is open now."""
+    if outcome is Outcome.COUNTED:
+        taken = Taken(step=now.step, closes=now.closes)
+        return Answer(200, taken.model_dump_json().encode(), HEADERS)
+    status, what, why, tip = SAID[outcome]
+    said = NotTaken(what=what, why=why, tip=tip, step=now.step, closes=now.closes)
+    headers = AGAIN if status in (429, 503) else HEADERS
+    return Answer(status, said.model_dump_json().encode(), headers)
