@@ -87,6 +87,12 @@ def refusal(problem: Exception, where: str) -> StoreRefused:
     return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)
 
 
+def locked(where: str) -> StoreRefused:
+    """The refusal if another thread of this process does not finish its transaction in time."""
+    what, why, tip = _SENTENCES[sqlite3.SQLITE_LOCKED]
+    return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)
+
+
 def _by_disk(code: int, where: str) -> int:
     """The code of a full or read-only disk, if SQLite only says that the disk failed."""
     if code not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):

@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,8 +24,9 @@ from ameles.store import migration
 from ameles.store.pool import Pool
 from ameles.store.sqlite.database_file import prepare, temporary_files_in
 from ameles.store.sqlite.lock_files import held, is_held
-from ameles.store.sqlite.problems import refusal
+from ameles.store.sqlite.problems import locked, refusal
 from ameles.store.sqlite.session import SqliteSession
+from ameles.store.sqlite.turns import Turns
 from ameles.store.store import Store
 from ameles.store.transaction import Transaction
 
@@ -67,6 +68,7 @@ class SqliteStore(Store):
         self._where = str(path)
         self._patience = patience
         self._migrating = migrating
+        self._turns = Turns()
         self._pool = Pool(
             self._where, connect=lambda: self._patiently(self._connect), discard=_discard
         )
@@ -146,16 +148,28 @@ class SqliteStore(Store):
 
     @contextmanager
     def _session(self, begin: str, *, writable: bool) -> Iterator[SqliteSession]:
-        connection, _ = self._pool.take()
-        session = SqliteSession(connection, self._where, writable=writable)
+        self._pool.check()  # first: in a forked process nobody ends a turn
+        with self._turn() if writable else nullcontext():
+            connection, _ = self._pool.take()
+            session = SqliteSession(connection, self._where, writable=writable)
+            try:
+                self._patiently(lambda: session.begin(begin))
+                yield session
+                session.commit()
+            finally:
+                # What was not committed is rolled back; a connection that cannot roll back is not
+                # used again.
+                self._pool.put_back(connection, fit=session.end())
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Lets the writers of this process wait for each other in order."""
+        if not self._turns.take(self._patience):
+            raise locked(self._where)
         try:
-            self._patiently(lambda: session.begin(begin))
-            yield session
-            session.commit()
+            yield
         finally:
-            # What was not committed is rolled back; a connection that cannot roll back is not used
-            # again.
-            self._pool.put_back(connection, fit=session.end())
+            self._turns.give_back()
 
     def _first(self) -> sqlite3.Connection:
         connection = self._connect()
