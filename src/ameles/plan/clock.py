@@ -12,15 +12,16 @@ the plan's zone, whatever the clocks did in between.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from ameles.core.exceptions import BadInput
 from ameles.plan.durations import SECOND, Duration
 
+MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Rows with a time further than this after a run's cut-off count nowhere.
 FAR = 10_000
@@ -54,9 +55,6 @@ class Clock:
     start: datetime
     every: Duration
     zone: str
-    _pieces: dict[int, list[tuple[int, int]]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
 
     @cached_property
     def _zone(self) -> ZoneInfo:
@@ -120,11 +118,26 @@ class Clock:
 
     def _regular(self, last: int) -> list[tuple[int, int]]:
         """The steps, with their starts, that begin a piece of equally long steps."""
-        if last not in self._pieces:
-            pieces = [(1, self.first)]
-            for step in range(2, last + 1) if self.every.calendar else ():
-                start = self.start_of(step)
-                if start != pieces[-1][1] + (step - pieces[-1][0]) * self.every.microseconds:
-                    pieces.append((step, start))
-            self._pieces[last] = pieces
-        return self._pieces[last]
+        if not self.every.calendar:
+            return [(1, self.first)]
+        # A follower asks for more steps each time, so it is told of twice as many as it asks for.
+        most = max(last, min(1 << last.bit_length(), self.latest))
+        pieces = _pieces(self.first, self.wall, self.every.days, self.zone, most)
+        return [(step, start) for step, start in pieces if step <= last]
+
+
+@lru_cache(maxsize=64)
+def _pieces(
+    first: int, wall: datetime, days: int, zone: str, last: int
+) -> tuple[tuple[int, int], ...]:
+    """The first step, and those whose distance from UTC is not that of the step before."""
+    pieces, at, begun = [(1, first)], wall, microseconds(wall.replace(tzinfo=UTC))
+    step_length, distance_from_utc = timedelta(days=days), ZoneInfo(zone).utcoffset
+    offset = timedelta(microseconds=begun - first)
+    for step in range(2, last + 1):
+        at += step_length
+        now = distance_from_utc(at)
+        if now is not None and now != offset:  # a zone always has one
+            offset = now
+            pieces.append((step, begun + ((step - 1) * step_length - offset) // MICROSECOND))
+    return tuple(pieces)
