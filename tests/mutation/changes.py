@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 KINDS = ("check", "comparison", "call", "constant")
 _OPERATORS: dict[type[ast.cmpop], tuple[str, str]] = {
@@ -77,12 +78,12 @@ class _Finder(ast.NodeVisitor):
         self._lines = text.splitlines(keepends=True)
         self._places: list[str] = []
         self._codes = [_hashed(text)]
-        self._statement = ""
+        self._statement: ast.stmt | None = None
         self._same: Counter[tuple[str, ...]] = Counter()
 
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, ast.stmt):
-            self._statement = ast.unparse(node).partition("\n")[0]
+            self._statement = node
         super().visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
@@ -155,7 +156,7 @@ class _Finder(ast.NodeVisitor):
 
     def _put(self, kind: str, start: int, end: int, after: str) -> None:
         before, place = self._text[start:end], ".".join(self._places)
-        same = (self._module, place, kind, _flat(self._statement), _flat(before), after)
+        same = (self._module, place, kind, _head(self._statement), _flat(before), after)
         self._same[same] += 1
         key = _hashed(*same, str(self._same[same]))
         line = self._text.count("\n", 0, start) + 1
@@ -176,6 +177,12 @@ class _Finder(ast.NodeVisitor):
     def _source(self, node: ast.expr | ast.stmt) -> str:
         start, end = self._span(node)
         return self._text[start:end]
+
+
+@lru_cache(maxsize=1)  # the changes of a statement come in a row
+def _head(statement: ast.stmt | None) -> str:
+    """The first line of a statement, as Python writes it."""
+    return _flat(ast.unparse(statement).partition("\n")[0]) if statement is not None else ""
 
 
 def _flat(text: str) -> str:

@@ -89,12 +89,31 @@ def test_every_change_of_a_package_is_a_program(package: str) -> None:
         )
     )
     assert len({change.key for change, _ in every}) == len(every) > 50
-    shape = cache(lambda text: ast.dump(ast.parse(text)))
+    parsed = cache(ast.parse)
     for change, text in every[::11]:
         changed = change.apply(text)
         assert changed != text
         assert changed.count("\n") == text.count("\n")
-        assert ast.dump(ast.parse(changed)) != shape(text)
+        before, after = (
+            statement_at(tree, change.line) for tree in (parsed(text), ast.parse(changed))
+        )
+        assert ast.dump(before) != ast.dump(after)
+
+
+def statement_at(tree: ast.AST, line: int) -> ast.AST:
+    """The innermost statement at a line; changes leave all lines where they are."""
+    for node in ast.iter_child_nodes(tree):
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+        if isinstance(node, ast.stmt | ast.excepthandler) and first <= line <= last:
+            return statement_at(node, line)
+    return tree
+
+
+def test_the_innermost_statement_is_found() -> None:
+    tree = ast.parse(TEXT)
+    line = TEXT.splitlines().index("            self.note(amount)") + 1
+    assert ast.unparse(statement_at(tree, line)) == "self.note(amount)"
+    assert isinstance(statement_at(tree, line - 1), ast.If)
 
 
 def test_blocks_are_those_of_functions() -> None:
