@@ -39,10 +39,10 @@ def best_rates(horizon: int, buffers: int) -> tuple[tuple[float, ...], tuple[flo
     even = math.log(4 * max(horizon, 4)) / (2 * buffers)
     start = np.full(2 * buffers, math.log(math.expm1(even)))
 
-    def cost(gaps: Floats) -> float:
-        return math.log(worst_deviation(*_rates(gaps), horizon))
+    def costs(gaps: Floats) -> Floats:
+        return np.array([*map(math.log, _worst_deviations(*_rates(gaps), horizon))])
 
-    poles, rates = _rates(_minimum(cost, start))
+    poles, rates = _rates(_minimum(costs, start))
     return tuple(poles.tolist()), tuple(rates.tolist())
 
 
@@ -50,24 +50,39 @@ def worst_deviation(
     poles: Floats | tuple[float, ...], rates: Floats | tuple[float, ...], horizon: int
 ) -> float:
     """The standard deviation at the last step, in units of the noise for sensitivity 1."""
-    x, a = np.asarray(poles), np.asarray(rates)
-    weights = encoder_weights(x, a)
-    columns = 1 + weights @ powers(_either(x), horizon - 1) @ weights
+    return float(_worst_deviations(np.asarray(poles), np.asarray(rates), horizon))
+
+
+def _worst_deviations(x: Floats, a: Floats, horizon: int) -> Floats:
+    """``worst_deviation`` of each row of rates."""
+    columns = 1 + _squares(encoder_weights(x, a), powers(_either(x), horizon - 1))
     places, outputs = decoder_weights(x, a)
-    rows = outputs @ powers(_either(places), horizon) @ outputs
-    return math.sqrt(columns * rows)
+    deviations: Floats = np.sqrt(columns * _squares(outputs, powers(_either(places), horizon)))
+    return deviations
+
+
+def _squares(weights: Floats, form: Floats) -> Floats:
+    """weights @ form @ weights, for each row of weights and its matrix."""
+    squares: Floats = np.vecdot((weights[..., None, :] @ form)[..., 0, :], weights)
+    return squares
 
 
 def encoder_weights(x: Floats, a: Floats) -> Floats:
     """w with c_j = sum of w_i (1 - x_i)^(j-1) for j >= 1; c_0 = 1."""
-    weights: Floats = np.prod(a - x[:, None], axis=1) / np.prod(_others(x), axis=1)
+    weights: Floats = _products(a, x) / np.prod(_others(x), axis=-1)
     return weights
 
 
 def decoder_weights(x: Floats, a: Floats) -> tuple[Floats, Floats]:
     """p and w with b_j = sum of w_i (1 - p_i)^j; p_0 = 0 and the others are a."""
-    p = np.concatenate([[0.0], a])
-    return p, np.prod(x - p[:, None], axis=1) / np.prod(_others(p), axis=1)
+    p = np.concatenate([np.zeros_like(a[..., :1]), a], axis=-1)
+    return p, _products(x, p) / np.prod(_others(p), axis=-1)
+
+
+def _products(x: Floats, p: Floats) -> Floats:
+    """The product of x_k - p_i over k, for each i."""
+    products: Floats = np.prod(x[..., None, :] - p[..., None], axis=-1)
+    return products
 
 
 def decoder_gain(x: Floats, a: Floats, t: int) -> float:
@@ -94,25 +109,29 @@ def powers(u: Floats, n: int) -> Floats:
 
 def _either(x: Floats) -> Floats:
     """1 - (1 - x_i)(1 - x_k) for all pairs, without cancellation."""
-    return x[:, None] + x - x[:, None] * x
+    return x[..., None] + x[..., None, :] - x[..., None] * x[..., None, :]
 
 
 def _others(p: Floats) -> Floats:
     """p_k - p_i, with ones on the diagonal, which products leave out."""
-    gaps: Floats = p - p[:, None] + np.eye(len(p))
+    gaps: Floats = p[..., None, :] - p[..., None] + np.eye(p.shape[-1])
     return gaps
 
 
 def _rates(gaps: Floats) -> tuple[Floats, Floats]:
     """x and a from the logarithmic gaps below 1, made positive."""
-    rates = np.exp(-np.cumsum(np.logaddexp(0, gaps) + LEAST_GAP))[::-1]
-    return rates[0::2], rates[1::2]
+    rates = np.exp(-np.cumsum(np.logaddexp(0, gaps) + LEAST_GAP, axis=-1))[..., ::-1]
+    return rates[..., 0::2], rates[..., 1::2]
 
 
-def _minimum(cost: Callable[[Floats], float], start: Floats) -> Floats:
-    """BFGS with central differences: the cost takes microseconds and is smooth."""
+def _minimum(costs: Callable[[Floats], Floats], start: Floats) -> Floats:
+    """BFGS with central differences: ``costs`` takes many places at once, and is smooth."""
     size = len(start)
-    place, value, slope = start, cost(start), _slope(cost, start)
+
+    def cost(place: Floats) -> float:
+        return float(costs(place[None])[0])
+
+    place, value, slope = start, cost(start), _slope(costs, start)
     curvature = np.eye(size)
     for _ in range(STEPS):
         ahead = -curvature @ slope
@@ -125,7 +144,7 @@ def _minimum(cost: Callable[[Floats], float], start: Floats) -> Floats:
                 return place
         there = place + length * ahead
         gained, value = value - lower, lower
-        bend, move = _slope(cost, there) - slope, there - place
+        bend, move = _slope(costs, there) - slope, there - place
         place, slope = there, slope + bend
         if gained < CONVERGED:
             break
@@ -135,6 +154,8 @@ def _minimum(cost: Callable[[Floats], float], start: Floats) -> Floats:
     return place
 
 
-def _slope(cost: Callable[[Floats], float], place: Floats) -> Floats:
+def _slope(costs: Callable[[Floats], Floats], place: Floats) -> Floats:
     steps = np.eye(len(place)) * DIFFERENCE
-    return np.array([(cost(place + e) - cost(place - e)) / (2 * DIFFERENCE) for e in steps])
+    above, below = np.split(costs(np.concatenate([place + steps, place - steps])), 2)
+    slope: Floats = (above - below) / (2 * DIFFERENCE)
+    return slope
