@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from ameles.core.noise import Noise
 from ameles.core.parameters import Horizon, Whole
@@ -70,8 +71,8 @@ class BufferedCounter(EncodedCounter):
         return Encoding.of(change=change, rounding=rounding, bits=bits, rho=self.spend)
 
     def _sensitivity(self, cascade: Cascade) -> tuple[Fraction, Fraction]:
-        change = self.bound * root_up(cascade.squared_norm(self.horizon, self.contributions))
-        return change, cascade.rounding * root_up(self.horizon * self.touched)
+        change, rounding = _sensitivity(cascade, self.horizon, self.contributions, self.touched)
+        return self.bound * change, rounding
 
     @property
     def allowance(self) -> Fraction:
@@ -90,6 +91,15 @@ class BufferedCounter(EncodedCounter):
             levels = Levels.read(state, self.buffers, self.columns)
         encoding = self.encoding_with(levels.cascade, levels.bits)
         return CascadeProcess(noise, levels, encoding.variance, self.horizon)
+
+
+@lru_cache(maxsize=256)  # a run asks again and again, and roots of fractions are slow
+def _sensitivity(
+    cascade: Cascade, horizon: int, contributions: int, touched: int
+) -> tuple[Fraction, Fraction]:
+    """By how much changes of 1 and the roundings after them move the encoding, in L2."""
+    change = root_up(cascade.squared_norm(horizon, contributions))
+    return change, cascade.rounding * root_up(horizon * touched)
 
 
 def cascade_bits(horizon: int, change: Fraction, rounding: Fraction, rho: Fraction) -> int:
