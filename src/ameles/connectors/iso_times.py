@@ -35,63 +35,70 @@ _DIGITS = 12  # digits of a fraction that are used: an hour has 3.6e9 microsecon
 
 
 def iso_time(text: str) -> str:
-    """SQL: the instant that a text names, or NULL; without an offset, in the session's zone."""
+    """SQL: the instant that a text names, or NULL; without an offset, in the session's zone.
+
+    It is planned anew with each query, so what is used several times is written only once: first
+    the parts, then the day and the microseconds since its midnight.
+    """
     parts = ", ".join(literal(name) for name in _PARTS)
     fields = f"regexp_extract(upper(trim({text})), {literal(f'^{_DATE}{_TIME}$')}, [{parts}])"
-    # First the parts, then microseconds of the wall clock: each is computed once, used several
-    # times.
-    wall = f"{{'us': {_date_us()} + {_time_us()}, 'off': {_offset_us()}}}"
-    with_offset = "make_timestamptz(w.us - w.off)"
-    local = "TRY_CAST(make_timestamp(w.us) AS TIMESTAMPTZ)"
-    instant = f"CASE WHEN w.off IS NULL THEN {local} ELSE {with_offset} END"
+    wall = (
+        f"{{'day': {_date()}, 'us': {_time_us()}, 'off': {_offset_us()}, "
+        f"'year': {_number('year')}, 'weekly': p.week <> ''}}"
+    )
+    # A week or a day that its year does not have is one of another year; 24:00 is the end of a day.
+    there = (
+        f"CASE WHEN w.weekly THEN isoyear(w.day) ELSE year(w.day) END = w.year AND w.us <= {_DAY}"
+    )
+    us = "epoch_us(CAST(w.day AS TIMESTAMP)) + w.us"
+    with_offset = f"make_timestamptz({us} - w.off)"
+    local = f"TRY_CAST(make_timestamp({us}) AS TIMESTAMPTZ)"
+    instant = (
+        f"CASE WHEN {there} THEN CASE WHEN w.off IS NULL THEN {local} ELSE {with_offset} END END"
+    )
     steps = f"list_transform([{fields}], lambda p: {wall})"
     return f"list_transform({steps}, lambda w: {instant})[1]"
 
 
-def _number(name: str, kind: str = "INTEGER") -> str:
-    return f"TRY_CAST(p.{name} AS {kind})"
+def _number(name: str) -> str:
+    return f"TRY_CAST(p.{name} AS INTEGER)"
 
 
-def _date_us() -> str:
-    """SQL: midnight of the day, in microseconds; NULL if there is no such day."""
+def _long_or_0(name: str) -> str:
+    return f"CAST('0' || p.{name} AS BIGINT)"
+
+
+def _date() -> str:
+    """SQL: the day; NULL if there is no such day, or one of another year."""
     year = "TRY_CAST(p.year || '-01-01' AS DATE)"
-    fourth = f"({year} + 3)"  # of January: always in the first week
-    monday = f"({fourth} - CAST(isodow({fourth}) - 1 AS INTEGER))"
-    week = f"({monday} + 7 * ({_number('week')} - 1) + {_number('weekday')} - 1)"
-    ordinal = f"({year} + {_number('ordinal')} - 1)"
-    calendar = "TRY_CAST(p.year || '-' || p.month || '-' || p.day AS DATE)"
-    basic = "TRY_CAST(p.year || '-' || p.basic_month || '-' || p.basic_day AS DATE)"
-    whole = _number("year")
-    date = (
-        f"CASE WHEN p.year IN ('', '0000') THEN NULL "
-        f"WHEN p.month <> '' THEN {calendar} WHEN p.basic_month <> '' THEN {basic} "
-        f"WHEN p.week <> '' THEN CASE WHEN isoyear({week}) = {whole} THEN {week} END "
-        f"WHEN p.ordinal <> '' THEN CASE WHEN year({ordinal}) = {whole} THEN {ordinal} END END"
+    monday = f"CAST(date_trunc('week', {year} + 3) AS DATE)"  # 4 January is in the first week
+    week = f"{monday} + 7 * ({_number('week')} - 1) + {_number('weekday')} - 1"
+    ordinal = f"{year} + {_number('ordinal')} - 1"
+    # a part that the text does not have is empty
+    calendar = "p.year || '-' || p.month || p.basic_month || '-' || p.day || p.basic_day"
+    return (
+        f"CASE WHEN p.year IN ('', '0000') THEN NULL WHEN p.week <> '' THEN {week} "
+        f"WHEN p.ordinal <> '' THEN {ordinal} ELSE TRY_CAST({calendar} AS DATE) END"
     )
-    return f"epoch_us(CAST({date} AS TIMESTAMP))"
 
 
 def _time_us() -> str:
-    """SQL: microseconds since midnight; 24:00 is the end of the day."""
+    """SQL: microseconds since midnight."""
     units = {"hour": _HOUR, "minute": _MINUTE, "second": _SECOND}
-    whole = " + ".join(
-        f"coalesce({_number(name, 'BIGINT')}, 0) * {unit}" for name, unit in units.items()
-    )
+    whole = " + ".join(f"{_long_or_0(name)} * {unit}" for name, unit in units.items())
     last = (
         f"CASE WHEN p.second <> '' THEN {_SECOND} WHEN p.minute <> '' THEN {_MINUTE} "
         f"ELSE {_HOUR} END"
     )
     numerator = f"CAST(rpad(left(p.fraction, {_DIGITS}), {_DIGITS}, '0') AS HUGEINT)"
-    us = f"({whole} + CAST(({numerator} * {last}) // {10**_DIGITS} AS BIGINT))"
-    return f"CASE WHEN {us} <= {_DAY} THEN {us} END"
+    return f"{whole} + CAST(({numerator} * {last}) // {10**_DIGITS} AS BIGINT)"
 
 
 def _offset_us() -> str:
     """SQL: the offset from UTC in microseconds; NULL if there is none."""
-    hours = _number("offset_hour", "BIGINT")
-    minutes = f"coalesce({_number('offset_minute', 'BIGINT')}, 0)"
-    ahead = f"({hours} * {_HOUR} + {minutes} * {_MINUTE})"
+    hours, minutes = _long_or_0("offset_hour"), _long_or_0("offset_minute")
+    signed = "CASE WHEN p.sign = '-' THEN -1 ELSE 1 END"
     return (
-        f"CASE WHEN p.zulu <> '' THEN 0 WHEN p.sign = '-' THEN -{ahead} "
-        f"WHEN p.sign = '+' THEN {ahead} END"
+        f"CASE WHEN p.zulu <> '' THEN 0 "
+        f"WHEN p.sign <> '' THEN {signed} * ({hours} * {_HOUR} + {minutes} * {_MINUTE}) END"
     )
