@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message
 
@@ -65,7 +66,7 @@ class Client:
             "http_version": "1.1",
             "method": method,
             "scheme": "http",
-            "path": where,
+            "path": unquote(where),
             "raw_path": where.encode(),
             "root_path": "",
             "query_string": query.encode(),
