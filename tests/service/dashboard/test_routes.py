@@ -110,6 +110,13 @@ def test_there_is_nothing_else(service: Small, path: str) -> None:
     assert service.client.get(path).status == 404
 
 
+def test_a_browser_learns_at_once_which_modules_a_page_needs(service: Small) -> None:
+    page = service.client.get("/").body.decode()
+    preloaded = set(re.findall(r'rel="modulepreload" href="/static/\w+/([^"]+)"', page))
+    own = {name for name in FILES.loaded if "/" not in name and name.endswith(".js")}
+    assert preloaded == own - {"main.js", "embed.js"}
+
+
 def test_the_address_of_files_changes_with_any_of_them(tmp_path: Path) -> None:
     def version(script: bytes) -> str:
         for name in ("index.html", "embed.html"):

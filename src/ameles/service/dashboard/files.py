@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,11 +58,37 @@ class Files:
         together = "".join(f"{name}{file.tag}" for name, file in plain.items())
         self.version = hashlib.sha256(together.encode()).hexdigest()[:16]
         self.pages: Mapping[str, File] = {
-            name: File(self._addressed(plain[name].content), plain[name].media) for name in PAGES
+            name: File(self._page(plain[name].content, plain), plain[name].media) for name in PAGES
         }
         self.loaded: Mapping[str, File] = {
             name: file for name, file in plain.items() if name not in PAGES
         }
 
-    def _addressed(self, page: bytes) -> bytes:
-        return page.replace(PLACE, f"/static/{self.version}/".encode())
+    def _page(self, page: bytes, files: Mapping[str, File]) -> bytes:
+        """A page with the addresses of its files, and of all modules that it needs."""
+        first = [name.decode() for name in _MODULE.findall(page)]
+        needed = modules(first, {name: file.content for name, file in files.items()})
+        links = b"".join(
+            b'  <link rel="modulepreload" href="%s%s">\n' % (PLACE, name.encode())
+            for name in needed
+            if name not in first
+        )
+        whole = page.replace(b"</head>", links + b"</head>")
+        return whole.replace(PLACE, f"/static/{self.version}/".encode())
+
+
+_MODULE = re.compile(rb'<script src="/static/-/([^"]+)" type="module">')
+_IMPORT = re.compile(rb'^(?:import|export|\}) .*from "\./([^"]+)";$', re.MULTILINE)
+
+
+def modules(first: Iterable[str], files: Mapping[str, bytes]) -> list[str]:
+    """Some modules, and all that these import.
+
+    >>> modules(["a.js"], {"a.js": b'import { b } from "./b.js";\\n', "b.js": b"", "c.js": b""})
+    ['a.js', 'b.js']
+    """
+    found = list(first)
+    for name in found:  # grows meanwhile
+        imported = (each.decode() for each in _IMPORT.findall(files[name]))
+        found.extend(new for new in dict.fromkeys(imported) if new not in found)
+    return found

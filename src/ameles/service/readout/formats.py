@@ -23,7 +23,7 @@ from ameles.service.views import Row
 _RELEASE, _KEY, _STEP, _START, _END = (
     COLUMNS.index(name) for name in ("release", "key", "step", "start", "end")
 )
-_BY_STEP = ("value", "low", "high", "label")
+_BY_STEP = ("step", "value", "low", "high", "label")
 _TIMES = ("start", "end")
 _NUMBERS = ("value", "low", "high")
 _WHOLE = ("step", "entry")
@@ -53,30 +53,27 @@ def _json(rows: Sequence[Row], about: dict[str, Any]) -> bytes:
 
 
 def _series(rows: Sequence[Row], about: dict[str, Any]) -> bytes:
-    steps: dict[int, tuple[str, str]] = {}
-    series: dict[tuple[str, str], dict[str, list[Any]]] = {}
+    times = {row[_STEP]: (row[_START], row[_END]) for row in rows}
+    series: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        steps[row[_STEP]] = row[_START], row[_END]
-        one = series.setdefault((row[_RELEASE], row[_KEY]), {"step": [], **_columns()})
-        one["step"].append(row[_STEP])
-        for name in _BY_STEP:
-            one[name].append(row[COLUMNS.index(name)])
+        series.setdefault((row[_RELEASE], row[_KEY]), []).append(row)
     return plain_json(
         {
             **about,
             "steps": [
-                {"step": step, "start": start, "end": end} for step, (start, end) in steps.items()
+                {"step": step, "start": start, "end": end} for step, (start, end) in times.items()
             ],
             "series": [
-                {"release": release, "key": key, **columns}
-                for (release, key), columns in series.items()
+                {"release": release, "key": key, **_columns(own)}
+                for (release, key), own in series.items()
             ],
         }
     )
 
 
-def _columns() -> dict[str, list[Any]]:
-    return {name: [] for name in _BY_STEP}
+def _columns(rows: Sequence[Row]) -> dict[str, tuple[Any, ...]]:
+    columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
+    return {name: columns[name] for name in _BY_STEP}
 
 
 def _csv(rows: Sequence[Row], about: dict[str, Any]) -> bytes:

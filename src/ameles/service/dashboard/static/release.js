@@ -29,12 +29,17 @@ export class ReleaseSection {
     this.views = h("div", { class: "views", role: "group", "aria-label": `View of ${release.name}` });
     this.element = this.built();
     page.series.watch(release.name, () => this.changed());
-    this.seen = new IntersectionObserver((seen) => {
-      if (!seen.some((one) => one.isIntersecting)) return;
-      this.seen.disconnect();
-      this.load();
-    }, { rootMargin: "400px" });
-    this.seen.observe(this.element);
+    new IntersectionObserver((seen) => this.scrolled(seen.at(-1).isIntersecting), { rootMargin: "400px" })
+      .observe(this.element);
+  }
+
+  /** Fetches and draws it when it is about to be seen for the first time. */
+  scrolled(visible) {
+    this.visible = visible;
+    if (!visible) return;
+    if (!this.asked) this.load();
+    else this.mark(this.page.marked);
+    this.asked = true;
   }
 
   built() {
@@ -51,7 +56,7 @@ export class ReleaseSection {
       this.readout,
       this.body,
       this.scrubber.element,
-      h("div", { class: "foot" }, this.legend, page.embedded ? null : this.tools()));
+      (this.foot = h("div", { class: "foot" }, this.legend)));
   }
 
   tools() {
@@ -64,6 +69,7 @@ export class ReleaseSection {
   }
 
   async load() {
+    if (!this.page.embedded && !this.asked) this.foot.append(this.tools());
     try {
       await this.page.load(this.release.name);
     } catch (refused) {
@@ -146,8 +152,9 @@ export class ReleaseSection {
 
   /** Shows the numbers of a step; null is the last. */
   mark(step) {
+    if (!this.drawing || !this.visible) return;
     this.scrubber.show(step);
-    this.drawing?.mark(step);
+    this.drawing.mark(step);
     const { series, clock } = this.page;
     const shown = this.scene.shown(step);
     if (shown === null) return;

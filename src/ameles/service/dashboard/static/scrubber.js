@@ -13,7 +13,6 @@ export class Scrubber {
         && explainNumber(scene.page, { release: scene.release.name, key: scene.key }),
     });
     this.element = h("div", { class: "scrubber" }, this.input);
-    this.show(null);
   }
 
   /** Shows a step of those in view; null is the last. */

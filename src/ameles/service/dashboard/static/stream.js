@@ -14,6 +14,9 @@ import { tokenActions } from "./token.js";
 import { Toolbar, listenForKeys } from "./toolbar.js";
 import { Clock, fromNow, lengthOf, number, spanWords } from "./words.js";
 
+const ROWS_AT_ONCE = 20000; // fetched before a chart is drawn
+const MOST_ROWS = 200000; // fetched without being asked for
+
 export async function showStream(api, host, address, { embedded = false } = {}) {
   fill(host, loading(address.name));
   try {
@@ -191,10 +194,12 @@ class StreamPage {
   async load(release) {
     await this.connected;
     const { released, releases } = this.stream;
-    const keys = releases.find(({ name }) => name === release)?.keys.length ?? 1;
-    const most = Math.max(100, Math.min(AT_FIRST, Math.floor(100000 / keys)));
-    const first = Math.max(1, Math.min(this.steps()[0], released - most + 1));
-    await this.series.load(release, first, this.address.release === release ? this.address.key : null);
+    const key = this.address.release === release ? this.address.key : null;
+    const keys = key === null ? releases.find(({ name }) => name === release)?.keys.length ?? 1 : 1;
+    const back = (rows) => Math.max(1, released - Math.max(100, Math.floor(rows / keys)) + 1);
+    const first = Math.min(this.steps()[0], Math.max(back(MOST_ROWS), released - AT_FIRST + 1));
+    await this.series.load(release, Math.max(first, back(ROWS_AT_ONCE)), key);
+    this.series.load(release, Math.max(1, first), key).catch(() => null); // the rest, while that is looked at
   }
 
   steps() {
