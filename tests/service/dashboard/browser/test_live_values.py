@@ -16,7 +16,7 @@ def test_values_appear_live_and_equal_the_store(visit: Visit, growing: Served) -
         for step in (2, 3, 4):
             growing.release("open", step)
             value = growing.stored("open", release="visits", key="north")[-1].value
-            shown = page.locator("[data-release=visits] .readout data")
+            shown = page.locator("[data-release=visits] [data-key=north] figcaption data")
             expect(shown).to_have_attribute("value", str(value))
             expect(page.locator(".progress")).to_contain_text(f"Step {step}")
 

@@ -68,7 +68,7 @@ class StreamPage {
     this.announcer = new Announcer();
     this.toolbar = new Toolbar(this);
     this.state = h("span", { class: "state" });
-    this.progress = h("span");
+    this.progress = h("span", { class: "progress" });
     this.notices = h("div");
     this.sections = this.wanted().map((release) => new ReleaseSection(release, this));
     this.releases = h("div", { class: "releases" }, this.sections.map(({ element }) => element));
