@@ -16,6 +16,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 ADOPT = 36  # PR_SET_CHILD_SUBREAPER of Linux: a process whose parent has ended becomes our child
+_TURN = threading.Lock()  # the server answers one thread after the other
 _EXECUTE = vars(subprocess.Popen)["_execute_child"]
 
 
@@ -66,9 +68,10 @@ class WarmProcess(subprocess.Popen[Any]):
             "folder": os.fspath(asked["cwd"] or os.getcwd()),
             "environment": dict(asked["env"] or os.environ),
         }
-        channel = _server(os.getpid())
-        socket.send_fds(channel, [json.dumps(request).encode()], handles)
-        self.pid = int(channel.recv(20))
+        with _TURN:
+            channel = _server(os.getpid())
+            socket.send_fds(channel, [json.dumps(request).encode()], handles)
+            self.pid = int(channel.recv(20))
         vars(self)["_child_created"] = True
         pairs = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         vars(subprocess.Popen)["_close_pipe_fds"](self, *(asked[name] for name in pairs))

@@ -4,175 +4,71 @@ probability below e**-100."""
 
 from __future__ import annotations
 
-import csv
-import fcntl
 import json
 import signal
-import subprocess
-import termios
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from ameles.cli.status import look
 from ameles.plan.plan import read_plan
-from tests.cli.conftest import Program, hearing_interrupts
+from tests.cli.conftest import Ended, Program
+from tests.cli.followed_site import Site, a_site, now, row
 from tests.stand_in import bare_store, lock_store
-from tests.warm_processes import start
+from tests.warm_processes import run
 
-LIMIT = 600.0  # seconds until a test gives up
 CANARY = "cafebabe-canary"
-PLAN = """
-[stream]
-name = "s"
-source = "{source}"
-{time}columns = {{ at = "timestamp", region = "text" }}
-start = "{start}"
-every = "1s"
-{more}
-[privacy]
-population = "people"
-unit = "event"
-epsilon = 1000
-{privacy}
-[[release]]
-name = "visits"
-measure = "count"
-by = {{ region = ["north", "south"] }}
-[store]
-url = "s.db"
-{vault}
-[[sink]]
-csv = "releases.csv"
-"""
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-def row(region: str = "north") -> str:
-    """An event of this moment, as a line of CSV."""
-    return f"{now():%Y-%m-%dT%H:%M:%S.%fZ},{region}\n"
-
-
-class Site:
-    """A folder with a plan, and a follower of it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.plan = folder / "ameles.toml"
-        self.file = folder / "events.csv"
-        self.process: subprocess.Popen[str] | None = None
-
-    def write(
-        self,
-        source: str = "events.csv",
-        *,
-        timed: bool = True,
-        more: str = "",
-        privacy: str = "",
-        vault: str = "",
-    ) -> None:
-        start = f"{now() - timedelta(seconds=1):%Y-%m-%dT%H:%M:%SZ}"
-        time_key = 'time = "at"\n' if timed else ""
-        text = PLAN.format(
-            source=source, time=time_key, start=start, more=more, privacy=privacy, vault=vault
-        )
-        self.plan.write_text(text, encoding="utf-8")
-
-    def append(self, *rows: str, file: Path | None = None) -> None:
-        with (file or self.file).open("a", encoding="utf-8") as opened:
-            opened.writelines(rows)
-
-    def follow(self, *options: str) -> None:
-        self.process = start(
-            *("-m", "ameles", "run", "--follow", *options),
-            cwd=self.folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=hearing_interrupts,
-        )
-
-    def say(self, *rows: str) -> None:
-        """Lines to the follower's standard input, which it has read and put into its queue: it has
-        come back for the empty line after them."""
-        assert self.process is not None
-        assert self.process.stdin is not None
-        pipe = self.process.stdin
-        for text in ("".join(rows), "\n"):
-            pipe.write(text)
-            pipe.flush()
-            self.wait(lambda: not any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))))
-
-    def send(self, number: int) -> None:
-        assert self.process is not None
-        self.process.send_signal(number)
-
-    def ended(self) -> tuple[int, str, str]:
-        """The exit code and what was said, once the follower has ended."""
-        assert self.process is not None
-        out, err = self.process.communicate(timeout=LIMIT)
-        assert "Traceback" not in err
-        return self.process.returncode, out, err
-
-    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        self.send(number)
-        return self.ended()
-
-    def rows(self) -> list[dict[str, str]]:
-        file = self.folder / "releases.csv"
-        if not file.exists():
-            return []
-        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-        return list(csv.DictReader(line for line in lines if line.endswith("\n")))
-
-    def totals(self, key: str = "north") -> list[int]:
-        """The published line of a key; every step is there, once and in order."""
-        lines = [line for line in self.rows() if line["key"] == key]
-        assert [int(line["step"]) for line in lines] == list(range(1, len(lines) + 1))
-        return [int(line["value"]) for line in lines]
-
-    def total(self, key: str = "north") -> int:
-        return (self.totals(key) or [0])[-1]
-
-    def wait(self, happened: Callable[[], bool]) -> None:
-        since = time.monotonic()
-        while not happened():
-            assert self.process is not None
-            assert self.process.poll() is None, self.ended()
-            assert time.monotonic() - since < LIMIT
-            time.sleep(0.02)
-
-    def wait_steps(self, count: int) -> None:
-        """Until so many further steps are released."""
-        before = len(self.totals())
-        self.wait(lambda: len(self.totals()) >= before + count)
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    yield from a_site(tmp_path)
+    with a_site(tmp_path) as site:
+        yield site
 
 
-@pytest.fixture
-def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    yield from a_site(tmp_path_factory.mktemp("other"))
+def ameles(*arguments: str) -> Ended:
+    """A command in a process of its own; nothing is on its standard input."""
+    ended = run("-m", "ameles", *arguments)
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
-def a_site(folder: Path) -> Iterator[Site]:
-    site = Site(folder)
-    yield site
-    if site.process is not None and site.process.poll() is None:
-        site.process.kill()
-        site.ended()
+Scene = Callable[[Site, Path], None]
+SCENES: dict[str, Scene] = {}
 
 
-def test_a_growing_file_is_followed_stopped_and_resumed(site: Site) -> None:
+def scene(play: Scene) -> Scene:
+    """What happens at a site, in a folder of its own, with another folder for what it needs.
+
+    Followers wait for seconds to pass, so all scenes are played at the same time.
+    """
+    SCENES[play.__name__] = play
+    return play
+
+
+@pytest.fixture(scope="module")
+def played(
+    tmp_path_factory: pytest.TempPathFactory, kind_of_store: str
+) -> Iterator[dict[str, Future[None]]]:
+    """All scenes, which have begun."""
+
+    def play(name: str, folder: Path, other: Path) -> None:
+        with a_site(folder) as site:
+            SCENES[name](site, other)
+
+    with ThreadPoolExecutor(len(SCENES)) as threads:
+        yield {
+            name: threads.submit(
+                play, name, tmp_path_factory.mktemp(name), tmp_path_factory.mktemp("other")
+            )
+            for name in SCENES
+        }
+
+
+@scene
+def a_growing_file_is_followed_stopped_and_resumed(site: Site, _other: Path) -> None:
     site.write()
     site.append("at,region\n")
     site.follow()
@@ -211,7 +107,8 @@ def test_a_growing_file_is_followed_stopped_and_resumed(site: Site) -> None:
     assert not look(read_plan(site.plan), now=now()).running
 
 
-def test_a_watched_folder_of_json_lines(site: Site) -> None:
+@scene
+def a_watched_folder_of_json_lines(site: Site, _other: Path) -> None:
     site.write("in/*.jsonl")
     (site.folder / "in").mkdir()
     site.follow()
@@ -225,20 +122,8 @@ def test_a_watched_folder_of_json_lines(site: Site) -> None:
     assert CANARY not in err
 
 
-def test_it_ends_at_the_horizon_by_itself(site: Site, ameles: Program) -> None:
-    heard = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    site.write(more="horizon = 3")
-    site.append("at,region\n")
-    ended = ameles("run", str(site.plan), "--follow")
-    assert ended.code == 0
-    assert "the stream is at step 3 of 3.\nThat is its last step.\n" in ended.err
-    assert len(site.totals()) == 3
-    assert {number: signal.getsignal(number) for number in heard} == heard
-
-
-def test_standard_input_stalls_and_nothing_read_is_lost_by_a_stop(
-    site: Site, ameles: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@scene
+def standard_input_stalls_and_nothing_read_is_lost_by_a_stop(site: Site, _other: Path) -> None:
     site.write("-", timed=False)
     site.follow()
     site.wait_steps(3)  # nothing was said
@@ -247,39 +132,44 @@ def test_standard_input_stalls_and_nothing_read_is_lost_by_a_stop(
     assert (code, out) == (0, "")
     assert "Following standard input from step 1 on" in err
     assert CANARY not in err
-    finish(site, ameles, monkeypatch)
+    finish(site)
     assert site.total() == 300
 
 
-def finish(site: Site, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def finish(site: Site) -> None:
     """Releases the step that was open when the follower was stopped; nothing more comes in."""
     time.sleep(1)
-    with (site.folder / "nothing").open("wb+") as nobody:
-        monkeypatch.setattr("ameles.connectors.standard_input.DESCRIPTOR", nobody.fileno())
-        assert ameles("run", str(site.plan)).code == 0
+    assert ameles("run", str(site.plan)).code == 0
 
 
-def test_a_file_that_is_no_longer_itself_is_refused(site: Site, other: Site) -> None:
-    for one in (site, other):
-        one.write()
-        one.append("at,region\n", row(), row(CANARY))
-        one.follow()
-    for one in (site, other):
-        one.wait(lambda: (site.total(), other.total()) == (1, 1))
-    site.file.write_text(f"at,region\n{row(CANARY) * 3}", encoding="utf-8")  # replaced
-    other.file.write_text(f"at,region\n{CANARY}", encoding="utf-8")  # shrunk
-    for one in (site, other):
-        code, out, err = one.ended()
-        assert (code, out) == (4, "")
-        refusal = err[err.index("error") :]
-        assert refusal.startswith(
-            "error[store]: The file 'events.csv' was replaced or cut since it was last read.\n"
-        )
-        assert "\n  try: put the file back as it was and only append to it" in refusal
-        assert CANARY not in err
+@scene
+def a_file_that_was_replaced_is_refused(site: Site, _other: Path) -> None:
+    refused_after(site, f"at,region\n{row(CANARY) * 3}")
 
 
-def test_a_second_signal_ends_it_at_once(site: Site) -> None:
+@scene
+def a_file_that_was_cut_is_refused(site: Site, _other: Path) -> None:
+    refused_after(site, f"at,region\n{CANARY}")
+
+
+def refused_after(site: Site, change: str) -> None:
+    site.write()
+    site.append("at,region\n", row(), row(CANARY))
+    site.follow()
+    site.wait(lambda: site.total() == 1)
+    site.file.write_text(change, encoding="utf-8")
+    code, out, err = site.ended()
+    assert (code, out) == (4, "")
+    refusal = err[err.index("error") :]
+    assert refusal.startswith(
+        "error[store]: The file 'events.csv' was replaced or cut since it was last read.\n"
+    )
+    assert "\n  try: put the file back as it was and only append to it" in refusal
+    assert CANARY not in err
+
+
+@scene
+def a_second_signal_ends_it_at_once(site: Site, _other: Path) -> None:
     site.write()
     site.append("at,region\n", row())
     for _ in range(20):
@@ -309,13 +199,8 @@ def interrupted_twice(site: Site) -> tuple[int, int]:
     return code, released
 
 
-def test_a_state_that_may_be_seized(
-    site: Site,
-    ameles: Program,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    keys = tmp_path_factory.mktemp("keys")
+@scene
+def a_state_that_may_be_seized(site: Site, keys: Path) -> None:
     site.write(
         "-",
         timed=False,
@@ -340,8 +225,26 @@ def test_a_state_that_may_be_seized(
 
     announced = ameles("intrusion", "announce", str(site.plan), "--why", "a broken window")
     assert announced.code == 0
-    finish(site, ameles, monkeypatch)
+    finish(site)
     assert site.total() == 3
+
+
+@pytest.mark.usefixtures("played")
+def test_it_ends_at_the_horizon_by_itself(site: Site, ameles: Program) -> None:
+    """In this process, while the others are waited for: signals are heard as before."""
+    heard = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    site.write(more="horizon = 3")
+    site.append("at,region\n")
+    ended = ameles("run", str(site.plan), "--follow")
+    assert ended.code == 0
+    assert "the stream is at step 3 of 3.\nThat is its last step.\n" in ended.err
+    assert len(site.totals()) == 3
+    assert {number: signal.getsignal(number) for number in heard} == heard
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_follower(played: dict[str, Future[None]], name: str) -> None:
+    played[name].result()
 
 
 def test_what_is_asked_twice_is_refused_before_anything(site: Site, ameles: Program) -> None:
