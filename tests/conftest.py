@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import collecting, quick
+from tests.kept_commands import kept_commands
 from tests.kept_databases import kept_databases, new_databases
 from tests.postgres import MISSING, Server, programs, serving
 from tests.quick import pytest_addoption, pytest_collection_modifyitems
@@ -36,6 +37,7 @@ sys.dont_write_bytecode = False
 prefer_memory()
 
 __all__ = [
+    "kept_commands",
     "kept_databases",
     "new_databases",
     "pytest_addoption",
