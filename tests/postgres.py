@@ -117,7 +117,7 @@ class Server:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
                 **self._as,
             )
         deadline = time.monotonic() + _PATIENCE
@@ -219,6 +219,7 @@ def _other_user() -> dict[str, Any]:
     raise RuntimeError("there is no user for a server")
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """For a new process: it is to end with this one, also when this one is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGQUIT)

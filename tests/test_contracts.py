@@ -36,6 +36,7 @@ PLANTED_IN = {
     "extras": "ledger",
     "front-door": "core",
     "keys": "mechanisms",
+    "metrics": "service/metrics",
     "pictures": "plot",
     "readout": "service/readout",
     "terminal": "noise",

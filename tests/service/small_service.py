@@ -22,6 +22,7 @@ from ameles.service.ingest.door import Door
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
 from ameles.service.run_streams import RunStreams
+from ameles.service.samples import StoreSamples
 from ameles.service.views import State
 from ameles.store import Store, open_store
 from ameles.store.tokens import Scope
@@ -143,16 +144,19 @@ def described(shown: Shown) -> Shown:
 
 @contextmanager
 def small(
-    shown: list[Shown], doing: Callable[[str], State] = lambda name: State.RUNNING
+    shown: list[Shown],
+    doing: Callable[[str], State] = lambda name: State.RUNNING,
+    now: datetime = NOW,
 ) -> Iterator[Small]:
     """A service over released streams, in which it is always the same moment."""
     feed, health, problems, doors = Feed(), Steady(), list[Exception](), Doorless()
     refused: dict[str, AmelesError] = {}
     rates = dict.fromkeys(RATES, 1e9)
-    published = StorePublished(shown, doing, now=lambda: NOW)
-    run = RunStreams(shown, refused.get, now=lambda: NOW)
-    access = Access(shown, now=lambda: NOW, clock=lambda: 0.0, rates=rates)
-    app = build_app(published, access, health, feed, doors, run, problems.append)
+    published = StorePublished(shown, doing, now=lambda: now)
+    run = RunStreams(shown, refused.get, now=lambda: now)
+    access = Access(shown, now=lambda: now, clock=lambda: 0.0, rates=rates)
+    samples = StoreSamples(shown, now=lambda: now)
+    app = build_app(published, access, health, feed, doors, run, samples, problems.append)
     named = {one.plan.stream.name: one for one in shown}
     with closing(Client(app)) as client:
         yield Small(client, named, feed, health, problems, doors, refused)

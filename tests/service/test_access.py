@@ -33,6 +33,19 @@ QUERIES = {"/v1/streams/{name}/explain": "?release=visits&step=1"}
 WITHOUT_STREAM = {"/v1/streams", "/v1/me", "/healthz", "/readyz"}
 # The page: the same bytes for everybody (tests/service/dashboard).
 PAGE = {"/", "/preview", "/streams/{name}", "/embed/{name}", "/static/{version}/{path:path}"}
+PROMETHEUS = "/prometheus/api/v1"
+# Addresses about all streams that a request may read, each with a query that shows their names.
+READABLE = {
+    "/metrics": "",
+    f"{PROMETHEUS}/query": "?query=ameles_stream_step&time=1767400000",
+    f"{PROMETHEUS}/query_range": "?query=ameles_stream_step&start=1767400000&end=1767400000&step=1",
+    f"{PROMETHEUS}/labels": "",
+    f"{PROMETHEUS}/label/{{label}}/values": "",
+    f"{PROMETHEUS}/series": "?match[]=ameles_stream_step",
+    f"{PROMETHEUS}/metadata": "",
+    f"{PROMETHEUS}/status/buildinfo": "",
+}
+NAMELESS = {f"{PROMETHEUS}/{last}" for last in ("labels", "metadata", "status/buildinfo")}
 
 
 def ask(service: Small, route: str, stream: str, token: str | None) -> Answer:
@@ -42,7 +55,7 @@ def ask(service: Small, route: str, stream: str, token: str | None) -> Answer:
 
 def test_the_matrix_has_every_address(service: Small) -> None:
     paths = service.client.get("/openapi.json").json["paths"]
-    assert set(paths) == {*ALLOWED, *WITHOUT_STREAM}
+    assert set(paths) == {*ALLOWED, *WITHOUT_STREAM, *READABLE}
     assert {route.path for route in page.router.routes if isinstance(route, Route)} == PAGE
 
 
@@ -60,6 +73,36 @@ def test_a_token_allows_what_is_listed_and_nothing_else(service: Small, route: s
         passes = public or (asked == own and scope in ALLOWED[route])
         allowed = LET_PASS.get(route, 200)
         assert status == (allowed if passes else 403 if asked == own else 404)
+
+
+@pytest.mark.parametrize("route", READABLE)
+def test_addresses_about_all_streams_show_those_that_can_be_read(
+    service: Small, route: str
+) -> None:
+    path = route.replace("{label}", "stream") + READABLE[route]
+    posts = [path] if "post" in service.client.get("/openapi.json").json["paths"][route] else []
+    forms = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    def named(token: str | None) -> list[set[str]]:
+        """The streams in an answer, asked in each way."""
+        answers = [service.client.get(path, token)]
+        for one in posts:
+            where, _, query = one.partition("?")
+            given = {"method": "POST", "headers": forms, "body": query.encode()}
+            answers.append(service.client.get(where, token, **given))
+        assert {answer.status for answer in answers} == {200}
+        names = ("open", "closed", "apart", "absent")
+        return [{name for name in names if f'"{name}'.encode() in a.body} for a in answers]
+
+    for token, expected in [
+        (None, {"open"}),
+        *((service.token(scope, "closed"), {"open"}) for scope in ("ingest", "admin")),
+        *((service.token("read", own), {"open", own}) for own in ("open", "closed", "apart")),
+    ]:
+        assert all(seen == (set() if route in NAMELESS else expected) for seen in named(token))
+    expired = service.token("read", made=NOW - timedelta(days=90))
+    for wrong in (expired, service.token("read", revoked=True), new_token(), "ameles_"):
+        assert service.client.get(path, wrong).status == 401
 
 
 @pytest.mark.parametrize("route", ALLOWED)

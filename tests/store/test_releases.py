@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -176,6 +177,24 @@ def test_what_is_not_a_number_is_none_and_labels_are_kept(place: Place) -> None:
         ]
         assert isinstance(rows[3][0], float)
         assert isinstance(rows[0][2], int)
+
+
+def test_one_column_is_read_as_a_table_of_steps_and_series(place: Place) -> None:
+    with new_store(place) as store, store.writing() as transaction:
+        stream = launch(transaction, keys=["a", "b", "c"])
+        transaction.add_steps(stream, minutes(1, 3))
+        value = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 2**53 + 1]])
+        low = np.array([[0.5, np.nan, 0.1], [-1e300, np.inf, 0.3], [1e-300, -0.0, 2.0]])
+        label = np.array([["", "x", "y"], ["", "", "bü/s"], ["", "z", ""]])
+        transaction.add_releases(stream, 1, 1, value, low, value, label)
+
+        def table(column: Literal["value", "low", "label"], *ranges: tuple[int, int]) -> object:
+            return transaction.release_table(stream, column, *ranges).tolist()
+
+        assert table("value", (1, 3), (1, 3)) == [[1, 2, 3], [4, 5, 6], [7, 8, 2.0**53]]
+        assert table("value", (2, 3), (2, 2)) == [[5], [8]]
+        assert str(table("low", (1, 2), (1, 3))) == "[[0.5, nan, 0.1], [-1e+300, nan, 0.3]]"
+        assert table("label", (2, 3), (2, 3)) == [["", "bü/s"], ["z", ""]]
 
 
 def test_more_rows_than_one_block(place: Place) -> None:

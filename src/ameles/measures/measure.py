@@ -178,6 +178,13 @@ class Measure(Section, ABC):
         return self.declared.names
 
     @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns whose values a key is made of, in their order; none if it has other keys."""
+        declared = self.declared
+        bins = () if declared.bins is None else (declared.bins.column,)
+        return (*declared.columns, *bins) if self.keys == declared.names else ()
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, beside those of ``where``."""
         return tuple(self.by)

@@ -136,6 +136,11 @@ class Reports(LinearMeasure):
         return Keys({**self.by, **parts}, other=False).names
 
     @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Those of the keys, and that of the categories."""
+        return self.columns if self.categories else tuple(self.by)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Those of the keys, and that of the reports."""
         return (*self.by, self.column)

@@ -14,13 +14,17 @@ from ameles.service.ingest import routes
 from ameles.service.ingest.direct_posts import DirectPosts
 from ameles.service.ingest.posts import Doors
 from ameles.service.ingest.unfinished import UnfinishedBodies
+from ameles.service.metrics import listings, query, scrape
+from ameles.service.metrics.refusals import QueryRefused
+from ameles.service.metrics.refusals import refused as query_refused
 from ameles.service.readout import attacker, health, ledger, live, operation, releases, streams
 from ameles.service.readout.feed import Feed
 from ameles.service.readout.live import LiveReaders
 from ameles.service.refusals import add_handlers
-from ameles.service.views import Gate, Health, Operations, Published
+from ameles.service.views import Gate, Health, Operations, Published, Sampled
 
 TITLE = "Ameles"
+METRICS = (scrape, query, listings)
 ABOUT = "Live statistics about people, under differential privacy."
 # Newer versions of FastAPI report requests to whatever the environment names; older ones ignore it.
 NO_TELEMETRY: dict[str, Any] = {
@@ -37,6 +41,7 @@ def build_app(
     feed: Feed,
     doors: Doors,
     run: Operations,
+    sampled: Sampled,
     failed: Callable[[Exception], None] = lambda problem: None,
 ) -> FastAPI:
     """The application over one service; ``failed`` is told what a request could not expect."""
@@ -55,10 +60,23 @@ def build_app(
     app.state.doors = doors
     app.state.bodies = bodies = UnfinishedBodies()
     app.state.operations = run
+    app.state.samples = sampled
     app.state.live = LiveReaders(feed)
-    for part in (streams, releases, live, ledger, attacker, operation, routes, health, page):
+    for part in (
+        streams,
+        releases,
+        live,
+        ledger,
+        attacker,
+        operation,
+        routes,
+        health,
+        page,
+        *METRICS,
+    ):
         app.include_router(part.router)
     add_handlers(app, failed)
     app.add_middleware(DirectPosts, gate=gate, doors=doors, bodies=bodies, failed=failed)
+    app.add_exception_handler(QueryRefused, query_refused)
     app.add_middleware(Outermost, failed=failed)
     return app

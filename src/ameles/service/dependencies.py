@@ -10,8 +10,17 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
 
-from ameles.service.refusals import Problem
-from ameles.service.views import Gate, Health, Operations, Published, Right, Scope, StreamView
+from ameles.service.refusals import Problem, Refused
+from ameles.service.views import (
+    Gate,
+    Health,
+    Operations,
+    Published,
+    Right,
+    Sampled,
+    Scope,
+    StreamView,
+)
 
 READ: frozenset[Scope] = frozenset({"read"})
 READ_OR_ADMIN: frozenset[Scope] = frozenset({"read", "admin"})
@@ -39,6 +48,12 @@ def published(request: Request) -> Published:
 def operations(request: Request) -> Operations:
     """How the streams are run."""
     kept: Operations = request.app.state.operations
+    return kept
+
+
+def samples(request: Request) -> Sampled:
+    """Releases by time."""
+    kept: Sampled = request.app.state.samples
     return kept
 
 
@@ -79,6 +94,32 @@ def holder(request: Request) -> Right | None:
     return gate(request).right(request.headers.get("Authorization"), address(request))
 
 
+def readable_names(request: Request) -> tuple[str, ...]:
+    """The streams whose releases a request may read; refused if there are none.
+
+    That says nothing about other streams: whether some are public is known to everybody.
+    """
+    right = holder(request)
+    names = gate(request).visible(None)
+    if right is not None and right.scope == "read" and right.stream not in names:
+        names = (*names, right.stream)
+    if not names and right is None:
+        raise Refused(
+            401,
+            "Nothing can be read here without a token.",
+            tip="ameles token create --scope read; send it as 'Authorization: Bearer ...'",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    if not names:
+        raise Refused(
+            403,
+            "This token has another scope.",
+            why="the request needs the scope read",
+            tip="ameles token create --scope read",
+        )
+    return names
+
+
 def _checked(request: Request, name: str, scopes: frozenset[Scope]) -> StreamView:
     gate(request).check(request.headers.get("Authorization"), address(request), name, scopes)
     return published(request).stream(name)
@@ -88,4 +129,5 @@ Source = Annotated[Published, Depends(published)]
 Readable = Annotated[StreamView, Depends(readable)]
 Described = Annotated[StreamView, Depends(described)]
 Administered = Annotated[StreamView, Depends(administered)]
+ReadableNames = Annotated[tuple[str, ...], Depends(readable_names)]
 Holder = Annotated[Right | None, Depends(holder)]

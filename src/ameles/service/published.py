@@ -98,7 +98,17 @@ class StorePublished:
         with self._shown[name].store.reading() as transaction:
             stream = transaction.stream(name)
             lines = () if stream is None else transaction.series(stream)
-        return tuple(SeriesView(line.release, line.key, line.mechanism) for line in lines)
+        measures = {measure.name: measure for measure in self._shown[name].plan.releases}
+        return tuple(
+            SeriesView(
+                line.release,
+                line.key,
+                line.mechanism,
+                measures[line.release].measure,
+                _columns(measures[line.release].key_columns, line.key),
+            )
+            for line in lines
+        )
 
     def page(self, name: str, wanted: Wanted, start: Place, limit: int) -> Page:
         """Up to ``limit`` releases from a place on."""
@@ -204,6 +214,12 @@ def _budget(book: Ledger, name: str | None) -> dict[str, Any] | None:
                 "left": None if child.left is None else loss_to_dict(child.left),
             }
     return None
+
+
+def _columns(names: tuple[str, ...], key: str) -> tuple[tuple[str, str], ...]:
+    """The columns that a key is made of, with their values."""
+    parts = [key] if len(names) == 1 else key.split("/")
+    return tuple(zip(names, parts, strict=True)) if len(names) == len(parts) else ()
 
 
 def _state(doing: State, *, retired: bool, over: bool, halted: bool, restarts: int) -> State:

@@ -19,6 +19,7 @@ from ameles.service.log import Log
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
 from ameles.service.run_streams import RunStreams
+from ameles.service.samples import StoreSamples
 from ameles.service.server import run_server
 from ameles.store import Store
 
@@ -43,6 +44,7 @@ class Service:
             self._feed,
             self.following,
             RunStreams(shown, self.following.problem, lambda: instant(clock())),
+            StoreSamples(shown, lambda: instant(clock())),
             log.failed,
         )
         self._sealed = frozenset(

@@ -12,6 +12,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 Scope: TypeAlias = Literal["ingest", "read", "admin"]
 Row: TypeAlias = tuple[Any, ...]  # in the order of ``core.release.COLUMNS``, times as text
 
@@ -53,6 +56,8 @@ class SeriesView:
     release: str
     key: str
     mechanism: str
+    measure: str = ""
+    columns: tuple[tuple[str, str], ...] = ()  # those that the key is made of, with their values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +124,38 @@ class Published(Protocol):
 
     def ledger(self, name: str) -> dict[str, Any] | None:
         """What a stream has cost, and what its population has left; None before the launch."""
+
+
+Column: TypeAlias = Literal["value", "low", "high", "label"]
+
+
+class Sampled(Protocol):
+    """Releases by time, for tools that draw numbers over time; from any thread."""
+
+    def now(self) -> int:
+        """The present, in milliseconds since 1970."""
+
+    def current_steps(self, name: str, times: Sequence[int]) -> NDArray[np.int64]:
+        """For each time, in milliseconds since 1970, the step whose releases are current then.
+
+        A release is current from the end of its step to that of the next released one.  The last
+        one is current until the next is overdue by more than the lookback.  0: there is none.
+        """
+
+    def step_ends(self, name: str, steps: Sequence[int]) -> NDArray[np.float64]:
+        """When these steps end, in seconds since 1970."""
+
+    def steps_between(self, name: str, start: int, end: int) -> tuple[int, int] | None:
+        """The first and the last step that are current at some moment between two times."""
+
+    def table(
+        self, name: str, release: str, column: Column, steps: Sequence[int], keys: tuple[int, int]
+    ) -> NDArray[Any]:
+        """One column of a release: a row for each of these steps, a column for each of these keys,
+        which are given by their first and last place.
+
+        The steps are released, in order, and without doubles.
+        """
 
 
 class Operations(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,22 @@ class Releases(States):
         """
         for row in self._release_rows(stream, release, key, first, last, lambda time: time):
             yield _release(*row)
+
+    def release_table(
+        self,
+        stream: StreamRecord,
+        column: Literal["value", "low", "high", "label"],
+        steps: tuple[int, int],
+        series: tuple[int, int],
+    ) -> NDArray[Any]:
+        """One column of the releases in two ranges (first and last): a row a step, a column a
+        series.
+
+        Numbers are floats, and NaN if there is none.  All steps must be released.
+        """
+        cells = self._session.published_column(stream.number, steps, series, column)
+        shape = steps[1] - steps[0] + 1, series[1] - series[0] + 1
+        return np.array(cells, dtype=object if column == "label" else np.float64).reshape(shape)
 
     def _release_rows(
         self,

@@ -40,6 +40,12 @@ class StoreSession(ABC):
         time."""
 
     @abstractmethod
+    def published_column(
+        self, stream: int, steps: tuple[int, int], series: tuple[int, int], column: str
+    ) -> list[Row]:
+        """The value, low, high or label of the same releases alone, in the same order."""
+
+    @abstractmethod
     def write(self, sql: str, values: Sequence[Any] = (), *, double: str = "") -> None:
         """Makes one change; ``double`` is the error text for a second row with the same key.
 

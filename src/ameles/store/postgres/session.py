@@ -20,6 +20,7 @@ from ameles.store.postgres.binary_arrays import array
 from ameles.store.postgres.connection import DEMANDS, MARK, Wire, unsafe
 from ameles.store.postgres.driver import driver
 from ameles.store.postgres.problems import READ_ONLY, is_double, refusal, sentence
+from ameles.store.postgres.published_sql import ONE_COLUMN, PUBLISHED
 from ameles.store.session import Connected, Row
 
 _CHUNK = 4096
@@ -33,15 +34,6 @@ _LOOK = (
 READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_LOOK}"
 WRITE = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE meta IN SHARE ROW EXCLUSIVE MODE; " + _LOOK
-)
-# LATERAL with OFFSET 0 is an optimisation fence: for each step (or user, below) the planner uses
-# the primary key, and cannot reorder the query to scan the whole table for each of them.
-PUBLISHED = (
-    "SELECT step.step, step.start_us, step.end_us, rows.* FROM step CROSS JOIN LATERAL ("
-    "SELECT series, value, value_real, low, low_real, high, high_real, label FROM release "
-    "WHERE release.stream = step.stream AND release.step = step.step "
-    "AND series BETWEEN ? AND ? ORDER BY series OFFSET 0) AS rows "
-    "WHERE step.stream = ? AND step.step BETWEEN ? AND ? ORDER BY step.step, rows.series"
 )
 
 
@@ -160,6 +152,11 @@ class PostgresSession(Connected[Wire]):
                 ]
         except self.failures as problem:
             raise self._broken(problem) from None
+
+    def published_column(
+        self, stream: int, steps: tuple[int, int], series: tuple[int, int], column: str
+    ) -> list[Row]:
+        return self.rows(ONE_COLUMN[column], (*series, stream, *steps))
 
     def write(self, sql: str, values: Sequence[Any] = (), *, double: str = "") -> None:
         wire = self._changing()

@@ -27,6 +27,13 @@ PUBLISHED = (
     "AND release.step = +step.step AND release.series BETWEEN ? AND ? "
     "ORDER BY step.step, release.series"
 )
+ONE_COLUMN = {
+    name: f"SELECT release.{name} FROM step CROSS JOIN release WHERE step.stream = ? "
+    "AND step.step BETWEEN ? AND ? AND release.stream = step.stream "
+    "AND release.step = +step.step AND release.series BETWEEN ? AND ? "
+    "ORDER BY step.step, release.series"
+    for name in ("value", "low", "high", "label")
+}
 
 
 class SqliteSession(Connected[sqlite3.Connection]):
@@ -99,6 +106,11 @@ class SqliteSession(Connected[sqlite3.Connection]):
                 yield chunk
         except self.failures as problem:
             raise self._broken(problem) from None
+
+    def published_column(
+        self, stream: int, steps: tuple[int, int], series: tuple[int, int], column: str
+    ) -> list[Row]:
+        return self.rows(ONE_COLUMN[column], (stream, *steps, *series))
 
     def write(self, sql: str, values: Sequence[Any] = (), *, double: str = "") -> None:
         connection = self._changing()

@@ -1,0 +1,1 @@
+"""Releases for Prometheus and Grafana; it imports the nouns of ``core``, FastAPI and numpy only."""
