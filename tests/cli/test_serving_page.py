@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -17,19 +18,25 @@ from ameles.engine.running.descriptions import Descriptions
 from ameles.plan.plan import read_plan
 from ameles.service.access import RATES
 from ameles.service.log import Log
+from ameles.service.metrics import evaluation, parameters, query
+from ameles.service.metrics.families import FAMILIES
 from ameles.service.readout import live
 from ameles.service.server import listening
 from ameles.service.service import Service
 from ameles.store import open_store
 from tests.cli.conftest import Program
 
-PAGE = Path(__file__).parents[2] / "docs" / "serving.md"
-TEXT = PAGE.read_text(encoding="utf-8")
-COMMANDS = [
-    line
-    for block in re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    for line in block.splitlines()
-]
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "serving.md").read_text(encoding="utf-8")
+PROMETHEUS = (DOCS / "prometheus.md").read_text(encoding="utf-8")
+
+
+def commands(text: str) -> list[str]:
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+COMMANDS = commands(TEXT)
 REQUESTS = [line for line in COMMANDS if line.startswith("curl ")]
 
 
@@ -55,9 +62,14 @@ def asked(port: int, command: str, token: str) -> tuple[int, bytes]:
     """The answer to a curl command of the page; of one without an end, its beginning."""
     words = shlex.split(command.replace("$TOKEN", token))
     headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
+    data = [words[at + 1] for at, word in enumerate(words) if word in ("-d", "--data-urlencode")]
+    form = urlencode([(name, text) for name, _, text in (pair.partition("=") for pair in data)])
+    if form:
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
     (path,) = (word for word in words if word.startswith("localhost:8421"))
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=600)) as connection:
-        connection.request("GET", path.removeprefix("localhost:8421"), headers=headers)
+        method = "POST" if form else "GET"
+        connection.request(method, path.removeprefix("localhost:8421"), form or None, headers)
         answer = connection.getresponse()
         return answer.status, answer.read(10) if "/live" in path else answer.read()
 
@@ -70,6 +82,29 @@ def test_the_requests_of_the_page_are_answered(port: int, ameles: Program) -> No
         assert status == 200, command
         assert body
     assert len(REQUESTS) == 13
+
+
+def test_the_requests_of_the_page_about_prometheus_are_answered(port: int, ameles: Program) -> None:
+    lines = commands(PROMETHEUS)
+    (create,) = (line for line in lines if line.startswith("ameles token"))
+    token = ameles(*shlex.split(create)[1:]).out.strip()
+    requests = [line for line in lines if line.startswith("curl ")]
+    assert len(requests) == 5
+    for command in requests:
+        status, body = asked(port, command, token)
+        assert status == 200, command
+        assert b"ameles_" in body or b'"north"' in body, command
+    for number in (
+        query.MOST_POINTS,
+        evaluation.MOST_SERIES,
+        evaluation.MOST_NUMBERS,
+        parameters.LONGEST_BODY,
+    ):
+        assert f"| {number:,}" in PROMETHEUS
+
+
+def test_the_page_about_prometheus_has_every_metric() -> None:
+    assert all(f"`{family.name}`" in PROMETHEUS for family in FAMILIES)
 
 
 def test_the_commands_about_tokens_work(site: Path, ameles: Program) -> None:
