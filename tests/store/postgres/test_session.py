@@ -16,7 +16,8 @@ from ameles.core.loss import Pure
 from ameles.store import Store, StreamRecord, Transaction
 from ameles.store.columns import Columns
 from ameles.store.postgres.binary_arrays import array
-from ameles.store.postgres.session import PUBLISHED, READ, WRITE, lookup_sql
+from ameles.store.postgres.published_sql import PUBLISHED
+from ameles.store.postgres.session import READ, WRITE, lookup_sql
 from ameles.store.postgres.store import PostgresStore
 from tests.ledger.populations import costing
 from tests.postgres import Server
