@@ -12,6 +12,7 @@ import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 import schemathesis
 from hypothesis import strategies as st
@@ -22,7 +23,8 @@ ECHO = "zqxj"  # in every text that is thrown in: no answer repeats what was sen
 STREAMS = ("open", "closed", "apart", "absent")
 OTHER_METHODS = ("HEAD", "HEAD", "PUT", "DELETE", "OPTIONS", "POST", "GET")
 POSTED = "/v1/streams/{name}/events"
-KINDS = ("application/json", "application/x-ndjson", "text/csv", "text/csv; charset=x", "")
+FORM = "application/x-www-form-urlencoded"
+KINDS = ("application/json", "application/x-ndjson", "text/csv", "text/csv; charset=x", "", FORM)
 BODIES = (
     *(b"", b"[]", b"{}", b"[{}", b'[{"at":"2026-01-01","age":1e999}]', b"[1]", b"[" * 9000),
     *(b"at,who\n1,2\n", b'{"at":1}\n{"at":', b"\x1f\x8b\x08", b"\xff\xfe", b"[{}]" * 2, b'"a"'),
@@ -46,6 +48,28 @@ TIMES = (
     *("9999-12-31T23:59:59.999999-12:00", "2026-02-30", "now", "1e30", "-1", "1700000000"),
     *("0001-01-01T00:00:00+23:59", "2026-01-03T00:00:00+99:99", "9999-12-31T23:59:59+00:00"),
 )
+SELECTORS = (
+    *("ameles_release_value", '{stream="closed"}', '{stream=~".*"}', '{key!="north"}', "1+1", "up"),
+    *(
+        '{key=~"("}',
+        '{stream=~"(c|a).*"}',
+        '{key=~"(a*)*b"}',
+        '{a="\\x00"}',
+        "{",
+        "sum(up)",
+        "up[5m]",
+    ),
+)
+MOMENTS = (
+    *("1767400000", "1767400000.5", "2026-01-03T00:00:00Z", "-1", "1e300", "NaN", "Inf", "0x10"),
+    *("2026-02-30T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59", "60", "1h", "0"),
+)
+ASKED = {
+    **dict.fromkeys(("query", "match[]"), SELECTORS),
+    **dict.fromkeys(("time", "start", "end", "step"), MOMENTS),
+    "label": ("key", "stream", "__name__", "absent", "a-b"),
+    "metric": ("ameles_release_value", "up"),
+}
 FORMATS = ("json", "series", "csv", "arrow", "parquet", "xml")
 HEADERS = ("Accept", "If-None-Match", "Last-Event-ID", "Range", "Origin", "X-Forwarded-For", "Host")
 
@@ -85,7 +109,13 @@ def cases(schema: BaseSchema, cursor: str) -> st.SearchStrategy[Sharp]:
         modes = [GenerationMode.POSITIVE] + ([GenerationMode.NEGATIVE] if varied else [])
         often = 3 if operation.path == POSTED else 1
         made += [operation.as_strategy(generation_mode=mode) for mode in modes * often]
-    known = {"release": ("visits", "ages"), "key": ("north", "=south", ""), "cursor": (cursor,)}
+    known = {
+        "release": ("visits", "ages"),
+        "key": ("north", "=south", ""),
+        "cursor": (cursor,),
+        "name": STREAMS,
+        **ASKED,
+    }
     return _sharpened(st.one_of(made), known)
 
 
@@ -102,7 +132,7 @@ def _sharpened(
         return draw(st.sampled_from(values))
 
     if case.path_parameters and chance(90):
-        case.path_parameters = {"name": one_of(STREAMS)}
+        case.path_parameters = {name: one_of(known[name]) for name in case.path_parameters}
     query: dict[str, Any] = dict(case.query or {})
     for parameter in case.operation.definition.raw.get("parameters", ()):
         name = parameter["name"]
@@ -113,7 +143,11 @@ def _sharpened(
         query[one_of(TEXTS)] = one_of(TEXTS)
     case.query = query
     headers = {name: one_of(TEXTS) for name in HEADERS if chance(8)}
-    if case.method == "POST" and chance(70):
+    if case.method == "POST" and "/prometheus/" in case.path and chance(70):
+        case.body = urlencode({name: one_of(ASKED[name]) for name in ASKED if chance(60)}).encode()
+        case.media_type = None
+        headers |= {"Content-Type": FORM}
+    elif case.method == "POST" and chance(70):
         case.body, case.media_type = one_of(BODIES), None
         headers |= {"Content-Type": one_of(KINDS)}
         headers |= {"Content-Encoding": one_of(("", "identity", "gzip", "br", ECHO))}
