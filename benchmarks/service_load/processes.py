@@ -14,11 +14,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
 
 from ameles.core.token import new_token, token_digest
 from ameles.plan.plan import read_plan
 from ameles.store import Store, open_store
+from ameles.store.tokens import Scope
 
 HERE = Path(__file__).parent
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -71,9 +71,29 @@ class Served:
     log: Path
     tokens: dict[str, str]
 
-    def stream(self) -> str:
+    @property
+    def path(self) -> str:
         """The path of its stream."""
         return f"/v1/streams/{self.name}"
+
+    def token(self, scope: Scope) -> str:
+        """A new token of its stream."""
+        return new_bearer(self.store, self.name, scope)
+
+
+def new_bearer(store: Store, stream: str, scope: Scope) -> str:
+    """A new token, valid for a day."""
+    text, made = new_token(), datetime.now(UTC)
+    with store.writing() as transaction:
+        transaction.add_token(
+            digest=token_digest(text),
+            name=text[-20:],
+            stream=stream,
+            scope=scope,
+            created=made,
+            expires=made + timedelta(days=1),
+        )
+    return text
 
 
 @contextmanager
@@ -84,19 +104,10 @@ def service(folder: Path, plan: str) -> Iterator[Served]:
     read = read_plan(file)
     url = read.store.url
     with closing(open_store(url if "://" in url else str(folder / url))) as store:
-        scopes: tuple[Literal["ingest", "read", "admin"], ...] = ("ingest", "read", "admin")
-        tokens, made = {}, datetime.now(UTC)
-        for scope in scopes:
-            tokens[scope] = new_token()
-            with store.writing() as transaction:
-                transaction.add_token(
-                    digest=token_digest(tokens[scope]),
-                    name=scope,
-                    stream=read.stream.name,
-                    scope=scope,
-                    created=made,
-                    expires=made + timedelta(days=1),
-                )
+        scopes: tuple[Scope, ...] = ("ingest", "read", "admin")
+        tokens: dict[str, str] = {
+            scope: new_bearer(store, read.stream.name, scope) for scope in scopes
+        }
         words = ["serve", file.name, "--listen", "127.0.0.1:0", "--log", "json", "--yes"]
         with (
             log.open("wb") as written,

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,12 +94,3 @@ def send(
     if done.returncode or not lines:
         raise RuntimeError(done.stdout + done.stderr)
     return Sent(**json.loads(lines[-1]), worked=worked, memory=memory)
-
-
-def wait_for(what: object, happened: object, limit: float = 60.0) -> None:
-    """Waits until something has happened."""
-    until = time.monotonic() + limit
-    while not (callable(happened) and happened()):
-        if time.monotonic() > until:
-            raise RuntimeError(f"no {what} in {limit:g} s")
-        time.sleep(0.05)

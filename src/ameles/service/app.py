@@ -20,6 +20,7 @@ from ameles.service.metrics.refusals import refused as query_refused
 from ameles.service.readout import attacker, health, ledger, live, operation, releases, streams
 from ameles.service.readout.feed import Feed
 from ameles.service.readout.live import LiveReaders
+from ameles.service.readout.written_pages import WrittenPages
 from ameles.service.refusals import add_handlers
 from ameles.service.views import Gate, Health, Operations, Published, Sampled
 
@@ -62,6 +63,7 @@ def build_app(
     app.state.operations = run
     app.state.samples = sampled
     app.state.live = LiveReaders(feed)
+    app.state.pages = WrittenPages()
     for part in (
         streams,
         releases,

@@ -188,13 +188,19 @@ def test_what_does_not_fit_is_refused_unread(
         opened = Door(source)
         waiting = asyncio.create_task(opened.take(reading(2)))
         await asyncio.sleep(0)
-        for name, most in (("MOST_BATCHES", 1), ("MOST_BYTES", len(batch(2)))):
+        for place, name, most in (
+            (http_source, "MOST_BATCHES", 1),
+            (http_source, "MOST_BYTES", len(batch(2))),
+            (door, "UNANSWERED", 1),
+        ):
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(http_source, name, most)
+                patched.setattr(place, name, most)
                 with pytest.raises(Refused) as caught:
                     await opened.take(unread)
                 assert caught.value.status == 429
         waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert opened._unanswered == 0, "who has gone makes room"
 
     asyncio.run(post())
 

@@ -16,6 +16,7 @@ from functools import partial
 from ameles.connectors.http_source import Batch, HttpSource, Outcome
 from ameles.service.refusals import Refused, busy
 
+UNANSWERED = 512  # batches that wait for their answer: this bounds how long one waits
 TOGETHER = 64  # requests that are sealed together
 WAITING = 256  # requests that wait unread
 SECONDS_TO_READ = 5.0  # for the bodies of those that are sealed together
@@ -27,6 +28,7 @@ class Door:
     def __init__(self, source: HttpSource) -> None:
         self._source = source
         self._answers = _Answers()
+        self._unanswered = 0
 
     @property
     def source(self) -> HttpSource:
@@ -38,9 +40,14 @@ class Door:
 
         If too much waits already it is refused unread, so that a refusal costs little.
         """
-        if self._source.full:
+        if self._unanswered >= UNANSWERED or self._source.full:
             raise busy()
-        (outcome,) = await self._handed_over([await read()])
+        batch = await read()
+        self._unanswered += 1
+        try:
+            (outcome,) = await self._handed_over([batch])
+        finally:
+            self._unanswered -= 1
         return outcome
 
     async def _handed_over(self, batches: Sequence[Batch]) -> Sequence[Outcome]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -28,7 +29,7 @@ from ameles.service.readout.releases import Key, Name, check_names
 from ameles.service.readout.shared_reads import SharedReads
 from ameles.service.readout.streams import summary
 from ameles.service.refusals import Problem, Refused
-from ameles.service.views import Page, Place, Published, StreamView, Wanted
+from ameles.service.views import Place, Published, StreamView, Wanted
 
 HEARTBEAT = 15.0  # seconds after which something is sent, and the right to read is checked again
 SLOW = 30.0  # seconds that a reader may take to accept what is sent
@@ -95,8 +96,8 @@ class LiveReaders:
         self.slow = slow
         self.count = 0
         self._heartbeat = heartbeat
-        self._pages: SharedReads[Page] = SharedReads()
-        self._states: SharedReads[StreamView] = SharedReads()
+        self._news: SharedReads[_News] = SharedReads()
+        self._states: SharedReads[tuple[StreamView, bytes]] = SharedReads()
 
     async def events(
         self,
@@ -112,34 +113,47 @@ class LiveReaders:
         yield HELLO
         while not self.feed.closed:
             news = self.feed.news(name)
-            view = await self._states.read(
-                (name, news), partial(source.stream, name), keep=lambda read: True
+            view, state = await self._states.read(
+                (name, news), partial(_state, source, name), keep=lambda read: True
             )
-            state = StreamSummary(**summary(view)).model_dump_json().encode()
             if state != shown:
                 yield event("state", state, cursor_of(place, view.identity))
                 shown = state
-            page = await self._page(source, view, wanted, place)
-            if page.rows:
-                place = page.after
-                yield event("releases", *_written(view, page, form))
+            new = await self._news.read(
+                (name, wanted, place, form),
+                partial(_news, source, view, wanted, place, form),
+                keep=lambda read: bool(read.event),
+            )
+            if new.event:
+                place = new.after
+                yield new.event
             elif not await self.feed.wait(name, news, self._heartbeat):
                 yield b": \n\n"
                 if not await run_in_threadpool(allowed):
                     return
 
-    async def _page(
-        self, source: Published, view: StreamView, wanted: Wanted, place: Place
-    ) -> Page:
-        asked = view.name, wanted, place
-        read = partial(source.page, view.name, wanted, place, AT_ONCE)
-        return await self._pages.read(asked, read, keep=lambda page: bool(page.rows))
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """An event with what was released after a place, as all readers get it; empty if nothing."""
+
+    event: bytes
+    after: Place
 
 
-def _written(view: StreamView, page: Page, form: Format) -> tuple[bytes, str]:
+def _state(source: Published, name: str) -> tuple[StreamView, bytes]:
+    view = source.stream(name)
+    return view, StreamSummary(**summary(view)).model_dump_json().encode()
+
+
+def _news(source: Published, view: StreamView, wanted: Wanted, place: Place, form: Format) -> _News:
+    page = source.page(view.name, wanted, place, AT_ONCE)
+    if not page.rows:
+        return _News(b"", place)
     following = cursor_of(page.after, view.identity)
     about = {"stream": view.name, "next": following, "more": page.more}
-    return WRITTEN[form].write(page.rows, about), following
+    written = WRITTEN[form].write(page.rows, about)
+    return _News(event("releases", written, following), page.after)
 
 
 def event(kind: str, data: bytes, number: str) -> bytes:

@@ -6,7 +6,6 @@ has an ``ETag`` that is the digest of its bytes.
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import urlencode
@@ -18,6 +17,7 @@ from ameles.service.headers import same_tag
 from ameles.service.readout.cursors import cursor_of, place_of
 from ameles.service.readout.formats import WRITTEN, Format, negotiated
 from ameles.service.readout.models import ReleasesPage, SeriesPage
+from ameles.service.readout.written_pages import WrittenPage, WrittenPages
 from ameles.service.refusals import Problem, Refused
 from ameles.service.views import Page, Place, StreamView, Wanted
 
@@ -75,8 +75,12 @@ def releases(
         until=_zoned(until),
     )
     start = Place(1) if cursor is None else place_of(cursor, stream.identity)
-    page = source.page(stream.name, wanted, start, limit)
-    return _answer(request, stream, page, form)
+    pages: WrittenPages = request.app.state.pages
+    page = pages.get(
+        (stream.name, stream.identity, stream.released, wanted, start, limit, form),
+        lambda: _written(stream, source.page(stream.name, wanted, start, limit), form),
+    )
+    return _answer(request, stream, page, WRITTEN[form].media)
 
 
 def check_names(
@@ -102,23 +106,25 @@ def _zoned(time: datetime | None) -> datetime | None:
     return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
-def _answer(request: Request, stream: StreamView, page: Page, form: Format) -> Response:
+def _written(stream: StreamView, page: Page, form: Format) -> WrittenPage:
     following = cursor_of(page.after, stream.identity)
     about = {"stream": stream.name, "next": following, "more": page.more}
-    written = WRITTEN[form]
-    body = written.write(page.rows, about)
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    body = WRITTEN[form].write(page.rows, about)
+    return WrittenPage(body, following=following, more=page.more, closed=page.closed)
+
+
+def _answer(request: Request, stream: StreamView, page: WrittenPage, media: str) -> Response:
     kept = FOREVER if page.closed else "no-cache"
     headers = {
-        "ETag": tag,
+        "ETag": page.tag,
         "Cache-Control": f"{'public' if stream.public else 'private'}, {kept}",
         "Vary": "Accept, Authorization",
-        "Link": f'<{request.url.path}?{_with_cursor(request, following)}>; rel="next"',
+        "Link": f'<{request.url.path}?{_with_cursor(request, page.following)}>; rel="next"',
         "Ameles-More": "true" if page.more else "false",
     }
-    if same_tag(request.headers.get("If-None-Match", ""), tag):
+    if same_tag(request.headers.get("If-None-Match", ""), page.tag):
         return Response(status_code=304, headers=headers)
-    return Response(body, media_type=written.media, headers=headers)
+    return Response(page.body, media_type=media, headers=headers)
 
 
 def _with_cursor(request: Request, cursor: str) -> str:
