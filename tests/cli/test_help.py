@@ -95,7 +95,7 @@ def test_the_examples_run(
 ) -> None:
     if "door.toml" in example:
         launch_door(site, ameles, monkeypatch)
-    if example.startswith("ameles serve"):
+    if example.startswith(("ameles serve", "ameles preview")):
         serve_briefly(monkeypatch)
     if example.startswith("ameles restore"):
         assert ameles("backup", "flu.backup").code == 0
@@ -113,7 +113,8 @@ def serve_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that ends at once, on a port that nobody else has."""
     listening = server.listening
     monkeypatch.setattr(server, "listening", lambda text: listening("127.0.0.1:0"))
-    monkeypatch.setattr("ameles.service.service.run_server", lambda *given: None)
+    for module in ("service", "preview_service"):
+        monkeypatch.setattr(f"ameles.service.{module}.run_server", lambda *given: None)
 
 
 def launch_door(site: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,14 @@ ALLOWED: dict[str, set[Scope]] = {
 }
 LET_PASS = {"/v1/streams/{name}/events": 503}  # no stream of this service takes events
 QUERIES = {"/v1/streams/{name}/explain": "?release=visits&step=1"}
-WITHOUT_STREAM = {"/v1/streams", "/v1/me", "/healthz", "/readyz"}
+WITHOUT_STREAM = {
+    "/v1/preview",
+    "/v1/preview/draws",
+    "/v1/streams",
+    "/v1/me",
+    "/healthz",
+    "/readyz",
+}
 # The page: the same bytes for everybody (tests/service/dashboard).
 PAGE = {"/", "/preview", "/streams/{name}", "/embed/{name}", "/static/{version}/{path:path}"}
 PROMETHEUS = "/prometheus/api/v1"

@@ -100,6 +100,12 @@ _command(
     "ameles plan ameles.toml --json",
 )
 _command(
+    "preview",
+    "Try a plan before its launch, on a page with sliders.",
+    "ameles preview",
+    "ameles preview ameles.toml --around ameles.toml",
+)
+_command(
     "check",
     "Look at the source in secret: what a run would read, count and leave out.",
     "ameles check",

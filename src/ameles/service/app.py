@@ -17,12 +17,21 @@ from ameles.service.ingest.unfinished import UnfinishedBodies
 from ameles.service.metrics import listings, query, scrape
 from ameles.service.metrics.refusals import QueryRefused
 from ameles.service.metrics.refusals import refused as query_refused
-from ameles.service.readout import attacker, health, ledger, live, operation, releases, streams
+from ameles.service.readout import (
+    attacker,
+    health,
+    ledger,
+    live,
+    operation,
+    preview,
+    releases,
+    streams,
+)
 from ameles.service.readout.feed import Feed
 from ameles.service.readout.live import LiveReaders
 from ameles.service.readout.written_pages import WrittenPages
 from ameles.service.refusals import add_handlers
-from ameles.service.views import Gate, Health, Operations, Published, Sampled
+from ameles.service.views import Gate, Health, Operations, Previews, Published, Sampled
 
 TITLE = "Ameles"
 METRICS = (scrape, query, listings)
@@ -44,6 +53,7 @@ def build_app(
     run: Operations,
     sampled: Sampled,
     failed: Callable[[Exception], None] = lambda problem: None,
+    previews: Previews | None = None,
 ) -> FastAPI:
     """The application over one service; ``failed`` is told what a request could not expect."""
     app = FastAPI(
@@ -62,6 +72,7 @@ def build_app(
     app.state.bodies = bodies = UnfinishedBodies()
     app.state.operations = run
     app.state.samples = sampled
+    app.state.previews = previews
     app.state.live = LiveReaders(feed)
     app.state.pages = WrittenPages()
     for part in (
@@ -70,6 +81,7 @@ def build_app(
         live,
         ledger,
         attacker,
+        preview,
         operation,
         routes,
         health,

@@ -15,6 +15,7 @@ from ameles.service.views import (
     Gate,
     Health,
     Operations,
+    Previews,
     Published,
     Right,
     Sampled,
@@ -54,6 +55,12 @@ def operations(request: Request) -> Operations:
 def samples(request: Request) -> Sampled:
     """Releases by time."""
     kept: Sampled = request.app.state.samples
+    return kept
+
+
+def previews(request: Request) -> Previews | None:
+    """The plan that is previewed, if one is."""
+    kept: Previews | None = request.app.state.previews
     return kept
 
 

@@ -165,6 +165,16 @@ class Operations(Protocol):
         """The lag, sinks, intrusions and restarts of a stream, and why it failed if it did."""
 
 
+class Previews(Protocol):
+    """A plan before its launch, with sliders; every call may come from any thread."""
+
+    def about(self) -> dict[str, Any]:
+        """What can be tried."""
+
+    def at(self, places: tuple[int, ...], season: str, size: int) -> dict[str, Any]:
+        """The plan at a position of its sliders, and what it might publish."""
+
+
 class Gate(Protocol):
     """Decides who may do what; refuses with a ``Refused``."""
 

@@ -3,13 +3,14 @@
 import { readAddress } from "./address.js";
 import { Api } from "./api.js";
 import { showList } from "./list.js";
+import { showPreview } from "./preview.js";
 import { showStream } from "./stream.js";
 import { tokenButton } from "./token.js";
 
 const PAGES = {
   list: (api, host) => showList(api, host),
   stream: showStream,
-  preview: (api, host) => showList(api, host),
+  preview: (api, host) => showPreview(api, host),
 };
 
 const api = new Api();

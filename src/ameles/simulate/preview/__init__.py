@@ -1,0 +1,1 @@
+"""A plan before its launch: what its numbers would look like, with other parameters too."""
