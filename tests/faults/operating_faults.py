@@ -1,22 +1,26 @@
-"""Kills backup, restore, retire and compact at changes of files, and refuses changes.
+"""Kills backup, restore, retire and compact at changes of files, refuses changes, cuts the power.
 
-    python -m tests.faults.operating_faults FOLDER OPERATION=EACH...
+    python -m tests.faults.operating_faults FOLDER OPERATION=EACH... OPERATION:CUTS...
 
 It is started with the shim.  An operation runs in a child that dies at the n-th change of a file,
 before, within or after it, or whose disk refuses everything from there on; for every EACH-th n,
 until an n is beyond its last change.  Then another child judges what is left, does the operation
-again without a fault, and judges that.  It prints how many faults there were, and what was wrong.
+again without a fault, and judges that.  With a colon it is recorded once instead, and judged on
+CUTS disks that a power cut may leave, a fourth of them after its end: what has ended must stay
+done.  It prints how many faults there were, and what was wrong.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import traceback
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from unittest import mock
 
 from ameles.core.exceptions import AmelesError
 from ameles.engine.engine import Engine
@@ -26,6 +30,8 @@ from ameles.engine.sealed.stream_vault import sealed_step
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import open_store, opened_backup, restore, write_backup
 from ameles.store.backup.container import About, seal
+from tests.faults.choices import Choices
+from tests.faults.disk_images import DiskImages, lay_out, read_changes
 from tests.faults.shim import MODES, Fault, arm
 from tests.store.backup.test_backup import contents
 from tests.store.backup.test_restore import begin, release
@@ -96,6 +102,12 @@ def back_up_in_place(folder: Path) -> None:
     seal(file, About(made=0, database="sqlite"))
 
 
+def back_up_unsynced(folder: Path) -> None:
+    """A backup with a planted mistake: its checksum need not be on the disk at the end."""
+    with mock.patch("ameles.store.backup.container.os.fsync"):
+        back_up(folder)
+
+
 def put_back(folder: Path) -> None:
     with opened_backup(folder / "newer", work=folder / "flu.db.restoring") as backup:
         restore(backup, str(folder / "flu.db"))
@@ -118,15 +130,19 @@ def compact(folder: Path) -> None:
 
 OPERATIONS: dict[str, Callable[[Path], None]] = {
     work.__name__: work
-    for work in (back_up, back_up_in_place, put_back, put_back_anew, retire, compact)
+    for work in (
+        *(back_up, back_up_in_place, back_up_unsynced),
+        *(put_back, put_back_anew, retire, compact),
+    )
 }
 FAILED = 2
+FOLDERS = {"trial": "template", "keys": "keys.made"}  # of a trial, and what they are copies of
 
 
 def judge(operation: str, before: Rows, newer: Rows, folder: Path, *, done: bool) -> None:
     """What must hold after a fault, and once it is ``done``."""
     kept = rows(folder / "flu.db")
-    if operation in ("back_up", "back_up_in_place"):
+    if operation.startswith("back_up"):
         assert kept == before
         if done or (folder / "b").exists():
             with opened_backup(folder / "b", work=folder / "judged") as backup:
@@ -141,9 +157,11 @@ def judge(operation: str, before: Rows, newer: Rows, folder: Path, *, done: bool
         assert kept == before
     else:
         judge_retired(folder, done=done)
-    if done:
-        left = {name for name in os.listdir(folder) if name.endswith((".new", ".restoring"))}
-        assert not left, left
+
+
+def check_nothing_left(folder: Path) -> None:
+    left = {name for name in os.listdir(folder) if name.endswith((".new", ".restoring"))}
+    assert not left, left
 
 
 def judge_retired(folder: Path, *, done: bool) -> None:
@@ -196,32 +214,62 @@ class Trials:
         faults, wrong = 0, []
         for mode in filter(None, MODES):
             at = 1 + faults % each
-            while (ended := self._fault(operation, mode, at)) != 0:
+            while (ended := self._fault(operation, Fault(at=at, mode=mode))) != 0:
                 faults += 1
                 if os.waitstatus_to_exitcode(ended) == FAILED or self._goes_on(operation) != 0:
                     wrong.append(f"{mode} {at}")
                 at += each
         return faults, wrong
 
-    def _fault(self, operation: str, mode: str, at: int) -> int:
-        """How an operation ends with a fault; 0 if it makes fewer changes than that."""
-        for name, made in (("trial", "template"), ("keys", "keys.made")):
+    def cuts(self, operation: str, count: int) -> tuple[int, list[str]]:
+        """The same for power cuts during and after an operation."""
+        log, wrong = self.folder / "changes", []
+        log.unlink(missing_ok=True)
+        if self._fault(operation, Fault(log=str(log))) != 0:
+            return 0, ["it does not end"]
+        changes = read_changes(log)
+        images = DiskImages(self._made(), changes)
+        for number in range(count):
+            choices = Choices(operation, number)
+            at = choices.below(len(changes)) if number % 4 else len(changes)
+            self._remove()
+            lay_out(images.after_power_cut(at, choices), self.folder)
+            if self._goes_on(operation, done=at == len(changes)) != 0:
+                wrong.append(f"cut {at} of {len(changes)}, {number}")
+        return count, wrong
+
+    def _made(self) -> dict[str, bytes]:
+        """The files before an operation, by the paths that it changes."""
+        return {
+            f"{name}/{path}": content
+            for name, made in FOLDERS.items()
+            for path, content in DiskImages.files(self.folder / made).items()
+        }
+
+    def _remove(self) -> None:
+        for name in FOLDERS:
             shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def _fault(self, operation: str, fault: Fault) -> int:
+        """How an operation ends with a fault; 0 if it makes fewer changes than that."""
+        self._remove()
+        for name, made in FOLDERS.items():
             shutil.copytree(self.folder / made, self.folder / name)
 
         def faulty() -> None:
-            arm(str(self.folder), Fault(at=at, mode=mode), "")
+            arm(str(self.folder), fault, "")
             OPERATIONS[operation](self.folder / "trial")
 
         return in_child(faulty)
 
-    def _goes_on(self, operation: str) -> int:
+    def _goes_on(self, operation: str, *, done: bool = False) -> int:
         trial = self.folder / "trial"
 
         def after() -> None:
-            judge(operation, self.before, self.newer, trial, done=False)
+            judge(operation, self.before, self.newer, trial, done=done)
             OPERATIONS[operation](trial)
             judge(operation, self.before, self.newer, trial, done=True)
+            check_nothing_left(trial)
 
         return in_child(after)
 
@@ -229,8 +277,9 @@ class Trials:
 def main() -> None:
     trials = Trials(Path(sys.argv[1]))
     for asked in sys.argv[2:]:
-        operation, _, each = asked.partition("=")
-        faults, wrong = trials.all_of(operation, int(each))
+        operation, how, number = re.split("([=:])", asked)
+        tried = trials.all_of if how == "=" else trials.cuts
+        faults, wrong = tried(operation, int(number))
         sys.stdout.write(f"{operation} {faults} {wrong}\n")
 
 
