@@ -123,6 +123,24 @@ def test_a_head_that_comes_in_pieces_is_read_as_it_comes(received: list[bytes]) 
         assert answer(sent) == 10
 
 
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_body_behind_the_second_half_of_an_end_of_head_waits(
+    cut: int, received: list[bytes]
+) -> None:
+    app, whole = Gated(), request("/sealed", b"canary")
+    first = whole[: -len(b"canary") - cut]
+    with served(app) as port, connected(port) as sent:
+        sent.sendall(first)
+        while sum(map(len, received)) < len(first):
+            threading.Event().wait(0.001)
+        sent.sendall(whole[len(first) :])
+        while not app.begun:
+            threading.Event().wait(0.001)
+        assert b"canary" not in b"".join(received)
+        app.go.set()
+        assert answer(sent) == len(b"canary")
+
+
 def test_nothing_of_a_body_stays_in_the_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[unread_bodies._Buffers] = []
     buffers = unread_bodies._Buffers

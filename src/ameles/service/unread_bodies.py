@@ -35,6 +35,7 @@ def with_unread_bodies(paths: frozenset[str]) -> type[TimedRequests]:
 
         _peeking: socket.socket | None = None
         _left = 0  # bytes of the body that has begun
+        _before = b""  # the last bytes of a head that has begun: its end may come in two pieces
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -56,15 +57,15 @@ def with_unread_bodies(paths: frozenset[str]) -> type[TimedRequests]:
                     count = self._peeking.recv_into(buffers.seen, SIZE, socket.MSG_PEEK)
                 except OSError:
                     count = 0  # the reader will find out
-            end = buffers.seen.find(END_OF_HEAD, 0, count)
+            size = _up_to_end(self._before, buffers.seen, count)
             buffers.seen[:count] = bytes(count)
-            size = count if end < 0 else end + len(END_OF_HEAD)
             return memoryview(buffers.read)[: size or 1]
 
         def buffer_updated(self, nbytes: int) -> None:
             """Passes on what was read."""
             data = bytes(memoryview(buffers.read)[:nbytes])
             buffers.read[:nbytes] = bytes(nbytes)
+            self._before = b"" if self._left else _beginning(self._before + data)
             self.data_received(data)
 
         def on_headers_complete(self) -> None:
@@ -78,6 +79,31 @@ def with_unread_bodies(paths: frozenset[str]) -> type[TimedRequests]:
             super().on_body(body)
 
     return UnreadBodies
+
+
+def _up_to_end(before: bytes, seen: bytearray, count: int) -> int:
+    r"""How many of the bytes that were seen belong to a head that begins with those before.
+
+    >>> _up_to_end(b"", bytearray(b"Host: here\r\n\r\nbody"), 18)
+    14
+    >>> _up_to_end(b"re\r\n", bytearray(b"\r\nbody"), 6)
+    2
+    """
+    for cut in reversed(range(1, len(END_OF_HEAD))):
+        rest = END_OF_HEAD[cut:]
+        if before.endswith(END_OF_HEAD[:cut]) and seen.startswith(rest, 0, count):
+            return len(rest)
+    end = seen.find(END_OF_HEAD, 0, count)
+    return count if end < 0 else end + len(END_OF_HEAD)
+
+
+def _beginning(read: bytes) -> bytes:
+    r"""The bytes at the end of what was read with which an end of a head may begin.
+
+    >>> _beginning(b"Host: here\r\n"), _beginning(b"Host: here\r\n\r\n")
+    (b'e\r\n', b'')
+    """
+    return b"" if read.endswith(END_OF_HEAD) else read[1 - len(END_OF_HEAD) :]
 
 
 def _length(headers: list[tuple[bytes, bytes]]) -> int:
