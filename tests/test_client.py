@@ -28,6 +28,7 @@ class FakeService:
     posts: list[tuple[str, int, list[Any]]] = field(default_factory=list)
     counted: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
     asked: int = 0
+    over: bool = False
     port: int = 0
 
     def answer(self, handler: BaseHTTPRequestHandler) -> tuple[int, dict[str, Any], str]:
@@ -35,7 +36,7 @@ class FakeService:
         assert handler.path == "/base/v1/streams/f%20lu/events"
         if handler.command == "GET":
             self.asked += 1
-            return 200, {"step": self.step}, ""
+            return 200, {"step": None if self.over else self.step}, ""
         body = handler.rfile.read(int(handler.headers["Content-Length"]))
         events = [json.loads(line) for line in gzip.decompress(body).splitlines()]
         assert handler.headers["Content-Type"] == "application/x-ndjson"
@@ -162,6 +163,29 @@ def test_a_batch_that_was_not_counted_goes_into_the_next_step(service: FakeServi
     assert [step for _, step, _ in service.posts] == [7, 7, 9, 9, 9, 9, 10]
 
 
+def test_a_batch_that_always_comes_too_late_is_not_sent_for_ever(service: FakeService) -> None:
+    service.script = ["close"] * 1000
+    sender = sender_to(service)
+    sender.send({"n": 1})
+    with pytest.raises(Unreachable):
+        sender.flush()
+    assert len(service.posts) < 100
+    service.script = []
+    sender.close()
+    assert numbers(service) == [1]
+    assert sender.uncertain == 0
+
+
+def test_a_stream_that_is_over_refuses(service: FakeService) -> None:
+    service.over = True
+    sender = sender_to(service)
+    sender.send({"n": 1})
+    with pytest.raises(Refused) as caught:
+        sender.close()
+    assert caught.value.status == 410
+    assert not service.posts
+
+
 @pytest.mark.parametrize("script", [["cut and close"], ["lost", "close"], ["down", "close"]])
 def test_a_batch_that_may_have_counted_is_not_sent_in_another_step(
     service: FakeService, script: list[str]
@@ -220,6 +244,24 @@ def test_an_address_must_be_one_of_the_web() -> None:
     for url in ("ftp://example.org", "example.org", "http://"):
         with pytest.raises(ValueError, match="url must be like"):
             Sender(url, stream="flu", token=BEARER)
+
+
+def test_a_token_is_one_word(service: FakeService) -> None:
+    for token in ("", "two words", "a\r\nHost: b", "é"):
+        with pytest.raises(ValueError, match="token must be one word"):
+            Sender("http://example.org", stream="flu", token=token)
+    url = f"http://127.0.0.1:{service.port}/base"
+    with Sender(url, stream="f lu", token=f"{BEARER}\n", every=3600) as sender:  # from a file
+        sender.send({"n": 1})
+    assert numbers(service) == [1]
+
+
+def test_nothing_is_added_to_a_sender_that_is_closed(service: FakeService) -> None:
+    sender = sender_to(service)
+    sender.close()
+    with pytest.raises(ValueError, match="the sender is closed"):
+        sender.send({"n": 1})
+    sender.close()
 
 
 def test_the_token_is_never_printed(service: FakeService) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import re
 import secrets
 import threading
 import time
@@ -31,6 +32,8 @@ BUSY = frozenset({408, 429, 502, 503, 504})
 NOT_COUNTED = frozenset({408, 429})  # and those among them that are certain
 CLOSED = 409
 COUNTED = 200
+ENDED = 410
+TOKEN = re.compile(r"[!-~]+")
 
 
 class Refused(Exception):
@@ -105,6 +108,9 @@ class Sender:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.hostname is None:
             raise ValueError("url must be like https://stats.example.org")
+        token = token.strip()  # a file that has it ends with a newline
+        if not TOKEN.fullmatch(token):
+            raise ValueError("token must be one word, as ameles token create has shown it")
         safe = parts.scheme == "https"
         kind = http.client.HTTPSConnection if safe else http.client.HTTPConnection
         self._connection: http.client.HTTPConnection
@@ -143,6 +149,8 @@ class Sender:
         if len(line) > MOST_BYTES:
             raise ValueError(f"an event may have {MOST_BYTES} bytes")
         with self._lock:
+            if self._stop.is_set():
+                raise ValueError("the sender is closed")
             batch = self._batches[-1] if self._batches else None
             if batch is None or batch.step is not None or not batch.takes(line):
                 self._send_all()
@@ -189,6 +197,7 @@ class Sender:
     def _deliver(self, batch: _Batch) -> None:
         """Sends a batch until it is counted, refused, or cannot be known."""
         until, pause = self._clock() + self._patience, 0.1
+        late = False
         while True:
             status, answer, wait = self._attempt(batch)
             if status == COUNTED:
@@ -198,8 +207,10 @@ class Sender:
                 return
             if status == CLOSED:  # it was not counted: it goes into the step that is open now
                 batch.step = None
-                continue
-            if status is not None and status not in BUSY:
+                if not late:
+                    late = True
+                    continue
+            elif status is not None and status not in BUSY:
                 raise Refused(status, str(answer.get("what", "")))
             wait = max(wait, pause)
             if self._clock() + wait > until:
@@ -216,6 +227,8 @@ class Sender:
                 status, answer, wait = self._request("GET")
                 if status != COUNTED:
                     return status, answer, wait
+                if self._step is None:
+                    return ENDED, {"what": "The stream has ended."}, wait
             batch.step = batch.step or self._step
         except (OSError, http.client.HTTPException, ValueError):
             self._connection.close()

@@ -144,8 +144,76 @@ def test_a_bad_or_slow_request_harms_no_other(
     assert third.status == 408
 
 
+def test_a_slow_request_holds_up_nobody(source: HttpSource) -> None:
+    engine, go = Engine(source), asyncio.Event()
+    engine.go.set()
+
+    async def slow() -> Batch:
+        await go.wait()
+        return batch(8)
+
+    async def post() -> list[Outcome]:
+        sealed = SealedDoor(source)
+        first = asyncio.create_task(sealed.take(slow))
+        with_it = asyncio.create_task(sealed.take(reading(2)))
+        outcomes = [await with_it, await sealed.take(reading(4))]
+        assert not first.done()
+        go.set()
+        return [*outcomes, await first]
+
+    assert asyncio.run(post()) == [Outcome.COUNTED] * 3
+    engine.end()
+    assert engine.groups == [[2], [4], [8]]
+
+
+def test_at_most_so_many_are_read_at_a_time(
+    source: HttpSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "TOGETHER", 2)
+    engine, begun, go = Engine(source), list[int](), asyncio.Event()
+    engine.go.set()
+
+    def slow(number: int) -> Callable[[], Awaitable[Batch]]:
+        async def read() -> Batch:
+            begun.append(number)
+            await go.wait()
+            return batch(number)
+
+        return read
+
+    async def post() -> list[Outcome]:
+        sealed = SealedDoor(source)
+        tasks = [asyncio.create_task(sealed.take(slow(number))) for number in range(5)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert begun == [0, 1]
+        go.set()
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(post()) == [outcome(number) for number in range(5)]
+    engine.end()
+    assert sorted(begun) == list(range(5))
+
+
+def test_nobody_waits_for_ever_if_a_fold_cannot_be_handed_over(
+    source: HttpSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> bool:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(source, "hand_over", fail)
+
+    async def post() -> list[Outcome | BaseException]:
+        sealed = SealedDoor(source)
+        tasks = [sealed.take(reading(number)) for number in range(3)]
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert [type(one) for one in asyncio.run(post())] == [ZeroDivisionError] * 3
+
+
 def test_too_many_who_wait_are_refused(source: HttpSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "WAITING", 2)
+    monkeypatch.setattr(door, "WAITING", 1)
+    monkeypatch.setattr(door, "TOGETHER", 1)
     engine = Engine(source)
 
     async def post() -> list[Outcome | BaseException]:

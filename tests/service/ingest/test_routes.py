@@ -19,6 +19,7 @@ from ameles.connectors import http_source
 from ameles.core.token import new_token, token_digest
 from ameles.plan.plan import read_plan_text
 from ameles.service.ingest import door
+from ameles.service.ingest.answers import OpenStep
 from ameles.service.ingest.door import SealedDoor
 from ameles.service.ingest.unfinished import UnfinishedBodies
 from ameles.service.log import Log
@@ -270,6 +271,19 @@ def test_a_body_that_comes_too_slowly_is_refused_with_the_open_step(
     monkeypatch.setattr(door, "SECONDS_TO_READ", 0.0)
     answer = posts.post("sealed", "slow")
     assert (answer.status, answer.json["step"]) == (408, 1)
+
+
+def test_a_stream_that_has_ended_says_so_for_ever(
+    posts: Posts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = posts.service.following.streams["plain"]
+    monkeypatch.setattr(followed, "open_step", lambda: OpenStep(step=None, closes=None))
+    monkeypatch.setattr(followed, "door", None)
+    asked = posts.client.get("/v1/streams/plain/events", posts.tokens["plain", "ingest"])
+    assert (asked.status, asked.json) == (200, {"step": None, "closes": None})
+    for step in ("1", "+1"):  # the second does not take the short way
+        answer = posts.post("plain", "late", step=step)
+        assert (answer.status, answer.json["step"]) == (410, None)
 
 
 def test_many_at_once_each_get_an_answer(posts: Posts) -> None:

@@ -2,7 +2,8 @@
 
 Usually a batch is read, then it waits in a queue of bounded size until it is stored.  If the state
 may be seized, raw events must not wait anywhere: a request is not even read until those before it
-are folded in and sealed.  Requests that have waited are then read and sealed together.
+are folded in and sealed.  Requests that have waited are then read and sealed together.  Whoever
+sends a body slowly holds up nobody.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from ameles.connectors.http_source import Batch, HttpSource, Outcome
 from ameles.service.refusals import Refused, busy
 
 UNANSWERED = 512  # batches that wait for their answer: this bounds how long one waits
-TOGETHER = 64  # requests that are sealed together
+TOGETHER = 64  # requests that are read at a time
 WAITING = 256  # requests that wait unread
-SECONDS_TO_READ = 5.0  # for the bodies of those that are sealed together
+SECONDS_TO_READ = 5.0  # for a body
+MOMENT = 0.05  # seconds that a fold waits for others, which are then sealed with it
 
 
 class Door:
@@ -95,39 +97,69 @@ class _Waiting:
 
 
 class SealedDoor(Door):
-    """Takes batches of a stream whose state may be seized, some requests at a time."""
+    """Takes batches of a stream whose state may be seized, some requests at a time.
+
+    Those that have come whole are folded, and whoever is still sending holds up nobody.  No other
+    request is read meanwhile.
+    """
 
     def __init__(self, source: HttpSource) -> None:
         super().__init__(source)
         self._waiting: deque[_Waiting] = deque()
-        self._working: asyncio.Task[None] | None = None
+        self._begun: set[asyncio.Task[None]] = set()  # requests that are being read
+        self._whole: list[tuple[_Waiting, Batch]] = []  # and those that have been
+        self._folding: asyncio.Task[None] | None = None
 
     async def take(self, read: Callable[[], Awaitable[Batch]]) -> Outcome:
         if len(self._waiting) >= WAITING:
             raise busy()
-        loop = asyncio.get_running_loop()
-        waiting = _Waiting(read, loop.create_future())
+        waiting = _Waiting(read, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
-        if self._working is None or self._working.done():
-            self._working = loop.create_task(self._work())
+        if self._folding is None:
+            self._begin()
         return await waiting.outcome
 
-    async def _work(self) -> None:
-        while self._waiting:
-            some = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
-            await self._seal([one for one in some if not one.outcome.done()])
+    def _begin(self) -> None:
+        """Has some of those who wait read."""
+        while self._waiting and len(self._begun) < TOGETHER:
+            one = self._waiting.popleft()
+            if not one.outcome.done():  # whoever waited may have gone
+                task = asyncio.get_running_loop().create_task(self._read(one))
+                self._begun.add(task)
+                task.add_done_callback(self._ended)
 
-    async def _seal(self, group: Sequence[_Waiting]) -> None:
-        """Reads the requests of a group and has them folded; a bad one harms no other."""
-        read = await asyncio.gather(*(_in_time(one) for one in group))
-        taken = [(one, batch) for one, batch in zip(group, read, strict=True) if batch is not None]
-        try:
-            outcomes = await self._handed_over([batch for _, batch in taken]) if taken else []
-        except Refused as refusal:
-            for one, _ in taken:
-                _fail(one, refusal)
+    async def _read(self, one: _Waiting) -> None:
+        batch = await _in_time(one)
+        if batch is not None:
+            self._whole.append((one, batch))
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._begun.discard(task)
+        if self._folding is not None:
             return
-        for (one, _), outcome in zip(taken, outcomes, strict=True):
+        if self._whole:
+            self._folding = asyncio.get_running_loop().create_task(self._fold())
+        else:
+            self._begin()
+
+    async def _fold(self) -> None:
+        while self._whole:
+            if self._begun:  # most of them have come whole, and are read in no time
+                await asyncio.wait(self._begun, timeout=MOMENT)
+            await self._seal()
+            self._begin()
+        self._folding = None
+
+    async def _seal(self) -> None:
+        """Has those that have come whole folded; what goes wrong with one harms no other."""
+        some, self._whole = self._whole, []
+        try:
+            outcomes = await self._handed_over([batch for _, batch in some])
+        except Exception as problem:
+            for one, _ in some:
+                _fail(one, problem)
+            return
+        for (one, _), outcome in zip(some, outcomes, strict=True):
             if not one.outcome.done():
                 one.outcome.set_result(outcome)
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from starlette.types import Receive
 
-from ameles.connectors.http_source import Batch
+from ameles.connectors.http_source import Batch, Outcome
 from ameles.service.ingest.answers import Answer, OpenStep, answer_to
 from ameles.service.ingest.door import Door
 from ameles.service.ingest.framing import MOST_BYTES, framed, too_large
@@ -56,6 +56,8 @@ class Post:
 async def take_batch(post: Post, gate: Gate, doors: Doors, bodies: UnfinishedBodies) -> Answer:
     """Takes a batch; the answer comes when its events are safe."""
     right = right_to_post(gate, post.authorization, post.address, post.stream)
+    if over(doors, post.stream):
+        return answer_to(Outcome.ENDED, doors.open_step(post.stream))
     with held_by(right):
         door = open_door(doors, post.stream)
         digest = _digest(right, post.batch)
@@ -98,6 +100,11 @@ def right_to_post(gate: Gate, authorization: str | None, address: str, stream: s
     if right is None:  # nobody posts without a token
         raise AssertionError("a gate lets nobody post without a token")
     return right
+
+
+def over(doors: Doors, stream: str) -> bool:
+    """Whether a stream that does not run has ended; one that runs says so itself."""
+    return doors.door(stream) is None and doors.open_step(stream).step is None
 
 
 def open_door(doors: Doors, stream: str) -> Door:

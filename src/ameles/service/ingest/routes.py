@@ -17,6 +17,7 @@ from ameles.service.ingest.posts import (
     Post,
     held_by,
     open_door,
+    over,
     right_to_post,
     take_batch,
     with_open_step,
@@ -66,7 +67,8 @@ async def open_step(request: Request, name: Annotated[str, NAME]) -> OpenStep:
     """The step that batches must name now."""
     doors = _doors(request)
     with held_by(_right(request, name)):
-        open_door(doors, name)
+        if not over(doors, name):
+            open_door(doors, name)
     return doors.open_step(name)
 
 
