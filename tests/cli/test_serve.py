@@ -13,6 +13,7 @@ import pytest
 
 from ameles.service import server
 from ameles.service.log import Log
+from ameles.service.proxies import TrustedProxies
 from ameles.store import open_store
 from tests.cli.conftest import Program
 
@@ -55,6 +56,26 @@ def test_a_stream_that_fails_is_the_exit_code(
         ended = ameles("serve", "ameles.toml", "--listen", HERE)
     assert ended.code == 1
     assert "refused stream=flu" in ended.err
+
+
+@pytest.mark.usefixtures("site")
+def test_trusted_proxies_reach_the_service(
+    ameles: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[TrustedProxies] = []
+
+    def build(*parts: object, proxies: TrustedProxies) -> None:
+        given.append(proxies)
+
+    monkeypatch.setattr("ameles.service.service.build_app", build)
+    monkeypatch.setattr("ameles.service.service.run_server", lambda *parts: None)
+    named = ("--trusted-proxy", "10.0.0.0/8", "--trusted-proxy", "::1")
+    assert ameles("serve", "ameles.toml", "--listen", HERE, *named).code == 0
+    (proxies,) = given
+    assert proxies.client("10.1.1.1", [b"192.0.2.7, ::1"]) == "192.0.2.7"
+    ended = ameles("serve", "ameles.toml", "--listen", HERE, "--trusted-proxy", "everybody")
+    assert ended.code == 2
+    assert "--trusted-proxy must be" in ended.err
 
 
 def test_sigterm_ends_it(site: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch) -> None:

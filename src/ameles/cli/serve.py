@@ -43,6 +43,14 @@ def serve(
     log: Annotated[
         LogForm, typer.Option(help="The log on standard error, for people or for programs.")
     ] = LogForm.TEXT,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A proxy, or its network, that tells for whom it asks (X-Forwarded-For); "
+            "may be given several times.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Launch without asking; it asks only at a terminal.")
     ] = False,
@@ -54,8 +62,10 @@ def serve(
     as the current work is stored; a second one ends it at once.
     """
     need_serve()
+    from ameles.service.proxies import TrustedProxies
     from ameles.service.server import listening, url_of
 
+    proxies = TrustedProxies(trusted_proxy or ())
     checked = [read_plan(file) for file in plans]
     _check_names(checked)
     if any(_folds_posted_events(plan) for plan in checked):
@@ -67,7 +77,7 @@ def serve(
         from ameles.service.service import Service
 
         said = Log(sys.stderr, as_json=log is LogForm.JSON)
-        service = Service(list(zip(checked, stores, strict=True)), said)
+        service = Service(list(zip(checked, stores, strict=True)), said, proxies=proxies)
         with stopping() as stop:
             said.say("serving", address=url_of(opened))
             failed = service.run(opened, stop)

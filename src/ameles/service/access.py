@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from ameles.core.token import TOKEN, token_digest
+from ameles.service.proxies import limited_as
 from ameles.service.published import Shown
 from ameles.service.rate_limit import RateLimit
 from ameles.service.refusals import Refused, unknown_stream
@@ -84,12 +85,12 @@ class Access:
     def _token(self, authorization: str | None, address: str) -> TokenRecord | None:
         """The valid token of a request, within its rate."""
         if authorization is None:
-            self._pass(f"address {address}", None)
+            self._pass(f"address {limited_as(address)}", None)
             return None
         read = _HEADER.fullmatch(authorization)
         token = None if read is None else self._looked_up(token_digest(read[1]))
         if token is None or not token.valid(self._now()):
-            self._pass(f"address {address}", None)
+            self._pass(f"address {limited_as(address)}", None)
             raise _invalid()
         self._pass(f"token {token.stream} {token.number}", token.scope, _right(token))
         return token

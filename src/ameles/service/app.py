@@ -17,6 +17,7 @@ from ameles.service.ingest.unfinished import UnfinishedBodies
 from ameles.service.metrics import listings, query, scrape
 from ameles.service.metrics.refusals import QueryRefused
 from ameles.service.metrics.refusals import refused as query_refused
+from ameles.service.proxies import TrustedProxies
 from ameles.service.readout import (
     attacker,
     health,
@@ -34,6 +35,7 @@ from ameles.service.refusals import add_handlers
 from ameles.service.views import Gate, Health, Operations, Previews, Published, Sampled
 
 TITLE = "Ameles"
+NO_PROXIES = TrustedProxies()
 METRICS = (scrape, query, listings)
 ABOUT = "Live statistics about people, under differential privacy."
 # Newer versions of FastAPI report requests to whatever the environment names; older ones ignore it.
@@ -54,6 +56,7 @@ def build_app(
     sampled: Sampled,
     failed: Callable[[Exception], None] = lambda problem: None,
     previews: Previews | None = None,
+    proxies: TrustedProxies = NO_PROXIES,
 ) -> FastAPI:
     """The application over one service; ``failed`` is told what a request could not expect."""
     app = FastAPI(
@@ -92,5 +95,5 @@ def build_app(
     add_handlers(app, failed)
     app.add_middleware(DirectPosts, gate=gate, doors=doors, bodies=bodies, failed=failed)
     app.add_exception_handler(QueryRefused, query_refused)
-    app.add_middleware(Outermost, failed=failed)
+    app.add_middleware(Outermost, failed=failed, proxies=proxies)
     return app

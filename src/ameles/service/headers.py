@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ameles.core.token import TOKEN
+from ameles.service.proxies import TrustedProxies
 from ameles.service.refusals import problem
 
 NOTHING_LOADS = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -33,15 +34,19 @@ class Outermost:
     ``failed`` is told the exception; its text may quote something private and is not logged.
     """
 
-    def __init__(self, app: ASGIApp, failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, app: ASGIApp, failed: Callable[[Exception], None], proxies: TrustedProxies
+    ) -> None:
         self._app = app
         self._failed = failed
+        self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
+        scope = self._proxies.seen(scope)
         answer = _Answer(send, bodiless=scope["method"] == "HEAD")
         scope = {**scope, "method": "GET"} if answer.bodiless else scope
         with suppress(_Answered):

@@ -12,10 +12,11 @@ from ameles.engine.following.arrivals import now
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan
 from ameles.service.access import Access
-from ameles.service.app import build_app
+from ameles.service.app import NO_PROXIES, build_app
 from ameles.service.following import Following
 from ameles.service.ingest.posts import events_path
 from ameles.service.log import Log
+from ameles.service.proxies import TrustedProxies
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
 from ameles.service.run_streams import RunStreams
@@ -31,7 +32,12 @@ class Service:
     """
 
     def __init__(
-        self, plans: Sequence[tuple[Plan, Store]], log: Log, clock: Callable[[], int] = now
+        self,
+        plans: Sequence[tuple[Plan, Store]],
+        log: Log,
+        *,
+        clock: Callable[[], int] = now,
+        proxies: TrustedProxies = NO_PROXIES,
     ) -> None:
         shown = [Shown(plan, store) for plan, store in plans]
         self._log = log
@@ -46,6 +52,7 @@ class Service:
             RunStreams(shown, self.following.problem, lambda: instant(clock())),
             StoreSamples(shown, lambda: instant(clock())),
             log.failed,
+            proxies=proxies,
         )
         self._sealed = frozenset(
             events_path(one.plan.stream.name)
