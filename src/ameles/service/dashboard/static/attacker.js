@@ -3,6 +3,7 @@
 
 import { streamPath } from "./api.js";
 import { fill, h, newId } from "./dom.js";
+import { panelTable, tableRow } from "./panel_table.js";
 import { number } from "./words.js";
 
 export async function attackerPanel({ stream, api }) {
@@ -40,10 +41,7 @@ class AttackerPanel {
         h("span", { "aria-hidden": "true" }, "After"), this.after),
       this.answer, this.note,
       h("details", {}, h("summary", {}, "As a table"),
-        h("div", { class: "scroll" }, h("table", {},
-          h("caption", { class: "unseen" }, "What may be believed afterwards"),
-          h("thead", {}, h("tr", {}, ["Before", "At least", "At most"].map((name) => h("th", { scope: "col" }, name)))),
-          this.table))));
+        panelTable("What may be believed afterwards", ["Before", "At least", "At most"], [], { body: this.table })));
     this.choices();
   }
 
@@ -93,8 +91,7 @@ class AttackerPanel {
     fill(this.answer, ...sentence(before, low, high, shown.promised));
     this.note.textContent = `${loss.note} ${always(shown, loss)}`;
     fill(this.table, priors.flatMap((prior, row) => (Number.isInteger(prior * 10) || row === place
-      ? [h("tr", {}, h("th", { scope: "row" }, exact(prior)),
-        h("td", {}, exact(shown.low[row])), h("td", {}, exact(shown.high[row])))] : [])));
+      ? [tableRow([prior, shown.low[row], shown.high[row]].map(exact))] : [])));
   }
 }
 

@@ -4,6 +4,7 @@
 import { streamPath } from "./api.js";
 import { fill, h, newId } from "./dom.js";
 import { lossWords, partOf } from "./losses.js";
+import { panelTable } from "./panel_table.js";
 import { number } from "./words.js";
 
 const AGAIN = 15000; // milliseconds between two looks at how a stream is run
@@ -14,13 +15,10 @@ export function planPanel({ stream }) {
   return section("plan", "The plan in words",
     h("ul", { class: "sentences" }, stream.words.map((sentence) => h("li", {}, sentence))),
     stream.guarantee && h("p", { class: "guarantee" }, h("span", { class: "muted" }, "The guarantee: "), stream.guarantee),
-    h("div", { class: "scroll" }, h("table", {},
-      h("caption", { class: "unseen" }, "What each release spends, and how exact it is"),
-      head(["Release", "Mechanism", "Spends", ...forecastSteps(stream)]),
-      h("tbody", {}, stream.releases.map((one) => h("tr", {},
-        h("th", { scope: "row" }, one.name), h("td", {}, one.mechanism),
-        h("td", {}, one.loss ? lossWords(one.loss) : "–"),
-        one.half_widths.map((half) => h("td", {}, half === null ? "–" : `± ${number(half, half < 10 ? 1 : 0)}`))))))),
+    panelTable("What each release spends, and how exact it is",
+      ["Release", "Mechanism", "Spends", ...forecastSteps(stream)],
+      stream.releases.map((one) => [one.name, one.mechanism, one.loss ? lossWords(one.loss) : "–",
+        ...one.half_widths.map((half) => (half === null ? "–" : `± ${number(half, half < 10 ? 1 : 0)}`))])),
     h("p", { class: "muted" }, "± is what 95% of the privacy noise stays within, for one key."));
 }
 
@@ -51,12 +49,9 @@ export async function budgetPanel({ stream, api, clock }) {
     h("p", { class: "muted" }, "A stream is paid for once, at its launch. Its steps cost nothing more. "
       + "What was spent is never given back, and never forgotten."),
     h("details", {}, h("summary", {}, `The ledger of this stream (${number(told.entries.length)})`),
-      h("div", { class: "scroll" }, h("table", { id: "ledger" },
-        h("caption", { class: "unseen" }, "Payments of this stream"),
-        head(["Entry", "For", "Paid", "Mechanism", "When", "Why"]),
-        h("tbody", {}, told.entries.map((entry) => h("tr", {},
-          h("th", { scope: "row" }, number(entry.number)), h("td", {}, entry.on), h("td", {}, lossWords(entry.paid)),
-          h("td", {}, entry.mechanism), h("td", {}, clock.moment(Date.parse(entry.at))), h("td", {}, entry.why))))))));
+      panelTable("Payments of this stream", ["Entry", "For", "Paid", "Mechanism", "When", "Why"],
+        told.entries.map((entry) => [number(entry.number), entry.on, lossWords(entry.paid), entry.mechanism,
+          clock.moment(Date.parse(entry.at)), entry.why]), { id: "ledger" })));
 }
 
 function usedUp(told, part, clock) {
@@ -89,19 +84,19 @@ function operation(told, clock) {
       ["Restarts", number(told.restarts)],
     ]),
     h("h3", {}, "Sinks"),
-    told.sinks.length ? table("sinks", ["Sink", "Has step", "Behind by", "Problem"], told.sinks.map((one) => [
-      one.sink, step(one.step), step(one.behind), one.problem ?? "–"])) : h("p", { class: "muted" }, "None."),
+    told.sinks.length ? panelTable("Sinks", ["Sink", "Has step", "Behind by", "Problem"], told.sinks.map((one) => [
+      one.sink, step(one.step), step(one.behind), one.problem ?? "–"]), { id: "sinks" }) : h("p", { class: "muted" }, "None."),
     h("h3", {}, "Alerts"),
-    told.alerts.length ? table("alerts", ["Alert", "Key", "Now", "Last above"], told.alerts.map((one) => [
+    told.alerts.length ? panelTable("Alerts", ["Alert", "Key", "Now", "Last above"], told.alerts.map((one) => [
       one.release, one.key || "–", one.label, one.above.length
-        ? `step ${number(one.above.at(-1).step)}, ${when(one.above.at(-1).at)}` : "never in the last 1,000 steps"]))
+        ? `step ${number(one.above.at(-1).step)}, ${when(one.above.at(-1).at)}` : "never in the last 1,000 steps"]), { id: "alerts" })
       : h("p", { class: "muted" }, "The plan has none."),
     h("h3", {}, "Intrusions"),
-    told.intrusions.length ? table("intrusions", ["Number", "When", "What"], told.intrusions.map((one) => [
-      number(one.number), when(one.at), one.why])) : h("p", { class: "muted" }, "None was announced."),
+    told.intrusions.length ? panelTable("Intrusions", ["Number", "When", "What"], told.intrusions.map((one) => [
+      number(one.number), when(one.at), one.why]), { id: "intrusions" }) : h("p", { class: "muted" }, "None was announced."),
     told.restarted.length ? h("h3", {}, "Lost states") : null,
-    told.restarted.length ? table("restarted", ["Number", "When", "Why"], told.restarted.map((one) => [
-      number(one.number), when(one.at), one.why])) : null,
+    told.restarted.length ? panelTable("Lost states", ["Number", "When", "Why"], told.restarted.map((one) => [
+      number(one.number), when(one.at), one.why]), { id: "restarted" }) : null,
   ];
 }
 
@@ -117,14 +112,4 @@ function section(id, title, ...children) {
 function facts(pairs) {
   return h("dl", { class: "particulars" }, pairs.filter(Boolean).map(([label, text]) => h("div", {},
     h("dt", {}, label), h("dd", {}, text))));
-}
-
-function head(names) {
-  return h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name))));
-}
-
-function table(id, names, rows) {
-  return h("div", { class: "scroll" }, h("table", { id }, head(names),
-    h("tbody", {}, rows.map(([first, ...others]) => h("tr", {},
-      h("th", { scope: "row" }, first), others.map((cell) => h("td", {}, cell)))))));
 }

@@ -45,7 +45,7 @@ export class ReleaseTable {
   }
 
   /** The time of a row; it opens the explanation of the row's numbers. */
-  when(step, key = null) {
+  when(step, key = this.scene.key) {
     const { series, clock, page, release } = this.scene;
     const time = h("time", { datetime: new Date(series.start(step)).toISOString() },
       clock.step(series.start(step), series.end(step)));

@@ -1,0 +1,156 @@
+"""The panels of an owner and of a sceptic, and a plan before its launch, in a real browser."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from ameles.engine.running.attacker import attacker
+from ameles.service.log import Log
+from ameles.service.preview_service import PreviewService
+from ameles.service.server import listening, url_of
+from ameles.simulate.preview.preview import Preview
+from tests.service.dashboard.browser.conftest import Visit
+from tests.service.dashboard.browser.served import LIMIT, Served
+from tests.service.dashboard.browser.visitor import Visitor, visiting
+from tests.service.small_service import plan_of, world
+
+STREAM = "/streams/open"
+PHONE = {"width": 360, "height": 740}
+
+
+def with_token(visitor: Visitor, token: str) -> Visitor:
+    visitor.context.add_init_script(f"sessionStorage.setItem('ameles-token', '{token}')")
+    return visitor
+
+
+def test_the_slider_of_an_attacker_shows_the_tables(visit: Visit, served: Served) -> None:
+    told = attacker(served.small.shown["open"].plan)["losses"][0]
+    with visit() as visitor:
+        page = visitor.open(STREAM)
+        slider, answer = page.locator("#prior"), page.locator("#posterior")
+        expect(answer).to_have_text("From 50% to between 12% and 88%.")  # epsilon 2
+        slider.press("Home")
+        for _ in range(13):
+            slider.press("ArrowRight")
+        expect(answer).to_have_text("From 10% to between 1% and 45%.")
+        page.get_by_label("The question").select_option(label=told["subjects"][1]["text"])
+        expect(answer).to_have_text("From 10% to between 0.2% and 86%.")  # twice the epsilon
+        expect(slider).to_have_attribute("aria-valuetext", "10%")
+        page.get_by_label("From", exact=True).select_option(index=1)
+        expect(page.locator("#attacker")).to_contain_text("The loss is epsilon 2.")
+        expect(page.locator("#attacker")).to_contain_text("not one person")
+
+
+def test_a_number_is_explained_by_keyboard(visit: Visit, served: Served) -> None:
+    with visit() as visitor:
+        page = visitor.open(STREAM)
+        button = page.locator("[data-release=visits] .tools .explain")
+        button.focus()
+        button.press("Enter")
+        dialog = page.get_by_role("dialog", name="visits · step 5")
+        expect(dialog.locator("[data-part=noise]")).to_contain_text("discrete")
+        expect(dialog.locator("[data-part=ledger]")).to_contain_text("entry 1 of population")
+        expect(dialog).to_contain_text("north")
+        assert visitor.accessibility() == []
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        expect(button).to_be_focused()
+        page = visitor.open(f"{STREAM}?view=table&release=visits&key=north")
+        page.locator("tr[data-step='2'] .explain").click()
+        dialog = page.get_by_role("dialog", name="visits · north · step 2")
+        (value,) = (
+            one.value
+            for one in served.stored("open", release="visits", key="north")
+            if one.step == 2
+        )
+        expect(dialog.locator("strong")).to_have_text(f"{value:,}")
+
+
+def test_an_owner_sees_plan_budget_and_ledger(visit: Visit, served: Served) -> None:
+    with visit() as visitor:
+        page = visitor.open(STREAM)
+        expect(page.locator("#plan li").first).to_contain_text("Stream 'open' publishes")
+        expect(page.locator("#budget")).to_contain_text("has spent ε 2 of ε 2; ε 0 is left")
+        page.locator("#budget summary").press("Enter")
+        expect(page.locator("#ledger tbody tr")).to_have_count(3)
+        expect(page.locator("#operation")).to_have_count(0)
+
+
+def test_who_runs_a_stream_sees_how_it_is_run(visit: Visit, served: Served) -> None:
+    with visit() as visitor:
+        page = with_token(visitor, served.token("admin", "closed")).open("/streams/closed")
+        expect(page.locator("#operation")).to_contain_text("3 steps are due and not released")
+        expect(page.locator("#operation")).to_contain_text("None was announced.")
+        expect(page.locator("#budget")).to_be_visible()
+        visitor.expect_failures(403)  # an admin may not read the numbers
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_panels_fit_a_phone_and_everybody(visit: Visit, scheme: str) -> None:
+    with visit(color_scheme=scheme, viewport=PHONE) as visitor:
+        page = visitor.open(STREAM)
+        for panel in ("#plan", "#attacker", "#budget"):
+            expect(page.locator(panel)).to_be_visible()
+        page.locator("#attacker summary").click()
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+        assert visitor.accessibility() == []
+
+
+@contextmanager
+def previewing(folder: Path) -> Iterator[tuple[str, Preview]]:
+    made = world(folder / "next", "next")
+    preview = Preview(plan_of(made), made.text)
+    service, stop = PreviewService(preview, [], Log(io.StringIO())), threading.Event()
+    with closing(listening("127.0.0.1:0")) as opened:
+        thread = threading.Thread(target=service.run, args=(opened, stop))
+        thread.start()
+        try:
+            yield url_of(opened), preview
+        finally:
+            stop.set()
+            thread.join(LIMIT)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_plan_is_tried_before_its_launch(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    options: dict[str, Any] = {"color_scheme": scheme, "viewport": PHONE}
+    with (
+        previewing(tmp_path) as (url, preview),
+        visiting(browser, url, **options) as visitor,
+    ):
+        page = visitor.open("/preview")
+        own = preview.at((3, 3))
+        expect(page.locator("#plan-text")).to_have_text(own["text"])
+        expect(page.locator("[data-release=visits] canvas").first).to_be_visible()
+        slider = page.get_by_label("epsilon", exact=True)
+        slider.press("ArrowLeft")
+        less = preview.at((2, 3))
+        expect(page.locator("#plan-text")).to_have_text(less["text"])
+        half = less["releases"][0]["half_widths"][2]
+        expect(page.locator("[data-release=visits] .expected")).to_contain_text(f"± {half:.0f}")
+        assert page.url.endswith("/preview?at=2.3&season=made-up&size=2")
+        page.reload()
+        expect(page.locator("#plan-text")).to_have_text(less["text"])
+        visitor.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
+        page.locator("#copy-plan").click()
+        expect(page.get_by_text("Copied.")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == less["text"]
+        page.locator("#reset").click()
+        expect(page.locator("#plan-text")).to_have_text(own["text"])
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+        assert visitor.accessibility() == []
+
+
+def test_a_service_without_a_preview_names_the_command(visit: Visit) -> None:
+    with visit() as visitor:
+        page = visitor.open("/preview")
+        expect(page.locator("[data-notice=no-preview]")).to_contain_text("ameles preview PLAN")
+        visitor.expect_failures(404)
