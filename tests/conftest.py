@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import collecting, quick
+from tests import collecting, kept_schemas, quick
 from tests.kept_commands import kept_commands
 from tests.kept_databases import kept_databases, new_databases
 from tests.postgres import MISSING, Server, programs, serving
@@ -88,6 +88,7 @@ def postgres() -> Iterator[Server]:
         pytest.skip(MISSING)
     with serving() as server:
         yield server
+        kept_schemas.disconnect()
 
 
 def pytest_configure(config: pytest.Config) -> None:

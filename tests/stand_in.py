@@ -27,6 +27,7 @@ from ameles.store.postgres.store import PostgresStore
 from ameles.store.sqlite.database_file import OWNER_ONLY, prepare
 from ameles.store.sqlite.store import SqliteStore
 from ameles.store.transaction import Transaction
+from tests import kept_schemas
 
 SERVER = "AMELES_TEST_SERVER"  # in the environment: the address of the server, for processes too
 PLACE = "ameles.store.opening.SqliteStore"  # what it stands in for
@@ -49,7 +50,7 @@ class StandIn(PostgresStore):
         with _alone(self.path) as bare:
             note = _read(self.path)
             fits = note is not None and _token(bare, note["schema"]) == note["token"]
-            schema = note["schema"] if note is not None and fits else f"p{_unused(bare)[:16]}"
+            schema = note["schema"] if note is not None and fits else _new_schema(bare)
             super().__init__(url_of(schema), patience=patience, migrating=True)
             if not fits:
                 _fill(bare, schema, note)
@@ -115,6 +116,7 @@ def disconnect() -> None:
         if process == os.getpid():
             bare.close()
     _kept.clear()
+    kept_schemas.disconnect()
 
 
 def _unused(bare: Bare) -> str:
@@ -125,12 +127,32 @@ def _unused(bare: Bare) -> str:
     return name
 
 
+def _new_schema(bare: Bare) -> str:
+    """A name for a store; often of one that is there, empty, from a test that is over."""
+    url, schema = os.environ[SERVER], f"p{_unused(bare)[:16]}"
+    if not kept_schemas.take(url, schema):
+        for left in _left(bare):
+            kept_schemas.give_back(url, left)
+        kept_schemas.take(url, schema)
+    return schema
+
+
+def _left(bare: Bare) -> list[str]:
+    """Schemas that stood for files whose folders are gone."""
+    rows = bare.execute(
+        "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace "
+        "WHERE obj_description(oid, 'pg_namespace') LIKE %s",
+        ("% /%",),
+    ).fetchall()
+    return [name for name, note in rows if not Path(note.partition(" ")[2]).parent.exists()]
+
+
 def _token(bare: Bare, schema: str) -> str | None:
     row = bare.execute(
         "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s",
         (schema,),
     ).fetchone()
-    return row[0] if row else None
+    return row[0].partition(" ")[0] if row and row[0] else None
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -158,10 +180,19 @@ def _tables(bare: Bare, schema: str) -> list[str]:
     return [name for (name,) in rows]
 
 
+def _filled(bare: Bare, schema: str) -> list[str]:
+    """Those of the tables that have rows."""
+    tables = _tables(bare, schema)
+    asked = ", ".join(f"EXISTS (SELECT FROM {schema}.{table})" for table in tables)
+    row = bare.execute(f"SELECT {asked}".encode()).fetchone()
+    assert row is not None
+    return [table for table, some in zip(tables, row, strict=True) if some]
+
+
 def _write(bare: Bare, path: Path, schema: str) -> None:
     token = _unused(bare)
     copies = {}
-    for table in _tables(bare, schema):
+    for table in _filled(bare, schema):
         with bare.cursor().copy(
             f"COPY {schema}.{table} TO STDOUT (FORMAT BINARY)".encode()
         ) as copy:
@@ -172,7 +203,8 @@ def _write(bare: Bare, path: Path, schema: str) -> None:
     with open(os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, OWNER_ONLY), "wb") as file:
         file.write(json.dumps(note).encode() + b"\n" + b"".join(copies.values()))
     new.replace(path)
-    bare.execute(f"COMMENT ON SCHEMA {schema} IS '{token}'".encode())
+    said = f"{token} {path}".replace("'", "''")  # the path tells when nobody needs it any more
+    bare.execute(f"COMMENT ON SCHEMA {schema} IS '{said}'".encode())
 
 
 def _fill(bare: Bare, schema: str, note: dict[str, Any] | None) -> None:

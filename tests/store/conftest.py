@@ -14,18 +14,23 @@ from tests.store.stores import new_store, open_visitors
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """An empty place for a store, in each database."""
     if request.param == "sqlite":
-        return SqlitePlace(tmp_path)
+        yield SqlitePlace(tmp_path)
+        return
     server: Server = request.getfixturevalue("postgres")
-    return PostgresPlace(server)
+    here = PostgresPlace(server)
+    yield here
+    here.give_back()
 
 
 @pytest.fixture
-def schema(postgres: Server) -> PostgresPlace:
+def schema(postgres: Server) -> Iterator[PostgresPlace]:
     """An empty place in Postgres, for what only that has."""
-    return PostgresPlace(postgres)
+    here = PostgresPlace(postgres)
+    yield here
+    here.give_back()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 
+from tests import kept_schemas
 from tests.postgres import Server
 
 
@@ -65,6 +66,14 @@ class PostgresPlace(Place):
         self.server = server
         self.schema = f"s{server.number()}"
         self.url = server.url(schema=self.schema)
+
+    def take_spare(self) -> None:
+        """Lets an emptied store be here, if nothing is here yet."""
+        kept_schemas.take(self.server.url(), self.schema)
+
+    def give_back(self) -> None:
+        """Lets the next test have the store that is here."""
+        kept_schemas.give_back(self.server.url(), self.schema)
 
     def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         return psycopg.connect(self.url, autocommit=True)

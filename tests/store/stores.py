@@ -12,7 +12,7 @@ from ameles.core.loss import Loss, Pure
 from ameles.ledger import Ledger
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.store import ReleaseState, Store, StreamRecord, Transaction, open_store
-from tests.store.places import Place
+from tests.store.places import Place, PostgresPlace
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 SALT = bytes(range(32))
@@ -23,6 +23,8 @@ RECIPE = SimpleOneCounter(epsilon="1/2", horizon=100)
 
 def new_store(place: Place | Path, *, patience: float = 600.0) -> Store:
     url = str(place / "flu.db") if isinstance(place, Path) else place.url
+    if isinstance(place, PostgresPlace):
+        place.take_spare()
     return open_store(url, patience=patience)
 
 
