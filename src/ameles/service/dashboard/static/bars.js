@@ -59,15 +59,15 @@ function options(Plot, width, paint, rows, domain, kind) {
   return {
     height: 30 + 34 * rows.length,
     marginLeft: left,
-    marginRight: width < 500 ? 92 : 120,
+    marginRight: Math.min(width * 0.5, 20 + 7 * Math.max(...rows.map(({ words }) => words.length))),
     marginBottom: 30,
     x: { domain, label: null, ticks: width < 500 ? 3 : 6, tickFormat: (value) => briefly(value, kind.percent), grid: true },
     y: { domain: rows.map(({ name }) => name), label: null, tickSize: 0, padding: 0.32 },
     marks: [
       Plot.barX(rows, { x: "value", y: "name", fill: paint.line, fillOpacity: 0.75, rx2: 3 }),
       Plot.ruleY(rows, { x1: "low", x2: "high", y: "name", stroke: paint.strong, strokeWidth: 1.5 }),
-      Plot.tickX(rows, { x: "low", y: "name", stroke: paint.strong, inset: 7 }),
-      Plot.tickX(rows, { x: "high", y: "name", stroke: paint.strong, inset: 7 }),
+      Plot.tickX(rows, { x: "low", y: "name", stroke: paint.strong, inset: 3 }),
+      Plot.tickX(rows, { x: "high", y: "name", stroke: paint.strong, inset: 3 }),
       Plot.ruleX([0], { stroke: paint.text }),
       Plot.text(rows, {
         x: "high", y: "name", text: "words", textAnchor: "start", dx: 8, fill: paint.strong, fontSize: 13,

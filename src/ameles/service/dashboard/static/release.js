@@ -5,6 +5,7 @@ import { fill, h, newId } from "./dom.js";
 import { downloadMenu } from "./download.js";
 import { describe, kindOf, viewWords, viewsOf } from "./kinds.js";
 import { lastValue } from "./last.js";
+import { legendOf } from "./legend.js";
 import { Lines } from "./multiples.js";
 import { addTools } from "./panels.js";
 import { Ranks } from "./ranks.js";
@@ -14,6 +15,7 @@ import { embedButton } from "./share.js";
 import { loading, notice, refusalNotice } from "./states.js";
 import { Strip } from "./strip.js";
 import { ReleaseTable } from "./table.js";
+import { noteWords } from "./words.js";
 import { addressOf } from "./address.js";
 
 const FIGURES = { lines: Lines, bars: Bars, ranks: Ranks, strip: Strip };
@@ -106,7 +108,7 @@ export class ReleaseSection {
     fill(this.body, this.drawing.element);
     this.drawing.draw();
     this.element.dataset.view = view;
-    this.showLegend(view);
+    this.showLegend();
     this.showViews();
     this.mark(this.page.picked);
     return null;
@@ -123,26 +125,21 @@ export class ReleaseSection {
     }, viewWords(this.kind, view))));
   }
 
-  showLegend(view) {
-    const drawn = view === "lines" ? "lines" : this.kind.drawing;
-    const parts = {
-      lines: [swatch("line", "published"), swatch("band", "95% band, privacy noise only")],
-      bars: [swatch("bar", "published"), swatch("whisker", "95% interval, privacy noise only")],
-      ranks: [h("span", {}, "± is the privacy noise alone. Keys that are close may be in the wrong order.")],
-      strip: [swatch("above", "above"), swatch("below", "below"), swatch("halted", "halted")],
-    }[drawn];
-    fill(this.legend, view === "table" ? h("span", {}, "95% intervals, privacy noise only. Numbers are rounded; downloads have every digit.") : parts);
+  showLegend() {
+    fill(this.legend, legendOf(this.kind, this.view, this.scene.labels()));
   }
 
   changed() {
     this.scene.changed();
     if (this.drawing) this.drawing.update();
     else if (this.ready) this.show();
+    this.showLegend();
     this.mark(this.page.marked);
   }
 
   placed() {
     this.drawing?.place();
+    this.showLegend();
     this.mark(this.page.marked);
   }
 
@@ -155,6 +152,10 @@ export class ReleaseSection {
     if (!this.drawing || !this.visible) return;
     this.scrubber.show(step);
     this.drawing.mark(step);
+    this.showNumbers(step);
+  }
+
+  showNumbers(step) {
     const { series, clock } = this.page;
     const shown = this.scene.shown(step);
     if (shown === null) return;
@@ -162,10 +163,7 @@ export class ReleaseSection {
     const alone = lines.length === 1 && lines[0].at(shown);
     fill(this.readout,
       alone ? lastValue(alone, this.kind) : null,
+      alone && noteWords(alone.label) ? h("span", { class: "noted" }, noteWords(alone.label)) : null,
       h("span", { class: "when" }, clock.step(series.start(shown), series.end(shown))));
   }
-}
-
-function swatch(kind, words) {
-  return h("span", { class: "item" }, h("i", { class: `swatch ${kind}` }), words);
 }

@@ -57,6 +57,15 @@ export class Scene {
 
   /** One scale for all keys: from the lowest to the highest end of their bands in view. */
   yRange() {
+    return this.inView().range;
+  }
+
+  /** The labels of the numbers in view. */
+  labels() {
+    return this.inView().labels;
+  }
+
+  inView() {
     const [first, last] = this.steps();
     const asked = `${first}-${last}`;
     if (!this.ranges.has(asked)) this.ranges.set(asked, this.computed(first, last));
@@ -64,19 +73,21 @@ export class Scene {
   }
 
   computed(first, last) {
+    const labels = new Set();
     let low = this.kind.zero ? 0 : Infinity;
     let high = this.kind.zero ? 0 : -Infinity;
     for (const line of this.lines()) {
       for (let place = line.placeOf(first); place < line.length && line.step[place] <= last; place += 1) {
         const value = line.value[place];
+        if (line.label[place]) labels.add(line.label[place]);
         if (value === null) continue;
         low = Math.min(low, line.low[place] ?? value);
         high = Math.max(high, line.high[place] ?? value);
       }
     }
-    if (!(high > low)) return high === low ? [low - 1, high + 1] : [0, 1];
     const room = (high - low) * 0.04;
-    return [low === 0 ? 0 : low - room, high + room];
+    if (high > low) return { labels, range: [low === 0 ? 0 : low - room, high + room] };
+    return { labels, range: high === low ? [low - 1, high + 1] : [0, 1] };
   }
 
   /** The fields of the address that show this release alone, in the same steps. */

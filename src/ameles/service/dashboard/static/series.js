@@ -44,7 +44,8 @@ export class Line {
   merge(columns) {
     if (!columns.step.length) return false;
     if (!this.length || columns.step[0] > this.step[this.length - 1]) {
-      for (const column of COLUMNS) this[column] = this[column].concat(columns[column]);
+      if (columns.step.length < 1000) for (const column of COLUMNS) this[column].push(...columns[column]);
+      else for (const column of COLUMNS) this[column] = this[column].concat(columns[column]);
       return true;
     }
     const known = new Set(this.step);

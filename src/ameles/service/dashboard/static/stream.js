@@ -119,7 +119,7 @@ class StreamPage {
       this.begin();
       return this.connection.show({ over: true });
     }
-    const { release, key } = this.missing() ? {} : this.address;
+    const { release, key } = this.stream.releases.length && !this.missing() ? this.address : {};
     this.live = new Live(this.api, this.name, { release, key }, {
       connection: (told) => this.connectionChanged(told),
       state: (stream) => this.stateChanged(stream),
@@ -143,6 +143,7 @@ class StreamPage {
     if (launched) {
       this.stream = await this.api.stream(this.name);
       this.start();
+      this.connection.show({ connected: true });
     }
     this.showState();
     this.events.dispatchEvent(new CustomEvent("state", { detail: this.stream }));

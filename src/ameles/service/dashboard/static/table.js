@@ -91,7 +91,7 @@ function wideHead(lines) {
 function writer(point, { percent }) {
   const digits = digitsFor(point, percent);
   const more = digits ? digits + 1 : 0;
-  return (value) => (percent ? `${number(value * 100, more)} %` : number(value, more));
+  return (value) => number(value, more, percent);
 }
 
 function data(value, write) {

@@ -22,7 +22,7 @@ export class Toolbar {
   show() {
     const { range, stream } = this.page;
     const offered = presets(stream.every, stream.released);
-    this.element.hidden = stream.released < 3;
+    this.element.hidden = stream.released < 3 || !this.page.readable;
     const focused = [...this.choices.children].indexOf(document.activeElement);
     fill(this.choices, offered.length > 1 && offered.map(([text, words]) => h("button", {
       type: "button", "aria-pressed": String(text === range.text), onclick: () => range.set(text),

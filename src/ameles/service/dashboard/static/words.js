@@ -9,15 +9,15 @@ function formatter(kind, options) {
   return kept.get(name);
 }
 
-export function number(value, digits = 0) {
+export function number(value, digits = 0, percent = false) {
   return formatter(Intl.NumberFormat, {
-    minimumFractionDigits: digits, maximumFractionDigits: digits,
+    minimumFractionDigits: digits, maximumFractionDigits: digits, ...(percent && { style: "percent" }),
   }).format(value === 0 ? 0 : value);
 }
 
 /** A number for an axis. */
 export function briefly(value, percent = false) {
-  if (percent) return `${formatter(Intl.NumberFormat, { maximumFractionDigits: 3 }).format(value * 100)} %`;
+  if (percent) return formatter(Intl.NumberFormat, { style: "percent", maximumFractionDigits: 3 }).format(value);
   const compact = Math.abs(value) >= 10000;
   return formatter(Intl.NumberFormat, compact
     ? { notation: "compact", maximumFractionDigits: 1 }
@@ -51,7 +51,7 @@ export function valueWords(point, { percent = false } = {}) {
   if (!point) return { main: "–", rest: "" };
   if (point.value == null || VERDICTS.has(point.label)) return { main: point.label || "–", rest: "" };
   const digits = digitsFor(point, percent);
-  const write = (value) => (percent ? `${number(value * 100, digits)} %` : number(value, digits));
+  const write = (value) => number(value, digits, percent);
   const named = NOTES.has(point.label) ? "" : `${point.label} `;
   const main = `${named}${write(point.value)}`;
   return { main, rest: interval(point, write) };
