@@ -164,6 +164,7 @@ def test_a_receiver_that_never_ends_is_left_after_a_while(
     receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_sink, "WHOLE", 0.1)
+    monkeypatch.setattr("http.client._MAXLINE", 1 << 40)  # which would end it, too, some day
     receiver.answers = [drip(receiver)]
     refused(sink_of(receiver, tmp_path))
 

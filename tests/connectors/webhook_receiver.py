@@ -95,6 +95,9 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
+    def handle_error(self, *_: object) -> None:
+        """Whoever hangs up is no error of the receiver."""
+
 
 @contextmanager
 def receiving(port: int = 0, certificate: Path | None = None) -> Iterator[Receiver]:

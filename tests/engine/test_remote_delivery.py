@@ -20,6 +20,7 @@ from ameles.engine.engine import Engine
 from ameles.engine.following.publishing import Publishing
 from ameles.engine.running import remote_delivery
 from ameles.engine.running.remote_delivery import RemoteDelivery
+from ameles.engine.running.stream_sink import StreamSink
 from ameles.store import open_store
 from tests.connectors.webhook_receiver import Message, Receiver, drop, receiving, stall
 from tests.engine.sink_worlds import run, states, world_in
@@ -141,6 +142,10 @@ class Followed:
     def finish(self) -> None:
         self._session.publish()
 
+    @property
+    def sinks(self) -> list[StreamSink]:
+        return self._session._sinks.sinks
+
 
 def test_no_step_waits_for_a_receiver_that_stalls(receiver: Receiver, tmp_path: Path) -> None:
     asked = threading.Event()
@@ -254,6 +259,19 @@ def test_a_kill_between_sending_and_the_commit_sends_the_same_message_again(
     assert receiver.steps == [1, 1, 2, 3]
     first, second, *_ = receiver.messages
     assert (first.id, first.body) == (second.id, second.body)
+
+
+def test_nothing_more_is_sent_after_the_end_of_a_session(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    run(world_in(tmp_path, rest=CSV), 3)
+    with Followed(hooked(tmp_path, receiver, CSV)).going() as followed:
+        (delivery,) = (one for one in followed.sinks if isinstance(one, RemoteDelivery))
+        receiver.came = lambda message: setattr(delivery, "_ended", True)
+        followed.release(3)
+        assert delivery._thread is not None
+        delivery._thread.join(600)
+    assert receiver.steps == [1], "although all three steps were read"
 
 
 def test_a_mistake_in_the_thread_ends_the_run(

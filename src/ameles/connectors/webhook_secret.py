@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
 
-from ameles.core.exceptions import AmelesError
+from ameles.core.exceptions import PlanError
 
 PREFIX = "whsec_"
 _MAKE = "(umask 077; echo whsec_$(openssl rand -base64 32) > hook.secret)"
@@ -67,8 +67,8 @@ def _key(line: str) -> bytes | None:
     return key if len(key) in _LENGTHS else None
 
 
-def _refused(path: Path, what: str, tip: str = _MAKE) -> AmelesError:
-    return AmelesError(
+def _refused(path: Path, what: str, tip: str = _MAKE) -> PlanError:
+    return PlanError(
         f"The file '{path.name}' with the secret of a webhook {what}.",
         why="whoever has the secret can send messages in the name of Ameles",
         tip=tip,

@@ -21,7 +21,7 @@ class Publishing:
         for sink in failed:
             if sink.name not in self._failed and sink.failed is not None:
                 self._failing(
-                    f"{sink.failed.what} ({sink.failed.why}) It is tried again at each step, "
+                    f"{sink.failed.what} ({sink.failed.why}) It is tried again, "
                     "and the stream goes on."
                 )
         now = {sink.name for sink in failed}
