@@ -34,15 +34,15 @@ def with_token(visitor: Visitor, token: str) -> Visitor:
 def test_the_slider_of_an_attacker_shows_the_tables(visit: Visit, served: Served) -> None:
     told = attacker(served.small.shown["open"].plan)["losses"][0]
     with visit() as visitor:
-        page = visitor.open(STREAM)
+        page = visitor.open(STREAM)  # what is at most is rounded up, what is at least down
         slider, answer = page.locator("#prior"), page.locator("#posterior")
-        expect(answer).to_have_text("From 50% to between 12% and 88%.")  # epsilon 2
+        expect(answer).to_have_text("From 50% to between 11.9% and 88.1%.")  # epsilon 2
         slider.press("Home")
         for _ in range(13):
             slider.press("ArrowRight")
-        expect(answer).to_have_text("From 10% to between 1% and 45%.")
+        expect(answer).to_have_text("From 10% to between 1.4% and 45.1%.")
         page.get_by_label("The question").select_option(label=told["subjects"][1]["text"])
-        expect(answer).to_have_text("From 10% to between 0.2% and 86%.")  # twice the epsilon
+        expect(answer).to_have_text("From 10% to between 0.2% and 85.9%.")  # twice the epsilon
         expect(slider).to_have_attribute("aria-valuetext", "10%")
         page.get_by_label("From", exact=True).select_option(index=1)
         expect(page.locator("#attacker")).to_contain_text("The loss is epsilon 2.")

@@ -85,13 +85,13 @@ class AttackerPanel {
 
   show() {
     const { place, priors, shown, loss } = this;
-    const [before, low, high] = [priors[place], shown.low[place], shown.high[place]];
-    this.slider.setAttribute("aria-valuetext", exact(before));
+    const [believed, low, high] = [priors[place], shown.low[place], shown.high[place]];
+    this.slider.setAttribute("aria-valuetext", prior(believed));
     fill(this.after, bar(low, high, shown.promised));
-    fill(this.answer, ...sentence(before, low, high, shown.promised));
+    fill(this.answer, ...sentence(believed, low, high, shown.promised));
     this.note.textContent = `${loss.note} ${always(shown, loss)}`;
-    fill(this.table, priors.flatMap((prior, row) => (Number.isInteger(prior * 10) || row === place
-      ? [tableRow([prior, shown.low[row], shown.high[row]].map(exact))] : [])));
+    fill(this.table, priors.flatMap((before, row) => (Number.isInteger(Number((before * 10).toFixed(6))) || row === place
+      ? [tableRow([prior(before), atLeast(shown.low[row]), atMost(shown.high[row])])] : [])));
   }
 }
 
@@ -100,10 +100,10 @@ const SOURCES = {
   population: "everything that was paid for about these people so far",
 };
 
-function sentence(before, low, high, promised) {
+function sentence(believed, low, high, promised) {
   if (!promised) return ["This loss promises nothing here: the answer may become known."];
-  return ["From ", h("strong", {}, exact(before)), " to between ", h("strong", {}, exact(low)), " and ",
-    h("strong", {}, exact(high)), "."];
+  return ["From ", h("strong", {}, prior(believed)), " to between ", h("strong", {}, atLeast(low)), " and ",
+    h("strong", {}, atMost(high)), "."];
 }
 
 function always(table, loss) {
@@ -120,11 +120,20 @@ function bar(low, high, promised) {
   return drawn;
 }
 
-/** A probability; what is only almost certain never looks certain. */
-function exact(share) {
-  const percents = share * 100;
-  if (percents > 0 && percents < 0.1) return "below 0.1%";
-  if (percents > 99.9 && percents < 100) return "above 99.9%";
-  const digits = percents < 1 || percents > 99 ? 1 : 0;
-  return `${number(percents, Number.isInteger(percents) ? 0 : digits)}%`;
+/** A probability. */
+function prior(share) {
+  const percents = Number((share * 100).toFixed(6));
+  return `${number(percents, Number.isInteger(percents) ? 0 : 1)}%`;
 }
+
+/** An end of what may be believed, rounded outward; what is only almost certain never looks certain. */
+function end(share, round) {
+  if (share === 0 || share === 1) return prior(share);
+  const tenths = round(Number((share * 1000).toFixed(6)));
+  if (tenths === 0) return "below 0.1%";
+  if (tenths === 1000) return "above 99.9%";
+  return `${number(tenths / 10, 1)}%`;
+}
+
+const atLeast = (share) => end(share, Math.floor);
+const atMost = (share) => end(share, Math.ceil);
