@@ -53,6 +53,8 @@ class FakeService:
         if step != self.step:
             return 409, {"what": "closed", "step": self.step}, ""
         self.counted.setdefault((name, step), events)
+        if word == "leave":  # as a server does with a connection that nobody uses
+            handler.close_connection = True
         if word == "cut":
             handler.connection.shutdown(socket.SHUT_RDWR)
         if word == "cut and close":
@@ -184,6 +186,25 @@ def test_a_stream_that_is_over_refuses(service: FakeService) -> None:
         sender.close()
     assert caught.value.status == 410
     assert not service.posts
+
+
+def test_a_quiet_sender_loses_nothing(service: FakeService) -> None:
+    service.script = ["leave"]
+    now = [0.0]
+    url = f"http://127.0.0.1:{service.port}/base/"
+    with Sender(
+        url, stream="f lu", token=BEARER, every=3600, sleep=lambda wait: None, clock=lambda: now[-1]
+    ) as sender:
+        sender.send({"n": 1})
+        sender.flush()
+        now.append(60.0)
+        service.step += 1
+        sender.send({"n": 2})
+        sender.flush()
+        assert sender.uncertain == 0
+    assert numbers(service) == [1, 2]
+    assert [step for _, step, _ in service.posts] == [7, 8]
+    assert service.asked == 2
 
 
 @pytest.mark.parametrize("script", [["cut and close"], ["lost", "close"], ["down", "close"]])

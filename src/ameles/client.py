@@ -28,6 +28,7 @@ __all__ = ["Refused", "Sender", "Unreachable"]
 MOST_EVENTS = 1_000
 MOST_BYTES = 900_000  # the service takes 1 MiB
 LONGEST_PAUSE = 30.0
+IDLE = 3.0  # seconds; servers close connections that are not used, many after 5
 BUSY = frozenset({408, 429, 502, 503, 504})
 NOT_COUNTED = frozenset({408, 429})  # and those among them that are certain
 CLOSED = 409
@@ -123,6 +124,7 @@ class Sender:
         self._lock = threading.RLock()
         self._batches: list[_Batch] = []
         self._step: int | None = None  # the open one, as the service said last
+        self._answered = clock()
         self._problem: Exception | None = None  # of the thread
         self.uncertain = 0
         self._stop = threading.Event()
@@ -220,6 +222,10 @@ class Sender:
 
     def _attempt(self, batch: _Batch) -> tuple[int | None, dict[str, Any], float]:
         """Sends a batch once: the status, the answer, and how long to wait."""
+        if self._clock() - self._answered > IDLE:
+            # Not the connection from before: if it is closed, nobody knows whether a batch came.
+            self._connection.close()
+            self._step = None
         try:
             if self._connection.sock is None:
                 self._connection.connect()
@@ -258,6 +264,7 @@ class Sender:
         self._connection.request(method, self._path, body, headers)
         response = self._connection.getresponse()
         content = response.read()
+        self._answered = self._clock()
         plain = response.headers.get_content_type() == "application/json"
         answer = json.loads(content) if plain else {}
         if not isinstance(answer, dict):
