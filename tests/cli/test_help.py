@@ -19,7 +19,7 @@ from tests.cli.conftest import Program
 EXAMPLE_PLANS = Path(__file__).parents[2] / "examples"
 COMMANDS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 # Those that are about files leave files behind; all others leave nothing.
-LEAVE_FILES = {"backup", "check", "convert", "demo", "init", "query", "run"}
+LEAVE_FILES = {"backup", "check", "convert", "demo", "grafana", "init", "query", "run"}
 
 
 def paths() -> list[tuple[str, ...]]:

@@ -103,6 +103,15 @@ def test_the_requests_of_the_page_about_prometheus_are_answered(port: int, amele
         assert f"| {number:,}" in PROMETHEUS
 
 
+def test_the_dashboards_of_the_page_are_written(site: Path, ameles: Program) -> None:
+    lines = [line for line in commands(PROMETHEUS) if line.startswith("ameles grafana")]
+    assert len(lines) == 2
+    for line in lines:
+        assert ameles(*shlex.split(line)[1:]).code == 0
+    (granted,) = re.findall(r"^GRANT SELECT ON (\w+) TO grafana;$", PROMETHEUS, re.MULTILINE)
+    assert f"FROM {granted} " in (site / "grafana/dashboards/ameles/flu.json").read_text()
+
+
 def test_the_page_about_prometheus_has_every_metric() -> None:
     assert all(f"`{family.name}`" in PROMETHEUS for family in FAMILIES)
 

@@ -137,6 +137,12 @@ _command(
     "ameles serve ameles.toml --listen 127.0.0.1:9000 --log json",
 )
 _command(
+    "grafana",
+    "Write a data source and dashboards with bands, which Grafana reads when it starts.",
+    "ameles grafana ameles.toml",
+    "ameles grafana --source postgres --url postgresql://grafana@localhost/flu",
+)
+_command(
     "token",
     "Make, list or revoke tokens: who may send, read or administer a plan's stream over HTTP.",
     "ameles token create --name dashboard --scope read",

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from ameles.service.dependencies import BEARER, ReadableNames, Source, samples
 from ameles.service.metrics.evaluation import MOST_NUMBERS, Chosen, check_series, choose
 from ameles.service.metrics.families import FAMILIES
+from ameles.service.metrics.like import LIKE
 from ameles.service.metrics.models import RESPONSES, BuildInfo, Metadata, Names, SeriesNames
 from ameles.service.metrics.parameters import Asked, Parameters, described, described_form
 from ameles.service.metrics.query import PREFIX
@@ -20,7 +21,6 @@ from ameles.service.metrics.selectors import LABEL, NAME, read_selector
 from ameles.service.metrics.series_labels import groups_of
 from ameles.service.views import Sampled
 
-LIKE = "2.42.0"  # the version of Prometheus with which these answers are compared
 MOST_WORDS = MOST_NUMBERS // 10  # labels that are read: those of the last steps
 
 router = APIRouter(tags=["prometheus"], prefix=PREFIX, dependencies=[Depends(BEARER)])
