@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from ameles.connectors.remote_sink import RemoteSink
@@ -66,32 +67,37 @@ class _Taken:
         self._to_come: dict[object, str] = {}
         self._named: dict[object, str] = {}
         self._around: dict[object, str] = {}
+        self._inode = cache(_inode)  # all paths share folders
 
     def add(self, what: str, path: Path) -> None:
-        inode, name = _inode(path), _name(path)
+        inode, name = self._inode(path), self._name(path)
         if inode is None:
             self._to_come[name] = what
         else:
             self._there[inode] = what
             self._named[name] = what
         for folder in path.absolute().parents:
-            self._around.setdefault(_inode(folder), what)
+            self._around.setdefault(self._inode(folder), what)
 
     def by(self, path: Path) -> str:
         """What uses this path, now or later; the case of two existing names may differ."""
-        inode, name = _inode(path), _name(path)
+        inode, name = self._inode(path), self._name(path)
         named = self._named.get(name, "") if inode is None else ""
         return self._there.get(inode, "") or self._to_come.get(name, "") or named
 
     def above(self, path: Path) -> str:
         """What uses a folder that contains this path."""
-        inodes = (_inode(folder) for folder in path.absolute().parents)
+        inodes = (self._inode(folder) for folder in path.absolute().parents)
         return next((self._there[inode] for inode in inodes if inode in self._there), "")
 
     def below(self, path: Path) -> str:
         """What is inside this path, if it is a folder."""
-        inode = _inode(path)
+        inode = self._inode(path)
         return "" if inode is None else self._around.get(inode, "")
+
+    def _name(self, path: Path) -> object:
+        """A folder and name that are equal for equal files, even if the disk ignores case."""
+        return self._inode(path.parent), unicodedata.normalize("NFC", path.name).casefold()
 
 
 def _inode(path: Path) -> object:
@@ -101,11 +107,6 @@ def _inode(path: Path) -> object:
     except (OSError, ValueError):
         return None
     return status.st_dev, status.st_ino
-
-
-def _name(path: Path) -> object:
-    """A folder and name that are equal for equal files, even if the disk ignores case."""
-    return _inode(path.parent), unicodedata.normalize("NFC", path.name).casefold()
 
 
 def _others(plan: Plan) -> Iterator[tuple[str, Path]]:
