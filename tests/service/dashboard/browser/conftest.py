@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.service.dashboard.browser.chromium import MISSING, browsing, program
 from tests.service.dashboard.browser.served import Served, one_stream, season
-from tests.service.dashboard.browser.visitor import Visitor, visiting
+from tests.service.dashboard.browser.visitor import PATIENCE, Visitor, visiting
 
 Visit: TypeAlias = Callable[..., AbstractContextManager[Visitor]]
 
@@ -23,6 +23,7 @@ def browser() -> Iterator[Browser]:
     """Skips where Chromium is not installed."""
     if program() is None:
         pytest.skip(MISSING)
+    expect.set_options(timeout=PATIENCE)
     with browsing() as made:
         yield made
 

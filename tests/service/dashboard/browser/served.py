@@ -115,12 +115,33 @@ HOSTILE = (
 )
 
 
+FURTHER = """
+[[release]]
+name = "bins"
+measure = "histogram"
+column = "age"
+edges = [0, 22, 24, 100]
+[[release]]
+name = "first"
+measure = "top"
+over = "step"
+k = 2
+by = { region = ["north", "south", "east"] }
+[[release]]
+name = "alarm"
+measure = "alert"
+over = "step"
+threshold = 5
+times = 2
+"""
+
+
 def season(folder: Path) -> Served:
-    """Streams 'open' (public, with hostile keys in one release), and 'closed'."""
+    """Streams 'open' (public, with releases of all kinds, one with hostile keys), and 'closed'."""
     keys = ", ".join(json.dumps(key, ensure_ascii=False) for key in HOSTILE)
-    more = f'[[release]]\nname = "odd"\nmeasure = "count"\nby = {{ who = [{keys}] }}\n'
+    odd = f'[[release]]\nname = "odd"\nmeasure = "count"\nby = {{ who = [{keys}] }}\n'
     made = Served(folder)
-    made.add(world(folder / "open", "open", public=True, more=more), "open", until=5)
+    made.add(world(folder / "open", "open", public=True, more=odd + FURTHER), "open", until=5)
     made.add(world(folder / "closed", "closed"), "closed", until=5)
     made.begin()
     return made

@@ -1,12 +1,40 @@
-"""The page in a real browser: live numbers that equal the store, for everybody and everywhere."""
+"""Numbers appear while the page is open, equal the store, and go on after the service was away."""
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.service.dashboard.browser.conftest import Visit
 from tests.service.dashboard.browser.served import Served
+
+NORTH = "[data-release=visits] figure[data-key=north]"
+
+
+def table(page: Page, release: str) -> dict[int, list[str]]:
+    """The published digits in the table of a release, by step, as the page has them."""
+    rows = page.locator(f"[data-release={release}] tr[data-step]")
+    found: list[tuple[str, list[str]]] = rows.evaluate_all(
+        "rows => rows.map((row) => [row.dataset.step,"
+        " [...row.querySelectorAll('data')].map((one) => one.value)])"
+    )
+    assert len({step for step, _ in found}) == len(found), "no step twice"
+    return {int(step): values for step, values in found}
+
+
+def stored(served: Served, release: str) -> dict[int, list[str]]:
+    """The same from the store."""
+    by_step: dict[int, list[str]] = {}
+    for one in served.stored("open", release=release):
+        alone = one.key == ""
+        values = (one.value, one.low, one.high) if alone else (one.value,)
+        shown = [written(value) for value in values if value is not None]
+        by_step.setdefault(one.step, []).extend(shown)
+    return by_step
+
+
+def written(value: float) -> str:
+    """A number as JavaScript writes it."""
+    return str(int(value)) if float(value).is_integer() else repr(value)
 
 
 def test_values_appear_live_and_equal_the_store(visit: Visit, growing: Served) -> None:
@@ -15,16 +43,58 @@ def test_values_appear_live_and_equal_the_store(visit: Visit, growing: Served) -
         expect(page.locator("[data-connection=connected]")).to_be_visible()
         for step in (2, 3, 4):
             growing.release("open", step)
-            value = growing.stored("open", release="visits", key="north")[-1].value
-            shown = page.locator("[data-release=visits] [data-key=north] figcaption data")
-            expect(shown).to_have_attribute("value", str(value))
-            expect(page.locator(".progress")).to_contain_text(f"Step {step}")
+            last = growing.stored("open", release="visits", key="north")[-1]
+            shown = page.locator(f"{NORTH} data.value")
+            expect(shown).to_have_attribute("value", written(last.value))
+            half = (last.high - last.low) / 2
+            expect(page.locator(f"{NORTH} .margin")).to_have_text(f"± {half:,.0f}")
+            expect(page.locator(".facts")).to_contain_text(f"Step {step} of 8")
+        expect(page.locator("#announced")).to_contain_text("visits north: ")
+        for release in ("visits", "ages"):
+            page.locator(f"[data-release={release}]").get_by_role("button", name="Table").click()
+            expect(page.locator(f"[data-release={release}] tr[data-step='4']")).to_be_visible()
+            assert table(page, release) == stored(growing, release)
+        growing.release("open", 5)  # also into tables
+        expect(page.locator("[data-release=ages] tr[data-step='5']")).to_be_visible()
+        assert table(page, "ages") == stored(growing, "ages")
+        reads = [one for one in visitor.requests if one.url.endswith("/live?format=series")]
+        assert len(reads) == 1, "one connection brought all of it"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/", "/streams/open"])
-def test_axe_finds_nothing(visit: Visit, path: str, scheme: str) -> None:
-    with visit(color_scheme=scheme, viewport={"width": 1200, "height": 900}) as visitor:
-        page = visitor.open(path)
-        expect(page.locator("data.value").first).to_be_visible()
-        assert visitor.accessibility() == []
+def test_after_a_restart_of_the_service_it_goes_on_without_a_gap_or_a_double(
+    visit: Visit, growing: Served
+) -> None:
+    with visit() as visitor:
+        page = visitor.open("/streams/open?view=table")
+        expect(page.locator("[data-connection=connected]")).to_be_visible()
+        growing.release("open", 2)
+        expect(page.locator("[data-release=visits] tr[data-step='2']")).to_be_visible()
+        growing.end()
+        expect(page.locator("[data-connection=disconnected]")).to_contain_text("Disconnected")
+        growing.release("open", 4)
+        growing.begin()
+        page.get_by_role("button", name="Try now").click()
+        expect(page.locator("[data-connection=connected]")).to_be_visible()
+        growing.release("open", 5)
+        for release in ("visits", "ages"):
+            row = page.locator(f"[data-release={release}] tr[data-step='5']")
+            expect(row).to_be_visible()
+            assert table(page, release) == stored(growing, release)
+        reads = [one.headers for one in visitor.requests if "/live?" in one.url]
+        assert "last-event-id" not in reads[0]
+        assert reads[-1]["last-event-id"].endswith(".3.0"), "it goes on after step 2"
+        again = [one.url for one in visitor.requests if "/releases?" in one.url]
+        assert len(again) == len(set(again)), "nothing was fetched anew"
+        visitor.expect_failures(0)
+
+
+def test_the_list_of_streams_looks_again_by_itself(visit: Visit, growing: Served) -> None:
+    with visit() as visitor:
+        page = visitor.open("/")
+        card = page.locator("[data-stream=open]")
+        expect(card).to_contain_text("Step 1 of 8")
+        growing.release("open", 3)
+        page.clock.install()
+        last = growing.stored("open", release="visits", key="north")[-1]
+        expect(card).to_contain_text("Step 3 of 8")
+        expect(card.locator("data.value").first).to_have_attribute("value", written(last.value))

@@ -72,14 +72,24 @@ class Visitor:
         assert self.violations == []
 
     def accessibility(self) -> list[str]:
-        """What axe-core finds wrong with the page as it is now."""
-        options = {"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]}
+        """What axe-core finds wrong with the page as it is now, in light and in dark colours."""
         self.page.evaluate(AXE)
-        told = self.page.evaluate("(options) => axe.run(options)", options)
-        found: list[dict[str, Any]] = told["violations"]
+        everything = {"runOnly": {"type": "tag", "values": RULES}}
+        contrast = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+        self.page.emulate_media(color_scheme="light")
+        light = self._violations(everything)
+        self.page.emulate_media(color_scheme="dark")
+        return [f"light: {one}" for one in light] + [
+            f"dark: {one}" for one in self._violations(contrast)
+        ]
+
+    def _violations(self, options: dict[str, Any]) -> list[str]:
+        told = self.page.evaluate(
+            "(options) => axe.run({ ...options, resultTypes: ['violations'] })", options
+        )
         return [
             f"{one['id']}: {one['help']}: {node['html'][:200]} {node['failureSummary'][:300]}"
-            for one in found
+            for one in told["violations"]
             for node in one["nodes"]
         ]
 

@@ -7,6 +7,7 @@ import { panelTable, tableRow } from "./panel_table.js";
 import { number } from "./words.js";
 
 export async function attackerPanel({ stream, api }) {
+  if (!stream.launched) return null;
   const told = await api.json(`${streamPath(stream.name)}/attacker`);
   return new AttackerPanel(told).element;
 }

@@ -54,6 +54,7 @@ export class Live {
         problem = caught;
       }
       if (this.stopped) return;
+      this.connected = false;
       if (problem instanceof Refused && FINAL.has(problem.status)) {
         this.listeners.connection({ connected: false, refused: problem });
         return;
@@ -98,7 +99,7 @@ export class Live {
   }
 
   take({ kind, id, data }) {
-    if (this.failures || !this.connected) this.listeners.connection({ connected: true });
+    if (!this.connected) this.listeners.connection({ connected: true });
     this.failures = 0;
     this.connected = true;
     if (id) this.id = id;

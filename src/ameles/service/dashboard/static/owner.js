@@ -28,6 +28,7 @@ function forecastSteps(stream) {
 
 /** The budget: what is spent, what is left, how fast it goes, and every entry. */
 export async function budgetPanel({ stream, api, clock }) {
+  if (!stream.launched) return null;
   const told = await api.json(`${streamPath(stream.name)}/ledger`);
   const part = partOf(told.spent, told.cap);
   const bar = h("span", { class: "bar" });
