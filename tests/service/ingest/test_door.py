@@ -195,6 +195,42 @@ def test_at_most_so_many_are_read_at_a_time(
     assert sorted(begun) == list(range(5))
 
 
+@pytest.mark.parametrize("first", ["broken", "gone"])
+def test_those_who_wait_are_read_after_one_that_fails_or_leaves(
+    source: HttpSource, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    monkeypatch.setattr(door, "TOGETHER", 1)
+    engine, read, go = Engine(source), list[str](), asyncio.Event()
+    engine.go.set()
+
+    async def broken() -> Batch:
+        await go.wait()
+        raise Refused(400, "The body is broken.")
+
+    async def note() -> Batch:
+        read.append("gone")
+        return batch(2)
+
+    async def post() -> Outcome:
+        sealed = SealedDoor(source)
+        reads = [broken, note] if first == "gone" else [broken]
+        others = [asyncio.create_task(sealed.take(one)) for one in reads]
+        await asyncio.sleep(0)
+        last = asyncio.create_task(sealed.take(reading(4)))
+        await asyncio.sleep(0)
+        for gone in others[1:]:
+            gone.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        outcome = await asyncio.wait_for(last, 60)
+        await asyncio.gather(*others, return_exceptions=True)
+        return outcome
+
+    assert asyncio.run(post()) is Outcome.COUNTED
+    engine.end()
+    assert not read, "nobody waits for it any more"
+
+
 def test_nobody_waits_for_ever_if_a_fold_cannot_be_handed_over(
     source: HttpSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:

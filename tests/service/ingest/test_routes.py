@@ -21,6 +21,7 @@ from ameles.plan.plan import read_plan_text
 from ameles.service.ingest import door
 from ameles.service.ingest.answers import OpenStep
 from ameles.service.ingest.door import SealedDoor
+from ameles.service.ingest.first_lines import MOST
 from ameles.service.ingest.unfinished import UnfinishedBodies
 from ameles.service.log import Log
 from ameles.service.rate_limit import RateLimit
@@ -284,6 +285,18 @@ def test_a_stream_that_has_ended_says_so_for_ever(
     for step in ("1", "+1"):  # the second does not take the short way
         answer = posts.post("plain", "late", step=step)
         assert (answer.status, answer.json["step"]) == (410, None)
+
+
+def test_a_token_uses_few_different_first_lines(posts: Posts) -> None:
+    def post(number: int, token: str) -> int:
+        body = f"region,fever,x{number}\nnorth,true,1\n".encode()
+        name = f"first line {number}"
+        return posts.post("plain", name, body, kind="text/csv", token=token).status
+
+    token, other = posts.token("plain", "ingest"), posts.token("plain", "ingest")
+    assert [post(number, token) for number in range(MOST + 2)] == [200] * MOST + [400] * 2
+    assert post(1, token) == 200, "those that it has used"
+    assert post(MOST, other) == 200, "and others may use others"
 
 
 def test_many_at_once_each_get_an_answer(posts: Posts) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ameles.connectors.http_source import Batch, HttpSource, Outcome
+from ameles.service.ingest.first_lines import FirstLines
 from ameles.service.refusals import Refused, busy
 
 UNANSWERED = 512  # batches that wait for their answer: this bounds how long one waits
@@ -29,6 +30,7 @@ class Door:
 
     def __init__(self, source: HttpSource) -> None:
         self._source = source
+        self.first_lines = FirstLines()
         self._answers = _Answers()
         self._unanswered = 0
 

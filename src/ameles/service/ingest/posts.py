@@ -67,6 +67,7 @@ async def take_batch(post: Post, gate: Gate, doors: Doors, bodies: UnfinishedBod
                 raise too_large()
             body = await _body(post.receive, right, bodies)
             events = framed(body, post.content_type, post.encoding, door.source)
+            door.first_lines.check(right.name, events.form)
             return Batch(digest, post.step, time.time_ns() // 1000, events.form, events.lines)
 
         outcome = await door.take(read)
