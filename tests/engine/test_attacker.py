@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,12 +12,13 @@ from ameles.core.guarantee import USER
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
 from ameles.engine.running import attacker as module
 from ameles.engine.running.attacker import CHANCES, PRIORS, attacker, tables
-from ameles.plan.plan import Plan, read_plan_text
+from ameles.plan.plan import read_plan_text
+from ameles.plan.sections import PrivacySection
 
 TEXT = """
 [stream]
 name = "s"
-source = "{source}"
+source = "-"
 columns = {{ region = "text", user = "text" }}
 start = "2026-01-01"
 every = "1d"
@@ -28,14 +28,14 @@ population = "people"
 {privacy}
 [[release]]
 name = "visits"
-measure = "{measure}"
+measure = "count"
 [store]
 url = "s.db"
 """
 
 
-def plan(privacy: str, source: str = "-", measure: str = "count") -> Plan:
-    return read_plan_text(TEXT.format(privacy=privacy, source=source, measure=measure))
+def terms(privacy: str) -> PrivacySection:
+    return read_plan_text(TEXT.format(privacy=privacy)).privacy
 
 
 def of(table: dict[str, Any], prior: str, end: str = "high") -> float:
@@ -86,7 +86,7 @@ def test_a_delta_of_zero_is_a_pure_loss() -> None:
 
 
 def test_content_costs_two_units_and_a_person_as_many_as_there_are_events() -> None:
-    told = attacker(plan('unit = "event"\nepsilon = 0.5'))
+    told = attacker(terms('unit = "event"\nepsilon = 0.5'))
     (stream,) = told["losses"]
     assert [(one["about"], one["units"]) for one in stream["subjects"]] == [
         ("presence", 1),
@@ -102,24 +102,24 @@ def test_content_costs_two_units_and_a_person_as_many_as_there_are_events() -> N
 
 def test_an_arrival_is_not_called_protected_where_it_is_not() -> None:
     seized = 'unit = "event"\nepsilon = 0.5\nintrusions = "one"'
-    (stream,) = attacker(plan(seized))["losses"]
+    (stream,) = attacker(terms(seized))["losses"]
     assert "counted" in stream["subjects"][0]["text"]
     assert "when, is not protected" in stream["note"]
 
 
 def test_users_are_told_about_users_and_windows() -> None:
     bounds = 'user = "user"\nmax_per_step = 1\nmax_steps = 2\nepsilon = 0.5\n'
-    (stream,) = attacker(plan(f'unit = "user"\n{bounds}'))["losses"]
+    (stream,) = attacker(terms(f'unit = "user"\n{bounds}'))["losses"]
     assert "one user" in stream["subjects"][0]["text"]
     assert "person" not in stream["note"]
     window = f'unit = "user-window"\nwindow = "4d"\n{bounds}'
-    (stream,) = attacker(plan(window))["losses"]
+    (stream,) = attacker(terms(window))["losses"]
     assert "window" in stream["subjects"][0]["text"]
     assert "adds up" in stream["note"]
 
 
 def test_the_population_is_told_by_its_own_loss_and_unit() -> None:
-    told = attacker(plan('unit = "event"\nepsilon = 0.5'), Concentrated("0.2"), USER)
+    told = attacker(terms('unit = "event"\nepsilon = 0.5'), Concentrated("0.2"), USER)
     own, all_together = told["losses"]
     assert (own["of"], all_together["of"]) == ("stream", "population")
     assert all_together["words"] == "rho 0.2"
@@ -139,6 +139,6 @@ def test_a_table_that_is_rounded_to_the_nearest_would_say_too_little(
 
 def test_every_plan_has_tables() -> None:
     """Also one whose loss is as large as a plan can have."""
-    large = plan('unit = "event"\nepsilon = 1000')
-    (stream,) = attacker(replace(large))["losses"]
+    large = terms('unit = "event"\nepsilon = 1000')
+    (stream,) = attacker(large)["losses"]
     assert of(stream["tables"][0], "1/1000") == 1.0

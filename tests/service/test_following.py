@@ -94,6 +94,23 @@ def test_a_launched_stream_is_described_also_if_it_cannot_be_followed(
         assert published.description("held", "plan")["words"] == in_words(one.plan)
 
 
+def test_a_stream_is_never_described_by_another_plan(tmp_path: Path, store: Store) -> None:
+    made = world(tmp_path / "s", "s")
+    one = released(made, store)
+    made.text = made.text.replace("epsilon = 2", "epsilon = 1")
+    changed = Shown(plan_of(made), store)
+    following = Following([changed], Log(io.StringIO(), as_json=True))
+    following.start()
+    for stream in following.streams.values():
+        stream.join()
+    following.stop()
+    assert following.doing("s") is State.FAILED
+    published = StorePublished([changed], following.doing)
+    assert published.description("s", "plan") is None
+    (own, _) = published.attacker("s")["losses"]
+    assert own["words"] == str(one.plan.loss) == "epsilon 2"
+
+
 def test_a_bug_in_one_stream_is_told_without_its_text(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

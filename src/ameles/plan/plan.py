@@ -82,9 +82,7 @@ class Plan:
     @property
     def loss(self) -> EpsilonLoss:
         """What the whole plan spends, once."""
-        if self.privacy.delta:
-            return Approx(self.privacy.epsilon, self.privacy.delta)
-        return Pure(self.privacy.epsilon)
+        return self.privacy.loss
 
     @property
     def kinds(self) -> dict[str, str]:

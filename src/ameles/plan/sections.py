@@ -19,6 +19,7 @@ from pydantic import (
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER, Unit, user_window
+from ameles.core.loss import Approx, EpsilonLoss, Pure
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
 from ameles.plan.clock import Clock
 from ameles.plan.durations import Duration
@@ -193,6 +194,11 @@ class PrivacySection(Section):
                 tip='unit = "user-window", or leave it out',
             )
         return self
+
+    @property
+    def loss(self) -> EpsilonLoss:
+        """How much may be lost."""
+        return Approx(self.epsilon, self.delta) if self.delta else Pure(self.epsilon)
 
     @property
     def epochs_paid(self) -> int:

@@ -17,6 +17,7 @@ from ameles.engine.following.batch_writer import open_step
 from ameles.engine.following.follow import follow
 from ameles.engine.running.session import Report
 from ameles.plan.clock import instant
+from ameles.plan.difference import difference
 from ameles.plan.plan import Plan
 from ameles.service.describing import Describing
 from ameles.service.ingest.answers import OpenStep
@@ -100,10 +101,13 @@ class FollowedStream:
             self._become(State.ENDED if over else State.STOPPED)
 
     def _describe_launched(self) -> None:
-        """Describes a stream that was launched before, also if it cannot be followed now."""
+        """Describes a stream that was launched before, also if it cannot be followed now.
+
+        Not by another plan: what it would say about the numbers is not true.
+        """
         with self._shown.store.reading() as transaction:
             stream = transaction.stream(self.name)
-        if stream is not None:
+        if stream is not None and not difference(stream.plan, self._plan.to_json()):
             self._describing.begin(stream.released)
 
     def _become(self, state: State) -> None:

@@ -20,6 +20,7 @@ from ameles.ledger.ledger import Ledger
 from ameles.ledger.report import rate_of, report
 from ameles.plan.clock import instant, microseconds
 from ameles.plan.plan import Plan
+from ameles.plan.sections import PrivacySection
 from ameles.service.views import Page, Place, Row, SeriesView, State, StreamView, Wanted
 from ameles.store import Store, StreamRecord, Transaction
 
@@ -148,15 +149,16 @@ class StorePublished:
         """What can be learned from this stream, and from everything that its population paid for.
 
         The second changes with every purchase, so it is not stored: an old table would say too
-        little.
+        little.  A launched stream has the terms of its launch, whatever its file says now.
         """
         one = self._shown[name]
         with one.store.reading() as transaction:
             stream = transaction.stream(name)
             book = None if stream is None else transaction.ledger(stream.population)
-        if book is None:
-            return attacker(one.plan)
-        return attacker(one.plan, book.spent, book.unit)
+        if stream is None or book is None:
+            return attacker(one.plan.privacy)
+        launched = PrivacySection.model_validate(json.loads(stream.plan)["privacy"])
+        return attacker(launched, book.spent, book.unit)
 
     def ledger(self, name: str) -> dict[str, Any] | None:
         """What a stream has cost, and what its population has left; None before the launch.

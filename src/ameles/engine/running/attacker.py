@@ -23,7 +23,7 @@ from ameles.accounting import group, odds_gained, posteriors
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Unit
 from ameles.core.loss import Loss, loss_to_dict
-from ameles.plan.plan import Plan
+from ameles.plan.sections import PrivacySection
 
 _RARE = (Fraction(1, 1000), Fraction(1, 500), Fraction(1, 200))
 PRIORS = (
@@ -68,10 +68,15 @@ _SUBJECTS = {
 }
 
 
-def attacker(plan: Plan, spent: Loss | None = None, unit: Unit | None = None) -> dict[str, Any]:
-    """The tables of a plan; ``spent`` is what its population has paid so far, for its ``unit``."""
-    seized = plan.privacy.unit == "event" and plan.privacy.intrusions != "none"
-    losses = [_learned("stream", plan.loss, SEIZED_EVENT if seized else plan.unit.kind)]
+def attacker(
+    privacy: PrivacySection, spent: Loss | None = None, unit: Unit | None = None
+) -> dict[str, Any]:
+    """The tables of a stream with these terms.
+
+    ``spent`` is what its population has paid so far, for the population's own ``unit``.
+    """
+    seized = privacy.unit == "event" and privacy.intrusions != "none"
+    losses = [_learned("stream", privacy.loss, SEIZED_EVENT if seized else privacy.unit)]
     if spent is not None and unit is not None:
         losses.append(_learned("population", spent, unit.kind))
     return {"priors": [float(prior) for prior in PRIORS], "losses": losses}

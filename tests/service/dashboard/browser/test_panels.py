@@ -30,7 +30,7 @@ def with_token(visitor: Visitor, token: str) -> Visitor:
 
 
 def test_the_slider_of_an_attacker_shows_the_tables(visit: Visit, served: Served) -> None:
-    told = attacker(served.small.shown["open"].plan)["losses"][0]
+    told = attacker(served.small.shown["open"].plan.privacy)["losses"][0]
     with visit() as visitor:
         page = visitor.open(STREAM)  # what is at most is rounded up, what is at least down
         slider, answer = page.locator("#prior"), page.locator("#posterior")
