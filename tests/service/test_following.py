@@ -94,6 +94,19 @@ def test_a_launched_stream_is_described_also_if_it_cannot_be_followed(
         assert published.description("held", "plan")["words"] == in_words(one.plan)
 
 
+def test_a_stream_that_was_launched_before_goes_on_and_is_described_once(
+    tmp_path: Path, store: Store
+) -> None:
+    one = released(world(tmp_path / "s", "s", horizon=3), store, until=1)
+    following = Following([one], Log(io.StringIO(), as_json=True))
+    following.start()
+    for stream in following.streams.values():
+        stream.join()
+    following.stop()
+    assert following.doing("s") is State.ENDED
+    assert StorePublished([one], following.doing).description("s", "release/visits")
+
+
 def test_a_stream_is_never_described_by_another_plan(tmp_path: Path, store: Store) -> None:
     made = world(tmp_path / "s", "s")
     one = released(made, store)

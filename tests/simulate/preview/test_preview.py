@@ -213,6 +213,7 @@ def test_noise_is_drawn_around_a_published_season(plan: Plan) -> None:
     season: dict[tuple[str, str], list[float | None]] = {
         ("visits", "north"): [1e6 + step for step in range(60)],
         ("visits", "south"): [None, *range(50)],
+        ("ages", ""): [50.0] * 60,
     }
     made = Preview(plan, USERS, {"flu": season})
     assert made.about()["seasons"] == [MADE_UP, "flu"]
