@@ -26,9 +26,12 @@ export function addressOf(name, fields = {}, place = "streams") {
   return `/${place}/${encodeURIComponent(name)}${given.length ? `?${query}` : ""}`;
 }
 
-/** Shows an address without loading it: what it asks for is on the page already. */
+let waiting = null;
+
+/** Shows an address without loading it; not at once, because browsers refuse many in a row. */
 export function showAddress(path) {
-  history.replaceState(null, "", path);
+  clearTimeout(waiting);
+  waiting = setTimeout(() => history.replaceState(null, "", path), 150);
 }
 
 /** The views that an address asks for, by release: "table" for all, or "visits:table,ages:lines". */

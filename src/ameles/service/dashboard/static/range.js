@@ -82,5 +82,5 @@ export function presets(every, released) {
     .filter(([steps]) => steps >= 5 && steps < released)
     .slice(-4)
     .map(([steps, words]) => [`last-${steps}`, /^\d/.test(words) ? words : `1 ${words}`]);
-  return [...offered, [released > AT_FIRST ? "all" : null, "All"]];
+  return [...offered, ...(released > AT_FIRST ? [[null, "Latest"], ["all", "All"]] : [[null, "All"]])];
 }

@@ -12,7 +12,7 @@ import { Ranks } from "./ranks.js";
 import { Scene } from "./scene.js";
 import { Scrubber } from "./scrubber.js";
 import { embedButton } from "./share.js";
-import { loading, notice, refusalNotice } from "./states.js";
+import { loading, notice, refusalNotice, retryAfter } from "./states.js";
 import { Strip } from "./strip.js";
 import { ReleaseTable } from "./table.js";
 import { noteWords } from "./words.js";
@@ -78,6 +78,8 @@ export class ReleaseSection {
       if (refused.status === undefined) throw refused;
       const again = h("button", { type: "button", onclick: () => this.load() }, "Try again");
       fill(this.body, refusalNotice(refused, { actions: [again] }));
+      const wait = retryAfter(refused);
+      if (wait !== null) setTimeout(() => this.ready || this.load(), wait);
       return;
     }
     this.ready = true;

@@ -83,6 +83,7 @@ export class Connection {
   constructor(retry) {
     this.retry = h("button", { type: "button", class: "quiet", onclick: retry }, "Try now");
     this.text = h("span");
+    this.count = h("span", { "aria-hidden": "true" }); // to hear every second of it would be too much
     this.element = h("p", { class: "connection", role: "status", "data-connection": "connecting" });
     this.show({ connecting: true });
   }
@@ -97,18 +98,17 @@ export class Connection {
     else if (refused) this.say(`Not live: ${refused.what || "the service refused"}`);
     else {
       const tell = () => {
-        this.text.textContent = "Disconnected. What you see may be out of date. "
-          + `Next try in ${fromNow(Math.max(1000, until - Date.now()))}. `;
+        this.count.textContent = `Next try in ${fromNow(Math.max(1000, until - Date.now()))}. `;
       };
-      this.element.replaceChildren(this.text, this.retry);
+      this.say("Disconnected. What you see may be out of date. ", this.count, this.retry);
       tell();
       this.timer = setInterval(tell, 1000);
     }
   }
 
-  say(words) {
-    this.text.textContent = words;
-    this.element.replaceChildren(this.text);
+  say(words, ...more) {
+    if (this.text.textContent !== words) this.text.textContent = words;
+    this.element.replaceChildren(this.text, ...more);
   }
 }
 

@@ -36,7 +36,7 @@ function button(words, sign, onclick) {
   return h("button", { type: "button", onclick, "aria-label": words, title: words }, sign);
 }
 
-/** Keys that zoom wherever the reader is, except where he writes. */
+/** Keys that zoom while something of a chart or of the toolbar has the focus. */
 export function listenForKeys(page) {
   const { range } = page;
   const acts = {
@@ -47,7 +47,7 @@ export function listenForKeys(page) {
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input:not([type=range]), textarea, select, dialog")) return;
+    if (event.target.closest("textarea, select, dialog") || !event.target.closest(".release, .toolbar")) return;
     if (!Object.hasOwn(acts, event.key)) return;
     event.preventDefault();
     acts[event.key]();
