@@ -18,7 +18,7 @@ from ameles.engine.running.descriptions import Descriptions
 from ameles.plan.plan import read_plan
 from ameles.service.access import RATES
 from ameles.service.log import Log
-from ameles.service.metrics import evaluation, parameters, query
+from ameles.service.metrics import evaluation, parameters, process, query
 from ameles.service.metrics.families import FAMILIES
 from ameles.service.readout import live
 from ameles.service.server import listening
@@ -88,8 +88,9 @@ def test_the_requests_of_the_page_about_prometheus_are_answered(port: int, amele
     lines = commands(PROMETHEUS)
     (create,) = (line for line in lines if line.startswith("ameles token"))
     token = ameles(*shlex.split(create)[1:]).out.strip()
-    requests = [line for line in lines if line.startswith("curl ")]
-    assert len(requests) == 5
+    admin = ameles("token", "create", "--name", "owner", "--scope", "admin").out.strip()
+    requests = [line.replace("$ADMIN", admin) for line in lines if line.startswith("curl ")]
+    assert len(requests) == 6
     for command in requests:
         status, body = asked(port, command, token)
         assert status == 200, command
@@ -114,6 +115,9 @@ def test_the_dashboards_of_the_page_are_written(site: Path, ameles: Program) -> 
 
 def test_the_page_about_prometheus_has_every_metric() -> None:
     assert all(f"`{family.name}`" in PROMETHEUS for family in FAMILIES)
+    written = re.findall(r'"((?:process|ameles)_[a-z_]+)"', Path(process.__file__).read_text())
+    assert len(set(written)) == 12
+    assert all(f"`{name}`" in PROMETHEUS for name in written)
 
 
 def test_the_commands_about_tokens_work(site: Path, ameles: Program) -> None:

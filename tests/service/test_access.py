@@ -52,6 +52,7 @@ READABLE = {
     f"{PROMETHEUS}/metadata": "",
     f"{PROMETHEUS}/status/buildinfo": "",
 }
+ADMIN_ALONE = {"/metrics/process"}  # about the stream of the token
 NAMELESS = {f"{PROMETHEUS}/{last}" for last in ("labels", "metadata", "status/buildinfo")}
 
 
@@ -62,7 +63,7 @@ def ask(service: Small, route: str, stream: str, token: str | None) -> Answer:
 
 def test_the_matrix_has_every_address(service: Small) -> None:
     paths = service.client.get("/openapi.json").json["paths"]
-    assert set(paths) == {*ALLOWED, *WITHOUT_STREAM, *READABLE}
+    assert set(paths) == {*ALLOWED, *WITHOUT_STREAM, *READABLE, *ADMIN_ALONE}
     assert {route.path for route in page.router.routes if isinstance(route, Route)} == PAGE
 
 
@@ -80,6 +81,21 @@ def test_a_token_allows_what_is_listed_and_nothing_else(service: Small, route: s
         passes = public or (asked == own and scope in ALLOWED[route])
         allowed = LET_PASS.get(route, 200)
         assert status == (allowed if passes else 403 if asked == own else 404)
+
+
+@pytest.mark.parametrize("route", sorted(ADMIN_ALONE))
+def test_addresses_for_administrators_show_their_own_stream_alone(
+    service: Small, route: str
+) -> None:
+    for scope, own in product(SCOPES, ("open", "closed", "apart")):
+        answer = service.client.get(route, service.token(scope, own))
+        assert answer.status == (200 if scope == "admin" else 403)
+        names = ("open", "closed", "apart")
+        named = {name for name in names if f'"{name}"'.encode() in answer.body}
+        assert named == ({own} if scope == "admin" else set())
+    assert service.client.get(route).status == 401
+    for wrong in (service.token("admin", revoked=True), new_token()):
+        assert service.client.get(route, wrong).status == 401
 
 
 @pytest.mark.parametrize("route", READABLE)

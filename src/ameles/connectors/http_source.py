@@ -118,6 +118,11 @@ class HttpSource(PassingSource[Handed]):
         return self._dialects["csv"].header
 
     @property
+    def fill(self) -> float:
+        """How full the queue is, from 0 to 1."""
+        return max(self._batches / MOST_BATCHES, self._bytes / MOST_BYTES)
+
+    @property
     def full(self) -> bool:
         """Whether no batch would be taken now."""
         return self._batches >= MOST_BATCHES or self._bytes >= MOST_BYTES

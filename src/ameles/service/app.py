@@ -14,7 +14,8 @@ from ameles.service.ingest import routes
 from ameles.service.ingest.direct_posts import DirectPosts
 from ameles.service.ingest.posts import Doors
 from ameles.service.ingest.unfinished import UnfinishedBodies
-from ameles.service.metrics import listings, query, scrape
+from ameles.service.metrics import listings, process, query, scrape
+from ameles.service.metrics.answer_counts import AnswerCounts, CountedAnswers
 from ameles.service.metrics.refusals import QueryRefused
 from ameles.service.metrics.refusals import refused as query_refused
 from ameles.service.proxies import TrustedProxies
@@ -36,7 +37,7 @@ from ameles.service.views import Gate, Health, Operations, Previews, Published, 
 
 TITLE = "Ameles"
 NO_PROXIES = TrustedProxies()
-METRICS = (scrape, query, listings)
+METRICS = (scrape, process, query, listings)
 ABOUT = "Live statistics about people, under differential privacy."
 # Newer versions of FastAPI report requests to whatever the environment names; older ones ignore it.
 NO_TELEMETRY: dict[str, Any] = {
@@ -75,6 +76,7 @@ def build_app(
     app.state.bodies = bodies = UnfinishedBodies()
     app.state.operations = run
     app.state.samples = sampled
+    app.state.answers = answers = AnswerCounts()
     app.state.previews = previews
     app.state.live = LiveReaders(feed)
     app.state.pages = WrittenPages()
@@ -95,5 +97,6 @@ def build_app(
     add_handlers(app, failed)
     app.add_middleware(DirectPosts, gate=gate, doors=doors, bodies=bodies, failed=failed)
     app.add_exception_handler(QueryRefused, query_refused)
+    app.add_middleware(CountedAnswers, counts=answers)
     app.add_middleware(Outermost, failed=failed, proxies=proxies)
     return app

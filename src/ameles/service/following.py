@@ -174,6 +174,11 @@ class Following:
         """The way of posted events into a stream; None if there is none now."""
         return self.streams[stream].door
 
+    def queue(self, stream: str) -> float | None:
+        """How full the queue of posted batches is, in quarters; None if there is none now."""
+        door = self.door(stream)
+        return None if door is None else door.fill
+
     def open_step(self, stream: str) -> OpenStep:
         """The step of a stream that is open now."""
         return self.streams[stream].open_step()

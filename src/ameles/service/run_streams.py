@@ -22,17 +22,20 @@ _KEY, _STEP, _END, _LABEL = (COLUMNS.index(name) for name in ("key", "step", "en
 
 
 class RunStreams:
-    """Looks at streams and their sinks; ``problem`` says why a stream failed."""
+    """Looks at streams and their sinks; ``problem`` says why a stream failed, ``queue`` how
+    full the queue of its posted batches is."""
 
     def __init__(
         self,
         shown: Sequence[Shown],
         problem: Callable[[str], AmelesError | None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        queue: Callable[[str], float | None] = lambda name: None,
     ) -> None:
         self._shown = {one.plan.stream.name: one for one in shown}
         self._problem = problem
         self._now = now
+        self._queue = queue
 
     def operation(self, name: str) -> dict[str, Any]:
         """The lag, sinks, alerts, intrusions and restarts of a stream, and why it failed."""
@@ -40,6 +43,7 @@ class RunStreams:
         problem = self._problem(name)
         told: dict[str, Any] = {
             "lag": 0,
+            "queue": self._queue(name),
             "sinks": [],
             "alerts": [],
             "intrusions": [],

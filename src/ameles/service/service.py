@@ -49,7 +49,9 @@ class Service:
             self.following,
             self._feed,
             self.following,
-            RunStreams(shown, self.following.problem, lambda: instant(clock())),
+            RunStreams(
+                shown, self.following.problem, lambda: instant(clock()), self.following.queue
+            ),
             StoreSamples(shown, lambda: instant(clock())),
             log.failed,
             proxies=proxies,

@@ -39,6 +39,14 @@ class Door:
         """Where the batches go."""
         return self._source
 
+    @property
+    def fill(self) -> float:
+        """How full its queue is, from 0 to 1, rounded to a quarter: a few batches do not show."""
+        return round(min(1.0, self._fill()) * 4) / 4
+
+    def _fill(self) -> float:
+        return self._source.fill
+
     async def take(self, read: Callable[[], Awaitable[Batch]]) -> Outcome:
         """Reads a batch, hands it over, and waits for its outcome.
 
@@ -111,6 +119,9 @@ class SealedDoor(Door):
         self._begun: set[asyncio.Task[None]] = set()  # requests that are being read
         self._whole: list[tuple[_Waiting, Batch]] = []  # and those that have been
         self._folding: asyncio.Task[None] | None = None
+
+    def _fill(self) -> float:
+        return len(self._waiting) / WAITING
 
     async def take(self, read: Callable[[], Awaitable[Batch]]) -> Outcome:
         if len(self._waiting) >= WAITING:

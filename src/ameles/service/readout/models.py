@@ -215,6 +215,9 @@ class Operation(StreamSummary):
     """How the service runs a stream."""
 
     lag: int = Field(description="How many steps are due and not released.")
+    queue: float | None = Field(
+        None, description="How full the queue of posted batches is, in quarters."
+    )
     sinks: list[SinkModel]
     alerts: list[AlertModel]
     intrusions: list[Incident]
