@@ -20,7 +20,7 @@ from ameles.service.readout.feed import Feed
 from ameles.service.run_streams import RunStreams
 from ameles.service.samples import StoreSamples
 from ameles.service.server import run_server
-from ameles.service.views import Previews, State
+from ameles.service.views import Previews, Published, State
 from ameles.store import Store
 
 
@@ -31,12 +31,14 @@ class PreviewService:
         shown = [Shown(plan, store) for plan, store in around]
         self._log = log
         self._feed = Feed()
+        published = StorePublished(shown, lambda name: State.STOPPED)
+        idle = _Idle(published)
         self.app: ASGIApp = build_app(
-            StorePublished(shown, lambda name: State.STOPPED),
+            published,
             Access(shown),
-            _Idle(),
+            idle,
             self._feed,
-            _Idle(),
+            idle,
             RunStreams(shown, lambda name: None),
             StoreSamples(shown),
             log.failed,
@@ -54,8 +56,12 @@ class _Idle:
     failed = 0
     starting = 0
 
+    def __init__(self, published: Published) -> None:
+        self._published = published
+
     def door(self, stream: str) -> Door | None:
         return None
 
     def open_step(self, stream: str) -> OpenStep:
-        return OpenStep(step=None, closes=None)
+        shown = self._published.stream(stream)
+        return OpenStep(step=shown.released + 1, closes=shown.next_release)
