@@ -199,8 +199,18 @@ def test_several_passes_over_the_users_give_the_same(
     asked = question(world)
     rows = [*HEAVY, *(row(1 + n % 8, f"user-{n}", amount=n) for n in range(50))]
     once = scores(world, asked, rows)
-    monkeypatch.setattr(clipped, "_BYTES_A_PASS", 100)
+    shares: list[int] = []
+    add = clipped._Pass._add_users
+
+    def noted(self: Any, duck: Any, share: int, passes: int) -> None:
+        shares.append(share)
+        add(self, duck, share, passes)
+
+    monkeypatch.setattr(clipped._Pass, "_add_users", noted)
+    monkeypatch.setattr(clipped, "_BYTES_A_PASS", 1000)
     assert scores(world, asked, rows) == once
+    assert shares == list(range(len(shares)))
+    assert len(shares) > 3
 
 
 def test_too_little_memory_is_tried_again_with_fewer_users(
