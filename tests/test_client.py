@@ -246,6 +246,25 @@ def test_a_service_that_is_away_keeps_the_events(service: FakeService) -> None:
     assert sender.uncertain == 0
 
 
+def test_an_event_is_kept_when_those_before_it_cannot_be_sent(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MOST_EVENTS", 2)
+    sender = sender_to(service)
+    port, sender._connection.port = service.port, 1
+    sender.send({"n": 1})
+    for number in (2, 3, 4):
+        with pytest.raises(Unreachable):
+            sender.send({"n": number})
+    sender._connection.port = port
+    service.script = ["refuse"]
+    with pytest.raises(Refused):
+        sender.send({"n": 5})
+    sender.close()
+    assert numbers(service) == [3, 4, 5]
+    assert [len(events) for _, _, events in service.posts] == [2, 2, 1]
+
+
 def test_what_waits_is_sent_by_itself_and_its_problems_are_told_later(
     service: FakeService,
 ) -> None:

@@ -85,7 +85,8 @@ class _Batch:
 class Sender:
     """Collects events and sends them; it may be used from several threads.
 
-    ``send`` adds an event and returns at once, unless a batch is full: then it sends that batch.
+    ``send`` adds an event and returns at once, unless a batch is full or under way: then it waits
+    until that batch is sent.  The event is kept also if it raises what became of that batch.
     A thread sends what has waited for ``every`` seconds.  ``flush`` sends everything now.  A batch
     is tried for ``patience`` seconds.
 
@@ -155,12 +156,10 @@ class Sender:
                 raise ValueError("the sender is closed")
             batch = self._batches[-1] if self._batches else None
             if batch is None or batch.step is not None or not batch.takes(line):
-                self._send_all()
                 batch = _Batch()
                 self._batches.append(batch)
-            batch.add(line)
-            if len(batch.lines) == MOST_EVENTS:
-                self._send_all()
+            batch.add(line)  # first: it is kept whatever happens to those before it
+            self._send_all(but=0 if len(batch.lines) == MOST_EVENTS else 1)
 
     def flush(self) -> None:
         """Sends everything now; raises what the service refused since the last call."""
@@ -187,8 +186,8 @@ class Sender:
                 except (Refused, Unreachable) as problem:
                     self._problem = self._problem or problem
 
-    def _send_all(self) -> None:
-        while self._batches:
+    def _send_all(self, but: int = 0) -> None:
+        while len(self._batches) > but:
             try:
                 self._deliver(self._batches[0])
             except Refused:

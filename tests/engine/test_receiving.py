@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -220,12 +222,40 @@ def test_a_crash_between_counting_and_deleting_counts_nothing_twice(
     crashed.end()
     assert str(crashed.problem) == str(StoreRefused("The power failed."))
     monkeypatch.setattr(Batches, "forget_batches", forget)
+    begun = list[int]()
+
+    class Noting(BatchWriter):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            begun.append(self.waiting)
+
+    monkeypatch.setattr(receiving, "BatchWriter", Noting)
     with posting(world) as posted:
         assert posted.post("a", row(1)) is COUNTED
         assert posted.post("b", row(1)) is COUNTED
         posted.until(2)
         assert _waiting(posted) == 0
     assert world.values("daily") == [2]
+    assert begun == [0], "what was counted does not wait"
+
+
+def test_batches_that_come_together_never_go_back_by_a_step(tmp_path: Path) -> None:
+    world = world_of(tmp_path)
+    with posting(world) as posted:
+        end = world.plan.clock.end_of(1)
+        made = [
+            Batch(bytes([step] * 16), step, at, csv_form(HEADER), f"{row(1)}\n".encode())
+            for step, at in ((1, end - 2), (2, end), (1, end - 1), (2, end + 1))
+        ]
+        outcomes, answered = list[Outcome](), threading.Event()
+
+        def answer(given: Sequence[Outcome]) -> None:
+            outcomes.extend(given)
+            answered.set()
+
+        assert posted.source.hand_over(made, answer)
+        assert answered.wait(600)
+    assert outcomes == [COUNTED, COUNTED, CLOSED, COUNTED]
 
 
 def test_a_step_that_cannot_be_closed_ends_the_stream_and_not_its_senders(

@@ -73,8 +73,9 @@ def test_steps_open_and_close_and_never_go_back(place: Place) -> None:
         assert transaction.open_step(stream) == 1
         transaction.add_batches(stream, [batch(FIRST, 3)])
         assert transaction.open_step(stream) == 3
-        transaction.close_intake(stream, 2)
-        assert transaction.open_step(stream) == 3
+        for earlier in (1, 2):
+            transaction.close_intake(stream, earlier)
+            assert transaction.open_step(stream) == 3
         transaction.close_intake(stream, 3)
         assert transaction.open_step(stream) == 4
         assert transaction.open_step(replace(stream, released=6)) == 7

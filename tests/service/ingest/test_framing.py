@@ -61,6 +61,9 @@ def refused(source: HttpSource, body: bytes, kind: str, encoding: str = "") -> R
         ("text/csv", f"{HEADER}\r\n{row(1)}\r\n\n{row(2)}".encode(), [row(1) + "\r", row(2)]),
         ("text/csv", f"{HEADER}\nnot,as,many\n".encode(), ["not,as,many"]),
         ("text/csv", HEADER.encode(), []),
+        ("text/csv", f"\ufeff{HEADER}\n{row(1)}\n".encode(), [row(1)]),
+        ("application/json", b'\xef\xbb\xbf[{"a":1}]', ['{"a":1}']),
+        ("application/x-ndjson", b'\xef\xbb\xbf{"a":1}', ['{"a":1}']),
     ],
 )
 def test_what_is_whole_becomes_lines(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from codecs import BOM_UTF8
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -52,7 +53,7 @@ def framed(body: bytes, content_type: str, encoding: str, source: HttpSource) ->
         raise _type("Events are posted in UTF-8.")
     if kind not in KINDS:
         raise _type("The type of this body is not one that Ameles reads.")
-    plain = unpacked(body, encoding)
+    plain = unpacked(body, encoding).removeprefix(BOM_UTF8)
     if kind in ARRAY:
         return events_in_json(plain)
     return events_in_lines(plain) if kind in LINES else events_in_csv(plain, source)
