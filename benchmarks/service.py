@@ -34,6 +34,7 @@ from service_load.senders import Body, Sent, send
 
 GOAL, GOAL_MS = 1500, 50
 CONNECTIONS = 32
+TOGETHER = 128  # senders to a stream whose state may be seized, which seals many requests at once
 CROWD, PAUSE = 3000, 667  # senders, and milliseconds between two batches of one: 4,500 a second
 READERS, HEARD = 1000, 6
 PAGE_STEPS, LINES = 1000, 100
@@ -138,7 +139,7 @@ def ingest(seconds: float) -> None:
         (folder / "sealed").mkdir()
         plan = posted_plan("2s", vault=str(folder / "keys"))
         with service(folder / "sealed", plan) as served:
-            told("pan-private, JSON Lines", post(served, lines, seconds), echo)
+            told("pan-private, JSON Lines", post(served, lines, seconds, TOGETHER), echo)
 
 
 def overload(seconds: float) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+import orjson
 from pydantic import BaseModel
 
 from ameles.connectors.http_source import Outcome
-from ameles.service.refusals import Problem
+from ameles.service.refusals import Problem, Refused
 
 
 class OpenStep(BaseModel):
@@ -70,3 +71,10 @@ def answer_to(outcome: Outcome, now: OpenStep) -> Answer:
     said = NotTaken(what=what, why=why, tip=tip, step=now.step, closes=now.closes)
     headers = AGAIN if status in (429, 503) else HEADERS
     return Answer(status, said.model_dump_json().encode(), headers)
+
+
+def refusal_answer(refusal: Refused) -> Answer:
+    """The answer to a refused batch, as ``refusal_of`` gives it, in less time: under overload there
+    are more refusals than batches."""
+    said = {"what": refusal.what, "why": refusal.why, "tip": refusal.tip, **refusal.more}
+    return Answer(refusal.status, orjson.dumps(said), {**HEADERS, **refusal.headers})

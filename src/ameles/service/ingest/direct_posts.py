@@ -12,9 +12,10 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ameles.core.exceptions import AmelesError
+from ameles.service.ingest.answers import refusal_answer
 from ameles.service.ingest.posts import Doors, Post, take_batch, with_open_step
 from ameles.service.ingest.unfinished import UnfinishedBodies
-from ameles.service.refusals import Refused, refusal_of, store_refusal
+from ameles.service.refusals import Refused, store_refusal
 from ameles.service.views import Gate
 
 LONGEST_ID = 128
@@ -61,19 +62,15 @@ class DirectPosts:
         try:
             answer = await take_batch(post, self._gate, self._doors, self._bodies)
         except Refused as refusal:
-            told = with_open_step(refusal, post.stream, self._doors)
-            await refusal_of(told)(scope, receive, send)
+            answer = refusal_answer(with_open_step(refusal, post.stream, self._doors))
         except AmelesError as refusal:
             self._failed(refusal)
             await store_refusal()(scope, receive, send)
-        else:
-            headers = [
-                (name.lower().encode(), text.encode()) for name, text in answer.headers.items()
-            ]
-            headers.append((b"content-length", b"%d" % len(answer.content)))
-            start = {"type": "http.response.start", "status": answer.status, "headers": headers}
-            await send(start)
-            await send({"type": "http.response.body", "body": answer.content})
+            return
+        headers = [(name.lower().encode(), text.encode()) for name, text in answer.headers.items()]
+        headers.append((b"content-length", b"%d" % len(answer.content)))
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.content})
 
 
 def plain_post(scope: Scope, receive: Receive) -> Post | None:

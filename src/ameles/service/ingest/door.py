@@ -18,7 +18,7 @@ from ameles.connectors.http_source import Batch, HttpSource, Outcome
 from ameles.service.ingest.first_lines import FirstLines
 from ameles.service.refusals import Refused, busy
 
-UNANSWERED = 512  # batches that wait for their answer: this bounds how long one waits
+UNANSWERED = 1024  # batches that wait for their answer: this bounds how long one waits
 TOGETHER = 64  # requests that are read at a time
 WAITING = 256  # requests that wait unread
 SECONDS_TO_READ = 5.0  # for a body
