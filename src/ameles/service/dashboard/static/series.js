@@ -48,6 +48,10 @@ export class Line {
       else for (const column of COLUMNS) this[column] = this[column].concat(columns[column]);
       return true;
     }
+    if (columns.step.at(-1) < this.step[0]) {
+      for (const column of COLUMNS) this[column] = columns[column].concat(this[column]);
+      return true;
+    }
     const known = new Set(this.step);
     const added = columns.step.flatMap((step, place) => (known.has(step) ? [] : [place]));
     if (!added.length) return false;
