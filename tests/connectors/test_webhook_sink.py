@@ -285,6 +285,7 @@ def test_a_secret_of_another_user_is_refused(
         "whsec_" + "!" * 44,
         SECRET + "\nsecond",
         "\n".join([SECRET] * 100),
+        SECRET + " " * 5000 + "second",
         "whsec_é",
     ],
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ameles.connectors import webhook_messages
 from ameles.connectors.remote_sink import OutgoingBatch, Undelivered
 from ameles.connectors.sink import Row
 from ameles.connectors.source import SeekableSource
@@ -342,6 +343,21 @@ def test_a_long_history_is_read_in_pieces_of_whole_steps(
     run(hooked(tmp_path, receiver), 7)
     assert receiver.steps == [1, 2, 3, 4, 5, 6, 7]
     assert sizes == [4, 4, 4, 2], "steps of two rows"
+
+
+def test_a_step_counts_as_sent_when_all_of_its_parts_are(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook_messages, "PART", 1)
+    world = hooked(tmp_path, receiver)
+    receiver.answers = [204, *[503] * remote_delivery.ATTEMPTS]
+    with pytest.raises(AmelesError, match="cannot be reached"):
+        run(world, 1)
+    assert lag(world) == (0, 1)
+    del receiver.messages[:]
+    run(world, 1)
+    assert [message.data["part"] for message in receiver.messages] == [1, 2]
+    assert lag(world) == (1, 0)
 
 
 def test_alerts_alone_are_sent_and_the_quiet_steps_count_as_sent(
