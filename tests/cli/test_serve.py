@@ -64,7 +64,7 @@ def test_trusted_proxies_reach_the_service(
 ) -> None:
     given: list[TrustedProxies] = []
 
-    def build(*parts: object, proxies: TrustedProxies) -> None:
+    def build(*parts: object, proxies: TrustedProxies, **others: object) -> None:
         given.append(proxies)
 
     monkeypatch.setattr("ameles.service.service.build_app", build)

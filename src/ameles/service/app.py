@@ -58,8 +58,12 @@ def build_app(
     failed: Callable[[Exception], None] = lambda problem: None,
     previews: Previews | None = None,
     proxies: TrustedProxies = NO_PROXIES,
+    refused: Callable[[str, str, int], None] = lambda method, route, status: None,
 ) -> FastAPI:
-    """The application over one service; ``failed`` is told what a request could not expect."""
+    """The application over one service.
+
+    ``failed`` is told what a request could not expect, ``refused`` which routes refused one.
+    """
     app = FastAPI(
         title=TITLE,
         description=ABOUT,
@@ -97,6 +101,6 @@ def build_app(
     add_handlers(app, failed)
     app.add_middleware(DirectPosts, gate=gate, doors=doors, bodies=bodies, failed=failed)
     app.add_exception_handler(QueryRefused, query_refused)
-    app.add_middleware(CountedAnswers, counts=answers)
+    app.add_middleware(CountedAnswers, counts=answers, refused=refused)
     app.add_middleware(Outermost, failed=failed, proxies=proxies)
     return app

@@ -19,6 +19,7 @@ from ameles.service.log import Log
 from ameles.service.proxies import TrustedProxies
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
+from ameles.service.request_log import RequestLog
 from ameles.service.run_streams import RunStreams
 from ameles.service.samples import StoreSamples
 from ameles.service.server import run_server
@@ -55,6 +56,7 @@ class Service:
             StoreSamples(shown, lambda: instant(clock())),
             log.failed,
             proxies=proxies,
+            refused=RequestLog(log).refused,
         )
         self._sealed = frozenset(
             events_path(one.plan.stream.name)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 POSTED = "/events"  # the end of the addresses of posted batches
+READY = "/readyz"
 ROUGH = 100
+TOKEN_REFUSED = (401, 403)
 
 
 class AnswerCounts:
@@ -43,20 +46,40 @@ class AnswerCounts:
 
 
 class CountedAnswers:
-    """Counts the answers of an application, apart from those to posted batches."""
+    """Counts the answers of an application, apart from those to posted batches.
 
-    def __init__(self, app: ASGIApp, counts: AnswerCounts) -> None:
+    ``refused`` is told the method, the route and the status of a request that was refused; of
+    posted batches only if their token was.
+    """
+
+    def __init__(
+        self, app: ASGIApp, counts: AnswerCounts, refused: Callable[[str, str, int], None]
+    ) -> None:
         self._app = app
         self._counts = counts
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].endswith(POSTED):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        posted = scope["path"].endswith(POSTED)
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._counts.add(message["status"])
+                status = message["status"]
+                if not posted:
+                    self._counts.add(status)
+                ready = scope["path"] == READY  # where 503 is an answer like others
+                if status >= 400 and not ready and (not posted or status in TOKEN_REFUSED):
+                    self._refused(scope["method"], _route(scope, posted=posted), status)
             await send(message)
 
         await self._app(scope, receive, counted)
+
+
+def _route(scope: Scope, *, posted: bool) -> str:
+    """The pattern of an address, in which nothing is what somebody sent."""
+    route = scope.get("route")
+    short = "/v1/streams/{name}/events" if posted else "unknown"  # these pass by the routes
+    return str(getattr(route, "path", short))
