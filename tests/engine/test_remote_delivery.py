@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors import webhook_messages
+from ameles.connectors import webhook_messages, webhook_sink
 from ameles.connectors.remote_sink import OutgoingBatch, Undelivered
 from ameles.connectors.sink import Row
 from ameles.connectors.source import SeekableSource
@@ -148,7 +148,10 @@ class Followed:
         return self._session._sinks.sinks
 
 
-def test_no_step_waits_for_a_receiver_that_stalls(receiver: Receiver, tmp_path: Path) -> None:
+def test_no_step_waits_for_a_receiver_that_stalls(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook_sink, "TIMEOUT", 600.0)
     asked = threading.Event()
     receiver.came = lambda message: asked.set()
     receiver.answers = [stall(receiver)]
@@ -161,14 +164,23 @@ def test_no_step_waits_for_a_receiver_that_stalls(receiver: Receiver, tmp_path: 
         assert states(world)["csv"].step == 4
         assert lag(world) == (0, 4)
         assert followed.said == []
+        (thread,) = (one._thread for one in followed.sinks if isinstance(one, RemoteDelivery))
     # the end of the session has not waited either: the receiver still stalls
     assert receiver.steps == [1]
+    assert thread is not None
+    assert not thread.is_alive()
 
 
 def test_a_follower_says_that_a_receiver_fails_and_is_back(
     receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_delivery, "pause", lambda failures: 600.0)
+    asked = list[tuple[int, float]]()
+
+    def pause(failures: int, seconds: float) -> float:
+        asked.append((failures, seconds))
+        return 600.0
+
+    monkeypatch.setattr(remote_delivery, "pause", pause)
     refused = threading.Event()
     waiting = RemoteDelivery._wait
 
@@ -178,7 +190,7 @@ def test_a_follower_says_that_a_receiver_fails_and_is_back(
         waiting(self, problem)
 
     monkeypatch.setattr(RemoteDelivery, "_wait", noticed)
-    receiver.answers = [500]
+    receiver.answers = [(429, {"retry-after": "7"})]
     with Followed(hooked(tmp_path, receiver)).going() as followed:
         followed.release(1)
         assert refused.wait(600)
@@ -193,6 +205,7 @@ def test_a_follower_says_that_a_receiver_fails_and_is_back(
         ]
         followed.finish()
     assert receiver.steps == [1, 1, 2, 3]
+    assert asked == [(1, 7.0)]
 
 
 def test_a_receiver_that_is_gone_gets_nothing_more_and_the_stream_goes_on(

@@ -29,17 +29,20 @@ _ROWS = 10_000  # about how many rows are in memory
 _STEP = COLUMNS.index("step")
 
 
-def pause(failures: int, draw: Callable[[int], int] = secrets.randbelow) -> float:
-    """Seconds before the next attempt: half of them are random, so that many senders do not come
-    back at one moment.
+def pause(
+    failures: int, asked: float = 0.0, draw: Callable[[int], int] = secrets.randbelow
+) -> float:
+    """Seconds before the next attempt, at least those that were ``asked`` for.
+
+    Half of the others are random, so that many senders do not come back at one moment.
 
     >>> [pause(n, draw=lambda below: below - 1) for n in (1, 2, 3, 30)]
     [1.0, 2.0, 4.0, 300.0]
-    >>> pause(3, draw=lambda below: 0)
-    2.0
+    >>> pause(3, draw=lambda below: 0), pause(3, asked=60.0)
+    (2.0, 60.0)
     """
     whole = min(LONGEST, FIRST * 2.0 ** min(failures - 1, 30))
-    return whole * (0.5 + draw(1001) / 2000)
+    return max(asked, whole * (0.5 + draw(1001) / 2000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ class RemoteDelivery(StreamSink):
             self._changed.notify_all()
             self._changed.wait_for(
                 lambda: self._ended or (self._left is not None) != ending,
-                max(asked, pause(failures)),
+                pause(failures, asked),
             )
 
     def _send_some(self, work: _Work) -> int:
