@@ -73,7 +73,12 @@ export class ReleaseSection {
   async load() {
     if (!this.page.embedded && !this.asked) this.foot.append(this.tools());
     try {
-      await this.page.load(this.release.name);
+      const { rest } = await this.page.load(this.release.name);
+      this.fetching = true;
+      rest.then(() => {
+        this.fetching = false;
+        this.showLegend();
+      });
     } catch (refused) {
       if (refused.status === undefined) throw refused;
       const again = h("button", { type: "button", onclick: () => this.load() }, "Try again");
@@ -128,7 +133,8 @@ export class ReleaseSection {
   }
 
   showLegend() {
-    fill(this.legend, legendOf(this.kind, this.view, this.scene.labels()));
+    const earlier = this.fetching && h("span", { role: "status" }, "Fetching earlier steps …");
+    fill(this.legend, legendOf(this.kind, this.view, this.scene.labels()), earlier);
   }
 
   changed() {

@@ -200,7 +200,8 @@ class StreamPage {
     const back = (rows) => Math.max(1, released - Math.max(100, Math.floor(rows / keys)) + 1);
     const first = Math.min(this.steps()[0], Math.max(back(MOST_ROWS), released - AT_FIRST + 1));
     await this.series.load(release, Math.max(first, back(ROWS_AT_ONCE)), key);
-    this.series.load(release, Math.max(1, first), key).catch(() => null); // the rest, while that is looked at
+    const rest = this.series.load(release, Math.max(1, first), key); // while that is looked at
+    return { rest: rest.catch(() => null) };
   }
 
   steps() {
