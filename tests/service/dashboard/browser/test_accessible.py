@@ -151,7 +151,7 @@ def test_the_keyboard_alone_reaches_everything(visit: Visit, served: Served) -> 
         focus(page, "button", "Table")
         page.keyboard.press("Enter")
         expect(page.locator("[data-release=ages] table")).to_be_visible()
-        assert "view=ages%3Atable" in page.url
+        expect(page).to_have_url(re.compile("view=ages%3Atable"))
         focus(page, "button", "1 Jan 2026")
         page.keyboard.press("Enter")
         expect(page.locator("#explain [data-part=noise]")).to_be_visible()

@@ -26,12 +26,20 @@ export function addressOf(name, fields = {}, place = "streams") {
   return `/${place}/${encodeURIComponent(name)}${given.length ? `?${query}` : ""}`;
 }
 
+const PAUSE = 300; // milliseconds: browsers refuse many changes in a row
 let waiting = null;
+let changed = -PAUSE;
 
-/** Shows an address without loading it; not at once, because browsers refuse many in a row. */
+/** Shows an address without loading it: at once, or after a pause if it has just been changed. */
 export function showAddress(path) {
   clearTimeout(waiting);
-  waiting = setTimeout(() => history.replaceState(null, "", path), 150);
+  const change = () => {
+    changed = performance.now();
+    history.replaceState(null, "", path);
+  };
+  const left = changed + PAUSE - performance.now();
+  if (left > 0) waiting = setTimeout(change, left);
+  else change();
 }
 
 /** The views that an address asks for, by release: "table" for all, or "visits:table,ages:lines". */
