@@ -17,7 +17,7 @@ from ameles.service.server import listening, run_server
 from ameles.service.views import State
 from ameles.store import open_store
 from ameles.store.tokens import Scope
-from tests.engine.worlds import World
+from tests.engine.worlds import World, row
 from tests.service.small_service import Small, described, plan_of, released, small, world
 
 LIMIT = 600.0
@@ -151,5 +151,18 @@ def one_stream(folder: Path, until: int = 1) -> Served:
     """The public stream 'open' alone."""
     made = Served(folder)
     made.add(world(folder / "open", "open", public=True), "open", until=until)
+    made.begin()
+    return made
+
+
+def long_stream(folder: Path, releases: int, steps: int) -> Served:
+    """The public stream 'open' with many releases of many steps, each for two keys."""
+    keys = 'by = { region = ["north", "south"] }'
+    texts = (f'[[release]]\nname = "r{n}"\nmeasure = "count"\n{keys}\n' for n in range(releases))
+    made, rest = Served(folder), "[serve]\npublic = true\n"
+    large = World(folder / "open", "".join(texts), horizon=steps, epsilon="100", rest=rest)
+    large.text = large.text.replace('name = "s"', 'name = "open"', 1)
+    large.write(row(n % steps + 1) for n in range(10 * steps))
+    made.add(large, "open", until=steps)
     made.begin()
     return made

@@ -1,0 +1,31 @@
+"""Many charts: each is drawn when its reader comes to it, and the others cost nothing before.
+
+A hundred series of a thousand steps: ``./run bench page``.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from tests.service.dashboard.browser.served import long_stream
+from tests.service.dashboard.browser.visitor import visiting
+
+RELEASES, STEPS = 12, 40
+
+
+def test_every_chart_is_drawn_when_it_is_seen(browser: Browser, tmp_path: Path) -> None:
+    with (
+        closing(long_stream(tmp_path, RELEASES, STEPS)) as served,
+        visiting(browser, served.url) as visitor,
+    ):
+        page = visitor.open("/streams/open")
+        charts = page.locator("[data-release] figure canvas")
+        expect(page.locator("[data-release=r0] canvas")).to_have_count(2)
+        assert charts.count() < 2 * RELEASES
+        assert not any(f"release=r{RELEASES - 1}&" in one.url for one in visitor.requests)
+        for number in range(RELEASES):
+            page.locator("[data-release]").nth(number).scroll_into_view_if_needed()
+        expect(charts).to_have_count(2 * RELEASES)
