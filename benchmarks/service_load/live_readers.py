@@ -29,11 +29,12 @@ async def _read(port: int, path: str, heard: Heard, ends: dict[int, float]) -> N
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
     try:
         writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        kind = b""
+        kind, greeted = b"", False
         while line := await reader.readline():
             if line.startswith(b"event: "):
                 kind = line[7:].strip()
-                heard.connected += kind == b"state" and not heard.steps
+                heard.connected += not greeted
+                greeted = True
             elif line.startswith(b"data: ") and kind == b"releases":
                 came = time.time()
                 _note(json.loads(line[6:]), came, heard, ends)
@@ -59,7 +60,7 @@ async def _listen(
     waiting = True
     try:
         async with asyncio.timeout(LIMIT):
-            while len(heard.whole()) < steps:
+            while waiting or len(heard.whole()) < steps:
                 failed = [task for task in tasks if task.done()]
                 if failed:
                     raise RuntimeError(f"{len(failed)} readers were disconnected")

@@ -41,7 +41,7 @@ def read(server: Running, path: str, tokens: Path, seconds: float, *, known: boo
     """Asks for a page over eight connections; with its tag, if the reader has it already."""
     tag = _tag(server, path, tokens.read_text(encoding="utf-8").split()[0]) if known else ""
     before = server.worked()
-    options = ["-t1", "-c8", f"-d{seconds:g}s", "-s", str(SCRIPT)]
+    options = ["-t1", "-c8", f"-d{max(1, round(seconds))}s", "-s", str(SCRIPT)]
     done = subprocess.run(
         ["wrk", *options, server.url, "--", path, str(tokens), tag],
         capture_output=True,

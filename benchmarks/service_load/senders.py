@@ -80,7 +80,7 @@ def send(
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
     before = server.worked()
-    options = ["-t1", f"-c{connections}", f"-d{seconds:g}s", "--timeout", "30s"]
+    options = ["-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s"]
     done = subprocess.run(
         ["wrk", *options, "-s", str(SCRIPT), server.url, "--", *arguments],
         capture_output=True,
