@@ -29,17 +29,26 @@ export function addressOf(name, fields = {}, place = "streams") {
 const PAUSE = 300; // milliseconds: browsers refuse many changes in a row
 let waiting = null;
 let changed = -PAUSE;
+let next = null; // an address that is not shown yet
 
 /** Shows an address without loading it: at once, or after a pause if it has just been changed. */
 export function showAddress(path) {
   clearTimeout(waiting);
-  const change = () => {
-    changed = performance.now();
-    history.replaceState(null, "", path);
-  };
+  next = path;
   const left = changed + PAUSE - performance.now();
-  if (left > 0) waiting = setTimeout(change, left);
-  else change();
+  if (left > 0) waiting = setTimeout(shownAddress, left);
+  else shownAddress();
+}
+
+/** The address of what is shown, also right after a change. */
+export function shownAddress() {
+  clearTimeout(waiting);
+  if (next !== null) {
+    changed = performance.now();
+    history.replaceState(null, "", next);
+    next = null;
+  }
+  return location.href;
 }
 
 /** The views that an address asks for, by release: "table" for all, or "visits:table,ages:lines". */

@@ -1,6 +1,6 @@
 // A link that others can open, and one chart for pages of other sites.
 
-import { addressOf } from "./address.js";
+import { addressOf, shownAddress } from "./address.js";
 import { h, newId } from "./dom.js";
 
 /** Copies a text and says so for a moment. */
@@ -24,7 +24,7 @@ function copyButton(words, text) {
 
 /** Copies the address of what is shown. */
 export function linkButton() {
-  return copyButton("Copy link", () => location.href);
+  return copyButton("Copy link", shownAddress);
 }
 
 /** Shows what another page needs to hold this chart; only for streams that anybody may read. */
