@@ -47,6 +47,10 @@ class Served:
         fresh = Shown(plan_of(made), self.store)
         self._shown[name] = described(released(made, self.store, until)) if until else fresh
 
+    def show(self, shown: Shown) -> None:
+        """A further stream in the store of this service; before the service begins."""
+        self._shown[shown.plan.stream.name] = shown
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
