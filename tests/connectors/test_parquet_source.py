@@ -111,7 +111,7 @@ class Parquets:
         self.folder = folder
         self.position: str | None = None
 
-    def read(self, **declared: tuple[str, ...]) -> int:
+    def read(self, **declared: Any) -> int:
         """How many rows are new."""
         here = open_files(
             "*.parquet", COLUMNS, self.folder, waiting=True, declarations=Declarations(**declared)

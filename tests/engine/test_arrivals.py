@@ -15,7 +15,7 @@ from ameles.connectors.reading import Reading
 from ameles.connectors.source import AnySource, SeekableSource, SourceRequest
 from ameles.connectors.standard_input import StandardInput
 from ameles.engine.following import arrivals
-from ameles.engine.following.arrivals import Arrivals, Came, Ended, Idle
+from ameles.engine.following.arrivals import Arrivals, Away, Came, Ended, Idle
 from ameles.plan.clock import Clock
 from ameles.plan.durations import SECOND, Duration
 
@@ -103,7 +103,7 @@ class Watched:
         """Sets the clock to so many minutes after the start."""
         self.at = CLOCK.first + int(count * MINUTE)
 
-    def next(self) -> Ended | Came[bytes] | None:
+    def next(self) -> Ended | Away | Came[bytes] | None:
         """What happens next; None: nothing does any more."""
         since = time.monotonic()
         for arrival in self._happened:

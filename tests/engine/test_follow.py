@@ -40,6 +40,7 @@ class Live:
         self.time = microseconds(day(1, 0))
         self.stop = threading.Event()
         self.told: list[int] = []
+        self.failing: list[str] = []
         self.begun = threading.Event()
         self.problem: BaseException | None = None
         self._descriptor = descriptor
@@ -58,6 +59,7 @@ class Live:
                     self.stop,
                     begun=lambda report: self.begun.set(),
                     told=self.told.append,
+                    failing=self.failing.append,
                     clock=lambda: self.time,
                 )
         except BaseException as problem:

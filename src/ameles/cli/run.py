@@ -70,6 +70,14 @@ def run(
             metavar="FILE",
         ),
     ] = None,
+    skip_gap: Annotated[
+        str | None,
+        typer.Option(
+            help="Go on without messages that a broker removed unread; says what happened, kept "
+            "forever.",
+            metavar="TEXT",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Release every step that has ended, and send it to the sinks.
@@ -89,17 +97,13 @@ def run(
             "The plan has a sink on standard output, and --json would print its report there too.",
             tip="--json without that sink, or that sink without --json",
         )
-    if restart is not None and not restart.strip():
-        raise BadInput(
-            "--restart needs a text that says what happened.",
-            why="it is kept forever, for the people whom the data is about",
-            tip="--restart 'the power failed'",
-        )
+    _check_reason("--restart", restart, "the power failed")
+    _check_reason("--skip-gap", skip_gap, "the topic kept its messages for a day only")
     cut = cut_off(until, checked, now=datetime.now(UTC))
     _ = checked.recipes  # recipes refuse their parameters here, before a store is made
     if not refuse_launch(checked):
         check_source(checked, waiting=following)
-    declarations = _declared(checked, same_file or [], new_file or [])
+    declarations = _declared(checked, same_file or [], new_file or [], skip_gap)
     unread: list[AmelesError] = []
     engine = partial(
         Engine, checked, restart=restart, declarations=declarations, warn=_Warning(unread)
@@ -128,7 +132,16 @@ def run(
         raise typer.Exit(SourceUnreadable.exit_code)  # the other files were read
 
 
-def _declared(checked: Plan, same: list[str], new: list[str]) -> Declarations:
+def _check_reason(option: str, text: str | None, example: str) -> None:
+    if text is not None and not text.strip():
+        raise BadInput(
+            f"{option} needs a text that says what happened.",
+            why="it is kept forever, for the people whom the data is about",
+            tip=f"{option} '{example}'",
+        )
+
+
+def _declared(checked: Plan, same: list[str], new: list[str], skip_gap: str | None) -> Declarations:
     """The declarations about files; warns on standard error about those that match no file."""
     both = sorted({*same} & {*new})
     if both:
@@ -137,7 +150,7 @@ def _declared(checked: Plan, same: list[str], new: list[str]) -> Declarations:
             why="a file is either the one that was read before, or a different one",
             tip="one of the two",
         )
-    declarations = Declarations(same=tuple(same), new=tuple(new))
+    declarations = Declarations(same=tuple(same), new=tuple(new), skip_gap=skip_gap)
     stream = checked.stream
     patterns = [stream.source, *stream.rotated]
     names = {file.name for text in patterns for file in list_names(text, checked.base)}

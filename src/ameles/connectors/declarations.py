@@ -22,6 +22,7 @@ class Declarations:
 
     same: tuple[str, ...] = ()  # a file that was read before, with a new inode: go on reading it
     new: tuple[str, ...] = ()  # a different file: count all of it
+    skip_gap: str | None = None  # why the stream goes on without messages that were removed unread
 
     def about(self, names: set[str]) -> Declared:
         """The declaration about a file with these names; None if there is none, or both."""

@@ -42,6 +42,14 @@ class Piece(ABC):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Records that a source lost before they were read, and that its owner goes on without."""
+
+    place: str  # what lost them, such as a partition of a topic
+    why: str  # as the owner said
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Reading:
     """The rows that existed when it was made and had not been read before.
@@ -52,6 +60,7 @@ class Reading:
     pieces: tuple[Piece, ...]
     position: str  # stored with the counts of these rows; the next reading begins there
     problems: tuple[AmelesError, ...] = ()
+    gaps: tuple[Skipped, ...] = ()
 
     def __repr__(self) -> str:
         return "<Reading>"

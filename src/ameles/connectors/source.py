@@ -21,7 +21,7 @@ from ameles.connectors.dialect import Dialect
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.named_files import NamedFile
 from ameles.connectors.reading import Reading
-from ameles.core.exceptions import PlanError
+from ameles.core.exceptions import PlanError, SourceUnreadable
 
 Ends = TypeVar("Ends")
 Block = TypeVar("Block", bound=Sized)
@@ -39,7 +39,12 @@ class SourceRequest:
     take_last: bool = False  # a last line counts without its newline
     rotated: tuple[str, ...] = ()  # patterns of copies of files that were truncated or compressed
     declarations: Declarations = NOTHING  # what the owner declares about files
+    connection: Path | None = None  # a file with what is needed to connect, such as a password
     raw: bool = False  # relations also have each value as it was given (``typed.given_name``)
+
+
+class SourceAway(SourceUnreadable):
+    """A server that cannot be reached now, and may be back: steps wait for it."""
 
 
 class Source(ABC):

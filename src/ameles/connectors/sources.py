@@ -12,6 +12,7 @@ from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.http_source import HttpSource
 from ameles.connectors.parquet_source import ParquetSource
+from ameles.connectors.redis_source import RedisSource
 from ameles.connectors.source import AnySource, SourceRequest
 from ameles.connectors.standard_input import StandardInput
 from ameles.connectors.text_source import TextSource
@@ -38,6 +39,7 @@ class UnknownFiles(FileSource):
 SOURCES: tuple[type[AnySource], ...] = (
     StandardInput,
     HttpSource,
+    RedisSource,
     TextSource,
     CompressedSource,
     ParquetSource,
@@ -67,6 +69,7 @@ def open_source(
     rotated: Sequence[str] = (),
     declarations: Declarations = NOTHING,
     form: Format = DEFAULT,
+    connection: Path | None = None,
     raw: bool = False,
 ) -> AnySource:
     """The source that a plan names; ``waiting`` allows a source with nothing to read yet.
@@ -79,6 +82,7 @@ def open_source(
         base=base,
         records=records,
         form=form,
+        connection=connection,
         take_last=take_last,
         rotated=tuple(rotated),
         declarations=declarations,

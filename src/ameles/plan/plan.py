@@ -142,7 +142,7 @@ class Plan:
         """The canonical text of everything that cannot change after the launch."""
         document = {
             "stream": self.stream.model_dump(
-                mode="json", exclude_defaults=True, exclude={"rotated"}
+                mode="json", exclude_defaults=True, exclude={"rotated", "connection"}
             ),
             "privacy": self.privacy.model_dump(mode="json", exclude_defaults=True, exclude={"cap"}),
             "release": [r.model_dump(mode="json", exclude_defaults=True) for r in self.releases],

@@ -72,6 +72,7 @@ class StreamSection(FormatFields):
     name: Name
     last_line: Literal["wait", "take"] = "wait"
     rotated: Annotated[tuple[str, ...], BeforeValidator(_patterns)] = ()
+    connection: str | None = Field(default=None, min_length=1)
     time: Column | None = None
     weight: Column | None = None
     start: Instant

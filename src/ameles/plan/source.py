@@ -35,6 +35,7 @@ def plan_source(
         rotated=stream.rotated,
         declarations=declarations,
         form=plan.form,
+        connection=None if stream.connection is None else plan.base / stream.connection,
         raw=raw,
     )
     names = source.names() or tuple(stream.columns)  # unknown: there is no file yet

@@ -9,6 +9,7 @@ from ameles.store.budgets import Budgets
 from ameles.store.checked import Checked
 from ameles.store.descriptions import Descriptions
 from ameles.store.epochs import Epochs
+from ameles.store.gaps import Gaps
 from ameles.store.intrusions import IntrusionLog
 from ameles.store.releases import Releases
 from ameles.store.retirements import Retirements
@@ -27,6 +28,7 @@ class Transaction(
     States,
     IntrusionLog,
     Epochs,
+    Gaps,
     Checked,
     Tokens,
     Batches,

@@ -18,7 +18,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic
 
-from ameles.connectors.source import Block, PassingSource, SeekableSource
+from ameles.connectors.source import Block, PassingSource, SeekableSource, SourceAway
 from ameles.plan.clock import Clock
 
 # Seconds between looks at the clock, which may jump: after a suspend, or by a correction.
@@ -52,6 +52,13 @@ class Came(Generic[Block]):
 
 
 @dataclass(frozen=True, slots=True)
+class Away:
+    """A step has ended, but its source cannot be reached; the step waits."""
+
+    problem: SourceAway
+
+
+@dataclass(frozen=True, slots=True)
 class Idle:
     """Nothing has happened for a while, or rows have waited for as long as they may."""
 
@@ -81,14 +88,15 @@ class Arrivals(Generic[Block]):
         self._horizon = horizon
         self._grace = grace
         self._now = now
-        self._queue: SimpleQueue[Ended | Came[Block] | BaseException | None] = SimpleQueue()
+        self._queue: SimpleQueue[Ended | Away | Came[Block] | BaseException | None] = SimpleQueue()
         self._order = threading.Condition()
         self._backlog = 0
         self._elapsed = elapsed
         self._handed = 0  # bytes that were handed out and not counted
+        self._away = False  # a step has ended whose source cannot be reached
         self._since = 0.0  # when the first of them was handed out
 
-    def __iter__(self) -> Iterator[Ended | Came[Block] | Idle]:
+    def __iter__(self) -> Iterator[Ended | Away | Came[Block] | Idle]:
         """Starts both threads; their exceptions are raised here."""
         watching: list[Callable[[], None]] = [self._watch]
         if isinstance(self._source, PassingSource):
@@ -107,7 +115,7 @@ class Arrivals(Generic[Block]):
             yield arrival
             arrival = None  # the next may come in hours: do not hold events until then
 
-    def _next(self) -> Ended | Came[Block] | Idle | BaseException | None:
+    def _next(self) -> Ended | Away | Came[Block] | Idle | BaseException | None:
         """The next item of the queue, or idle if rows have waited long enough."""
         left = self._since + QUIET - self._elapsed() if self._handed else QUIET
         if left > 0:
@@ -134,7 +142,7 @@ class Arrivals(Generic[Block]):
             with self._order:
                 self._look()
             due = self._clock.end_of(self._last + 1) + self._grace - self._now()
-            self._stop.wait(min(PATIENCE, max(0.0, due / 1e6)))
+            self._stop.wait(PATIENCE if self._away else min(PATIENCE, max(0.0, due / 1e6)))
         self._queue.put(None)
 
     def _look(self) -> int:
@@ -144,9 +152,15 @@ class Arrivals(Generic[Block]):
         if self._horizon is not None:
             ended = min(ended, self._horizon)
         if ended > self._last:
-            ends = self._source.ends() if isinstance(self._source, SeekableSource) else None
+            try:
+                ends = self._source.ends() if isinstance(self._source, SeekableSource) else None
+            except SourceAway as problem:
+                if not self._away:
+                    self._queue.put(Away(problem))
+                self._away = True
+                return at
             self._queue.put(Ended(ended, ends))
-            self._last = ended
+            self._last, self._away = ended, False
         return at
 
     def _read(self, source: PassingSource[Block]) -> None:

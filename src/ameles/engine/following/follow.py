@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ameles.connectors.http_source import HttpSource
-from ameles.connectors.source import AnySource, BlockSource, SeekableSource
+from ameles.connectors.source import AnySource, BlockSource, SeekableSource, SourceAway
 from ameles.engine.engine import Engine
-from ameles.engine.following.arrivals import Arrivals, Ended, now
+from ameles.engine.following.arrivals import PATIENCE, Arrivals, Away, Ended, now
 from ameles.engine.following.counting import Counting
 from ameles.engine.following.followed import Followed
 from ameles.engine.following.publishing import Publishing
@@ -49,15 +49,48 @@ def follow(
         elif isinstance(source, BlockSource):
             Counting(session, source, followed.arrivals(source), tell).run()
         elif isinstance(source, SeekableSource):
-            _read_along(followed, source)
+            _read_along(followed, source, failing)
         if session.stream.released:
             session.publish()  # try once more, to end with the error of failed sinks
         return session.report
 
 
-def _read_along(followed: Followed, source: SeekableSource[Any]) -> None:
+def _read_along(
+    followed: Followed, source: SeekableSource[Any], failing: Callable[[str], None]
+) -> None:
+    """Takes in each step when it has ended; while the source is away, steps wait for it."""
+    reach = _Reach(failing)
     arrivals: Arrivals[bytes] = followed.arrivals(source)
     for arrival in arrivals:
-        if isinstance(arrival, Ended):
-            followed.engine.take(followed.session, source, arrival.step, arrival.ends)
+        if isinstance(arrival, Away):
+            reach.lost(arrival.problem)
+        elif isinstance(arrival, Ended):
+            while not reach.takes(followed, source, arrival):
+                if followed.stop.wait(PATIENCE):
+                    return
             followed.told(arrival.step)
+
+
+class _Reach:
+    """Whether a source can be reached; says when that changes."""
+
+    def __init__(self, failing: Callable[[str], None]) -> None:
+        self._failing = failing
+        self._away = False
+
+    def takes(self, followed: Followed, source: SeekableSource[Any], arrival: Ended) -> bool:
+        """Closes steps; False if the source cannot be reached now."""
+        try:
+            followed.engine.take(followed.session, source, arrival.step, arrival.ends)
+        except SourceAway as problem:
+            self.lost(problem)
+            return False
+        if self._away:
+            self._failing("The source can be read again.")
+        self._away = False
+        return True
+
+    def lost(self, problem: SourceAway) -> None:
+        if not self._away:
+            self._failing(f"{problem.what} Steps wait, and are released when it is back.")
+        self._away = True

@@ -5,10 +5,12 @@ A transaction holds a batch of steps.  Gathered rows are committed with the firs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from ameles.connectors.duck import KeptConnection
+from ameles.connectors.reading import Skipped
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.engine.gathering.contribution_bounds import SeenUsers
@@ -99,7 +101,8 @@ class StoredState:
         except BaseException:
             self._gatherer.close()  # frees DuckDB's buffers: the files may be read again
             raise
-        self._close(waiting.with_new(gathered.totals, gathered.state), target, gathered)
+        gaps = intake.reading.gaps
+        self._close(waiting.with_new(gathered.totals, gathered.state), target, gathered, gaps)
 
     def announce(self, why: str) -> int:
         """Refuses: fresh noise cannot protect an exact state that was seen."""
@@ -120,7 +123,13 @@ class StoredState:
         known = [users[place] for place in stored.place]
         return SeenUsers(window, known, stored.steps, stored.marks)
 
-    def _close(self, pending: Pending, target: int, gathered: Gathered | None) -> None:
+    def _close(
+        self,
+        pending: Pending,
+        target: int,
+        gathered: Gathered | None,
+        gaps: Sequence[Skipped] = (),
+    ) -> None:
         """Releases all steps up to ``target``, one batch in each transaction."""
         stream, clock = self._held.record, self._held.plan.clock
         first, released = stream.released + 1, stream.released
@@ -129,7 +138,7 @@ class StoredState:
             until = min(target, released + self._many)
             with self._held.store.writing() as transaction:
                 if gathered is not None:
-                    self._commit(transaction, gathered, target)
+                    self._commit(transaction, gathered, target, gaps)
                     gathered = None
                 if until > released:
                     steps = range(released + 1, until + 1)
@@ -148,11 +157,19 @@ class StoredState:
             if released >= target:
                 return
 
-    def _commit(self, transaction: Transaction, gathered: Gathered, target: int) -> None:
+    def _commit(
+        self,
+        transaction: Transaction,
+        gathered: Gathered,
+        target: int,
+        gaps: Sequence[Skipped],
+    ) -> None:
         """Commits a batch; the first batch includes what was read."""
         stream, window = self._held.record, self._held.plan.unit.window
         if gathered.position != self._kept.position:
             transaction.set_position(stream, gathered.position)
+        for gap in gaps:
+            transaction.add_gap(stream, at=datetime.now(UTC), place=gap.place, why=gap.why)
         for seen in gathered.seen:
             transaction.set_seen(stream, seen.window, seen.users, seen.steps, seen.marks)
         if window is not None:

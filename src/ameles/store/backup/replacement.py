@@ -43,6 +43,7 @@ _WORDS = {
     "token": "tokens or revocations",
     "epoch": "restarts",
     "intrusion": "intrusions",
+    "gap": "gaps",
 }
 
 
