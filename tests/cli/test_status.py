@@ -36,7 +36,7 @@ def test_a_stream_at_its_end(site: Path, ameles: Program) -> None:
     shown = json.loads(ameles("status", "--json").out)
     assert set(shown) == KEYS
     now = asdict(standing(site / "ameles.toml", 2030, 1, 1))
-    assert shown == now | {"sinks": list(now["sinks"])}
+    assert shown == now | {"sinks": list(now["sinks"]), "gaps": []}
     assert shown["sinks"] == [
         {
             "sink": "csv:releases.csv",

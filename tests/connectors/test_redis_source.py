@@ -25,6 +25,7 @@ from tests.engine.worlds import COUNT, World, day
 from tests.redis_server import MISSING, RedisServer, serving
 
 COLUMNS = {"who": "text id", "amount": "number", "at": "timestamp"}
+SIGN_IN = "secret"
 _names = count()
 __all__ = ["quick"]  # a fixture of every test here
 
@@ -203,7 +204,7 @@ class TestServers:
     def test_a_password_is_in_a_file_of_its_own(self, server: RedisServer, tmp_path: Path) -> None:
         entries = Entries(server, tmp_path)
         entries.add("a")
-        server.client().config_set("requirepass", "secret")
+        server.client().config_set("requirepass", SIGN_IN)
         secret = tmp_path / "redis.toml"
         secret.write_text('password = "secret"\n')
         secret.chmod(0o600)
@@ -219,7 +220,7 @@ class TestServers:
             with pytest.raises(PlanError, match="can be read by others"):
                 open_source(url, COLUMNS, tmp_path, connection=secret)
         finally:
-            redis.Redis(port=server.port, **{"password": "secret"}).config_set("requirepass", "")
+            redis.Redis(port=server.port, password=SIGN_IN).config_set("requirepass", "")
 
     @pytest.mark.parametrize(
         ("text", "what"),

@@ -221,7 +221,7 @@ class TestRefusals:
 
     def test_files_keep_their_events(self, tmp_path: Path) -> None:
         world = World(tmp_path, unit=f'{EVENT}\nintrusions = "one"')
-        self.refused(world, "A file keeps its raw events")
+        self.refused(world, "The source keeps raw events")
 
     def test_events_have_no_time_of_their_own(self, tmp_path: Path) -> None:
         world = Sealed(tmp_path)

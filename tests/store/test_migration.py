@@ -18,6 +18,7 @@ from ameles.core.rules import FIRST
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.store import Store, open_store
 from ameles.store.batches import StoredBatch
+from ameles.store.gaps import Gap
 from ameles.store.migration import migrate, scripts, statements, version_of
 from ameles.store.retirements import Retirement
 from tests.store.stores import IDENTITY, MARCH, SALT, launch, new_store, visitors
@@ -49,6 +50,8 @@ def test_a_store_of_every_version_is_read(tmp_path: Path, version: int) -> None:
             holds_what_was_asked(store, version)
         if version >= 6:
             holds_what_was_served(store)
+        if version >= 7:
+            holds_what_was_lost(store)
 
 
 def holds_what_was_written(store: Store) -> None:
@@ -121,6 +124,14 @@ def holds_what_was_served(store: Store) -> None:
         assert waiting == StoredBatch(1, 3, "json", b"{}\n")
         assert transaction.descriptions(stream) == {"plan": '"the plan in words"'}
         assert transaction.retirement(stream) == Retirement(MARCH, "the season is over")
+
+
+def holds_what_was_lost(store: Store) -> None:
+    """From version 7 on the fixtures also have a gap."""
+    with store.reading() as transaction:
+        stream = transaction.stream("flu")
+        assert stream is not None
+        assert transaction.gaps(stream) == (Gap(MARCH, "partition 3", "kept for a day only"),)
 
 
 def test_every_version_has_its_fixture() -> None:

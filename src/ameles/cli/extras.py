@@ -17,7 +17,7 @@ PURPOSES = {  # short enough for one line of a table
     "kafka": "Kafka source (later)",
     "plot": "pictures",
     "postgres": "Postgres store",
-    "redis": "Redis source (later)",
+    "redis": "Redis source",
     "serve": "HTTP service",
     "spark": "Spark sources (later)",
 }

@@ -19,6 +19,15 @@ from ameles.plan.clock import instant, microseconds
 from ameles.plan.plan import Plan, read_plan
 
 
+@dataclass(frozen=True, slots=True)
+class GapState:
+    """Records that a source lost before they were read, and what its owner said."""
+
+    at: str
+    place: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """Where a stream stands; all of it is public."""
@@ -38,6 +47,7 @@ class Status:
     announced: int | None = None  # announced intrusions, if the plan allows any
     restarts: int | None = None  # restarts so far, if the plan allows any
     restarts_reserved: int | None = None  # restarts that were paid for at launch
+    gaps: tuple[GapState, ...] = ()  # records that the stream goes on without
     retired: str | None = None  # when its state was erased, so that it never goes on
 
 
@@ -52,6 +62,9 @@ def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
         return
     for name, text in _told(state).items():
         typer.echo(f"{name:<12}{text}")
+    for place, gap in enumerate(state.gaps):
+        text = f"{_day(gap.at)}: {gap.place} lost records unread ({gap.why})"
+        typer.echo(f"{'' if place else 'gaps':<12}{text}")
     for place, sink in enumerate(state.sinks):
         typer.echo(f"{'' if place else 'sinks':<12}{_of_sink(sink)}")
 
@@ -107,6 +120,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
             seen = len(transaction.intrusions(stream))
             again = len(transaction.epochs(stream))
             retired = transaction.retirement(stream)
+            gaps = transaction.gaps(stream)
         running = store.held(checked.stream.name)
         sinks = StreamSinks(checked, stream.identity).states(store, stream)
     if ledger is None:
@@ -131,6 +145,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
         announced=seen if intrusions == "announced" else None,
         restarts=again if checked.privacy.restarts else None,
         restarts_reserved=checked.privacy.restarts or None,
+        gaps=tuple(GapState(_written(microseconds(gap.at)), gap.place, gap.why) for gap in gaps),
         retired=None if retired is None else f"{retired.at:%Y-%m-%dT%H:%M:%SZ}",
     )
 

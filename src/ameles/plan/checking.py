@@ -220,7 +220,7 @@ class Checking:
             self.problems.append(
                 Problem(
                     "privacy.intrusions",
-                    "A file keeps its raw events, so protecting the state alone would be useless.",
+                    "The source keeps raw events, so protecting the state alone would be useless.",
                     why="pan-private state is for events that are seen once, on standard input or "
                     "posted to a service",
                     tip='source = "-", source = "http", or intrusions = "none"',
