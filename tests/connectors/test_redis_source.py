@@ -216,8 +216,12 @@ class TestServers:
             source = open_source(url, COLUMNS, tmp_path, connection=secret)
             assert isinstance(source, RedisSource)
             assert len(rows(source, COLUMNS)) == 1
+            secret.write_text(SIGN_IN)
+            with pytest.raises(PlanError, match="must be TOML") as refused_file:
+                open_source(url, COLUMNS, tmp_path, connection=secret)
+            assert SIGN_IN not in str(refused_file.value)
             secret.chmod(0o640)
-            with pytest.raises(PlanError, match="can be read by others"):
+            with pytest.raises(PlanError, match="can be read by other users"):
                 open_source(url, COLUMNS, tmp_path, connection=secret)
         finally:
             redis.Redis(port=server.port, password=SIGN_IN).config_set("requirepass", "")

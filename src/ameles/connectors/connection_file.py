@@ -5,35 +5,31 @@ It is a TOML file that only its owner can read.  Its keys are options of the cli
 
 from __future__ import annotations
 
-import os
-import stat
 import tomllib
 from pathlib import Path
 from typing import Any
 
+from ameles.connectors.private_file import private_bytes
 from ameles.core.exceptions import PlanError
+
+_MAKE = """(umask 077; echo 'password = "..."' > server.toml)"""
+_MOST = 1 << 16  # bytes of the file
 
 
 def read_connection(file: Path | None) -> dict[str, Any]:
     """The options in a connection file; none without a file."""
     if file is None:
         return {}
+
+    def refused(what: str, tip: str) -> PlanError:
+        return PlanError(
+            f"The connection file '{file.name}' {what}.", why="it may have a password", tip=tip
+        )
+
+    content = private_bytes(file, _MOST, refused, _MAKE)
     try:
-        with file.open("rb") as handle:
-            mode = os.fstat(handle.fileno()).st_mode
-            if mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise PlanError(
-                    f"The connection file '{file.name}' can be read by others.",
-                    why="it may have a password",
-                    tip=f"chmod 600 '{file.name}'",
-                )
-            return tomllib.load(handle)
-    except OSError as problem:
-        raise PlanError(
-            f"The connection file '{file.name}' cannot be read: {problem.strerror}.",
-            tip="a path from the folder of the plan",
-        ) from None
+        if len(content) > _MOST:
+            raise ValueError
+        return tomllib.loads(content.decode())
     except ValueError:  # the parser's message quotes the file
-        raise PlanError(
-            f"The connection file '{file.name}' is not TOML in UTF-8.", tip='password = "..."'
-        ) from None
+        raise refused("must be TOML in UTF-8, of at most 64 KiB", _MAKE) from None

@@ -10,11 +10,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from stat import S_IMODE, S_ISREG
 
+from ameles.connectors.private_file import private_bytes
 from ameles.core.exceptions import PlanError
 
 PREFIX = "whsec_"
@@ -25,19 +25,7 @@ _LENGTHS = range(24, 65)
 
 def read_secrets(path: Path) -> tuple[bytes, ...]:
     """The keys in a file; refuses one that others can read or that is no list of secrets."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            status = os.fstat(handle)
-            if not S_ISREG(status.st_mode) or status.st_uid not in (0, os.geteuid()):
-                raise _refused(path, "must be a file of the user who runs Ameles")
-            if S_IMODE(status.st_mode) & 0o077:
-                raise _refused(path, "can be read by other users", f"chmod 600 '{path}'")
-            content = os.read(handle, _MOST + 1)
-        finally:
-            os.close(handle)
-    except OSError as problem:
-        raise _refused(path, f"cannot be read: {problem.strerror}") from None
+    content = private_bytes(path, _MOST, partial(_refused, path), _MAKE)
     keys = [_key(line) for line in content.decode("ascii", "replace").split()]
     if not keys or None in keys or len(content) > _MOST:
         raise _refused(path, "must have a secret in each line: whsec_ and 24 to 64 bytes in Base64")
