@@ -38,7 +38,8 @@ def shown(browser: Browser, served: Served, html: str, then: Callable[[Visitor],
 def test_problems_are_noticed(browser: Browser, served: Served, html: str, script: str) -> None:
     def run(visitor: Visitor) -> None:
         visitor.page.evaluate(script)
-        visitor.page.wait_for_timeout(1)
+        while not visitor.problems:
+            visitor.page.wait_for_timeout(10)
 
     with pytest.raises(AssertionError):
         shown(browser, served, html, run)
