@@ -128,7 +128,7 @@ def test_a_topic_needs_a_time_and_keeps_its_events(tmp_path: Path) -> None:
     with pytest.raises(BadPlan) as caught:
         read_plan_text(text.replace('time = "at"\n', ""), base=tmp_path)
     assert [problem.key for problem in caught.value.problems] == ["stream.time"]
-    with pytest.raises(PlanError, match="keeps its raw events"):
+    with pytest.raises(PlanError, match="keeps raw events"):
         read_plan_text(text.replace("[privacy]", '[privacy]\nintrusions = "one"'), base=tmp_path)
 
 

@@ -47,6 +47,24 @@ def lines(out: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
+def test_events_can_be_posted_when_a_stream_is_said_to_run(tmp_path: Path, store: Store) -> None:
+    made = world(tmp_path / "posted", "posted", horizon=None)
+    made.text = made.text.replace('source = "events.csv"\ntime = "at"', 'source = "http"')
+    open_doors, begun = dict[str, bool](), threading.Event()
+
+    class Watching(Log):
+        def say(self, event: str, **fields: Any) -> None:
+            open_doors[event] = following.streams["posted"].door is not None
+            if event == "following":
+                begun.set()
+
+    following = Following([Shown(plan_of(made), store)], Watching(io.StringIO()), lambda name: None)
+    following.start()
+    assert begun.wait(600)
+    following.stop()
+    assert open_doors["following"]
+
+
 def test_a_stream_that_fails_stops_alone(tmp_path: Path, store: Store) -> None:
     out, told = io.StringIO(), list[str]()
     plans = [shown(tmp_path, store, name) for name in ("first", "held", "last")]

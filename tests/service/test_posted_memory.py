@@ -53,18 +53,25 @@ def searched(folder: Path, before: str = "") -> int:
     with subprocess.Popen(
         [sys.executable, *program, *words, "--yes"], stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stderr is not None
-        port = 0
-        for line in process.stderr:
-            said = json.loads(line) if line.startswith("{") else {}
-            port = int(said.get("address", f":{port}").rpartition(":")[2])
-            if said.get("event") == "following":
-                break
-        _post_all(port, bearer)
-        os.kill(process.pid, signal.SIGSTOP)
-        memory = _memory(process.pid)
-        os.kill(process.pid, signal.SIGKILL)
+        try:
+            _post_all(_port(process), bearer)
+            os.kill(process.pid, signal.SIGSTOP)
+            memory = _memory(process.pid)
+        finally:
+            process.kill()
     return len({m for part in memory for m in re.findall(rb"canary-\d\d-\d\d\d", part)})
+
+
+def _port(process: subprocess.Popen[str]) -> int:
+    """The port of a service, once it follows its stream."""
+    assert process.stderr is not None
+    port = 0
+    for line in process.stderr:
+        said = json.loads(line) if line.startswith("{") else {}
+        port = int(said.get("address", f":{port}").rpartition(":")[2])
+        if said.get("event") == "following":
+            break
+    return port
 
 
 def _post_all(port: int, bearer: str) -> None:

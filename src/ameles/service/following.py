@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from ameles.connectors.http_source import HttpSource
+from ameles.connectors.source import AnySource
 from ameles.core.exceptions import AmelesError
 from ameles.engine.engine import Engine
 from ameles.engine.following.arrivals import now
@@ -76,17 +78,11 @@ class FollowedStream:
             engine = Engine(self._plan, self._shown.store, warn=self._warn)
             source = engine.source(waiting=True)
 
-            def begun(report: Report) -> None:
-                self._begun(report)
-                if isinstance(source, HttpSource):
-                    sealed = self._plan.privacy.intrusions != "none"
-                    self.door = SealedDoor(source) if sealed else Door(source)
-
             report = follow(
                 engine,
                 self._stop,
                 source=source,
-                begun=begun,
+                begun=partial(self._begun, source),
                 told=self._released,
                 failing=self._failing,
                 clock=self._clock,
@@ -116,10 +112,13 @@ class FollowedStream:
         self.state = state
         self._told(self.name)
 
-    def _begun(self, report: Report) -> None:
+    def _begun(self, source: AnySource, report: Report) -> None:
+        self._last = report.released
+        if isinstance(source, HttpSource):  # open before anybody hears that the stream runs
+            sealed = self._plan.privacy.intrusions != "none"
+            self.door = SealedDoor(source) if sealed else Door(source)
         if report.launched:
             self._log.say("launched", stream=self.name, spent=str(self._plan.loss))
-        self._last = report.released
         self._log.say("following", stream=self.name, step=report.released + 1)
         self._describing.begin(report.released)
         self._become(State.RUNNING)
