@@ -48,7 +48,7 @@ times = 1
 
 def motley(folder: Path, *, public: bool = False) -> World:
     rest = "[serve]\npublic = true\n" if public else ""
-    made = World(folder, RELEASES, horizon=None, rest=rest, epsilon="9")
+    made = World(folder, RELEASES, horizon=None, rest=rest, epsilon="900")
     made.text = made.text.replace('name = "s"', 'name = "motley"', 1)
     for name, old in _COLUMNS.items():
         made.text = made.text.replace(f" {old} = ", f" {json.dumps(name)} = ", 1)
