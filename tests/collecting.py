@@ -31,8 +31,7 @@ def pytest_collect_file(
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: the collector need not look at it again and again."""
-    gc.collect()
+    """What is loaded by now stays: the collector need not look at it, now or later."""
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
 
@@ -43,6 +42,10 @@ def pytest_runtestloop() -> None:
     gc.enable()
 
 
-def pytest_sessionfinish() -> None:
-    """At the end it looks at everything again; otherwise DuckDB complains of what is left over."""
-    gc.unfreeze()
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """At the end it looks at everything again; otherwise DuckDB complains of what is left over.
+
+    Where forks have run the tests, nothing is left over here.
+    """
+    if not session.config.pluginmanager.has_plugin("forking"):
+        gc.unfreeze()

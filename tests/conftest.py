@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import collecting, kept_schemas, quick
+from tests import collecting, forking, kafka_server, kept_connections, kept_schemas, quick
+from tests.kafka_server import Cluster
 from tests.kept_commands import kept_commands
 from tests.kept_databases import kept_databases, new_databases
 from tests.postgres import MISSING, Server, programs, serving
-from tests.quick import pytest_addoption, pytest_collection_modifyitems
+from tests.quick import pytest_collection_modifyitems
 from tests.stand_in import PLACE, SERVER, StandIn, disconnect
 from tests.temporary import prefer_memory, tmp_path
 
@@ -40,7 +41,6 @@ __all__ = [
     "kept_commands",
     "kept_databases",
     "new_databases",
-    "pytest_addoption",
     "pytest_collection_modifyitems",
     "tmp_path",
 ]
@@ -60,7 +60,8 @@ AT_LENGTH = {
         *("launching", "rotated", "sealed_states", "stream_sinks", "window_phase"),
         *("restarting_crash", "restarting_plans", "sink_fence", "sink_places"),
         *("carriage_returns", "chosen_bounds", "descriptions", "equal_places", "receiving"),
-        *("remote_delivery",),
+        *("remote_delivery", "places", "batches_after_failures", "end_of_posted_streams"),
+        "room_for_batches",
     ),
     "cli": (
         "bounds",
@@ -84,6 +85,15 @@ AT_LENGTH = {
 
 
 @pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A real broker of Kafka, started once for all tests of a process."""
+    if not kafka_server.installed():
+        pytest.skip(kafka_server.MISSING)
+    with kafka_server.serving(tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A server of the tests' own; skips where its programs are not installed."""
     if programs() is None:
@@ -93,10 +103,17 @@ def postgres() -> Iterator[Server]:
         kept_schemas.disconnect()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Our options, beside pytest's own."""
+    quick.pytest_addoption(parser)
+    forking.pytest_addoption(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """What concerns the files of the package, too, is a plugin: this file is about tests alone."""
     config.pluginmanager.register(collecting)
     quick.pytest_configure(config)
+    forking.pytest_configure(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -135,6 +152,7 @@ def kind_of_store(request: pytest.FixtureRequest) -> Iterator[str]:
     server: Server = request.getfixturevalue("postgres")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(PLACE, StandIn)
+        patched.setattr(kept_connections.PLACE, kept_connections.connect)
         patched.setenv(SERVER, server.url())
         patched.setenv("PYTHONPATH", str(TESTS / "subprocesses"), prepend=os.pathsep)
         yield kind

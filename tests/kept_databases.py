@@ -17,26 +17,31 @@ import pytest
 from ameles.connectors import duck
 
 PLENTY = 64 << 20  # bytes; a smaller limit is what its test is about
-MAKE: Callable[[str, int, tuple[str, ...]], duckdb.DuckDBPyConnection] = duck.locked_database
+MAKE: Callable[[str, int, tuple[str, ...], int | None], duckdb.DuckDBPyConnection] = (
+    duck.locked_database
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def kept_databases() -> Iterator[None]:
     """While tests run, connections are to databases that stay."""
-    kept: dict[tuple[int, str, int], duckdb.DuckDBPyConnection] = {}
+    kept: dict[tuple[int, str, int, int | None], duckdb.DuckDBPyConnection] = {}
 
-    def connected(zone: str, memory: int, readable: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
+    def connected(
+        zone: str, memory: int, readable: tuple[str, ...], threads: int | None = None
+    ) -> duckdb.DuckDBPyConnection:
         if readable or memory < PLENTY:
-            return MAKE(zone, memory, readable)
-        where = os.getpid(), zone, memory  # a forked process has none of the database's threads
+            return MAKE(zone, memory, readable, threads)
+        # a forked process has none of the database's threads
+        where = os.getpid(), zone, memory, threads
         if where not in kept:
-            kept[where] = MAKE(zone, memory, readable)
+            kept[where] = MAKE(zone, memory, readable, threads)
         return kept[where].cursor()
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(duck, "locked_database", connected)
         yield
-    for (process, _, _), database in kept.items():
+    for (process, *_), database in kept.items():
         if process == os.getpid():
             database.close()
     kept.clear()

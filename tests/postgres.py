@@ -8,6 +8,8 @@ gets in without a password, so that a wrong one can be tried.
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import hmac
 import os
 import pwd
 import shutil
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,9 +34,11 @@ ADMIN, OWNER = "admin", "owner"
 SIGN_IN = "pass/w%rd"  # with signs that an address must write otherwise
 SETTINGS = {
     "fsync": "on",
+    "wal_writer_delay": "10ms",
     "synchronous_commit": "off",  # a careless server: stores must insist
     "listen_addresses": "",
     "max_connections": "50",
+    "max_prepared_transactions": "8",
     "wal_level": "replica",
     "max_wal_senders": "2",
     "autovacuum": "off",
@@ -52,6 +57,18 @@ def programs() -> Path | None:
         if all((folder / name).exists() for name in ("initdb", "postgres")):
             return folder
     return None
+
+
+def quick_secret(password: str) -> str:
+    """What a server keeps of a password, hashed once: a client that hashes it 4,096 times, as is
+    usual, needs longer for that than for the rest of a connection.
+    """
+    salt = b"salt"
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 1)
+    client, server = (hmac.digest(salted, who, "sha256") for who in (b"Client Key", b"Server Key"))
+    parts = [salt, hashlib.sha256(client).digest(), server]
+    salt_, stored, served = (b64encode(part).decode() for part in parts)
+    return f"SCRAM-SHA-256$1:{salt_}${stored}:{served}"
 
 
 class Server:
@@ -86,7 +103,9 @@ class Server:
         )
         self.start()
         with self.admin() as connection:
-            connection.execute(f"CREATE ROLE {OWNER} LOGIN PASSWORD '{SIGN_IN}'")
+            connection.execute(f"CREATE ROLE {OWNER} LOGIN")
+            for name in (ADMIN, OWNER):
+                connection.execute(f"ALTER ROLE {name} PASSWORD '{quick_secret(SIGN_IN)}'".encode())
         self.database = self.new_database()
 
     def run(self, program: str, *arguments: str) -> None:
@@ -219,7 +238,7 @@ def _other_user() -> dict[str, Any]:
     raise RuntimeError("there is no user for a server")
 
 
-def end_with_parent() -> None:
+def end_with_parent(how: signal.Signals = signal.SIGQUIT) -> None:
     """For a new process: it is to end with this one, also when this one is killed."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGQUIT)
+        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, how)

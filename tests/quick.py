@@ -23,7 +23,7 @@ SLOW_TESTS = Path(__file__).with_name("slow.txt")
 SLOW = 0.06  # seconds that all cases of a function take, where the suite was measured
 TOLD = 1.0  # seconds after which a quick run says that a function should be listed
 TEST = re.compile(r"^(?:async )?def (test\w*)\(", re.MULTILINE)
-EXPENSIVE = frozenset({"postgres", "victims"})  # fixtures that start servers
+EXPENSIVE = frozenset({"kafka", "postgres", "victims"})  # fixtures that start servers
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

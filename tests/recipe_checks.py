@@ -85,11 +85,7 @@ def others_like_it(recipe: Any) -> Iterator[Any]:
     """The same recipe with one parameter changed, for each that can be changed alone."""
     for field in fields(recipe):
         value = getattr(recipe, field.name)
-        if isinstance(value, tuple) and value and isinstance(value[0], int | Fraction):
-            yield replace(recipe, **{field.name: (value[0] + 1, *value[1:])})
-        if isinstance(value, bool) or not isinstance(value, int | Fraction):
-            continue
-        for other in (value + 1, value * 2, value - 1, value / 2):
+        for other in _others(value):
             try:
                 changed = replace(recipe, **{field.name: other})
             except BadInput:
@@ -97,6 +93,14 @@ def others_like_it(recipe: Any) -> Iterator[Any]:
             if getattr(changed, field.name) != value:
                 yield changed
                 break
+
+
+def _others(value: Any) -> Iterator[Any]:
+    """Other numbers, or tuples with another first number; none for anything else."""
+    if isinstance(value, tuple) and value:
+        yield from ((other, *value[1:]) for other in _others(value[0]))
+    elif isinstance(value, int | Fraction) and not isinstance(value, bool):
+        yield from (value + 1, value * 2, value - 1, value / 2)
 
 
 def recipes_compare_by_their_parameters(sample: Sample) -> None:

@@ -27,7 +27,7 @@ from ameles.store.postgres.store import PostgresStore
 from ameles.store.sqlite.database_file import OWNER_ONLY, prepare
 from ameles.store.sqlite.store import SqliteStore
 from ameles.store.transaction import Transaction
-from tests import kept_schemas
+from tests import kept_connections, kept_schemas
 
 SERVER = "AMELES_TEST_SERVER"  # in the environment: the address of the server, for processes too
 PLACE = "ameles.store.opening.SqliteStore"  # what it stands in for
@@ -116,6 +116,7 @@ def disconnect() -> None:
         if process == os.getpid():
             bare.close()
     _kept.clear()
+    kept_connections.disconnect()
     kept_schemas.disconnect()
 
 

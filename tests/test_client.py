@@ -45,9 +45,10 @@ class FakeService:
         word = self.script.pop(0) if self.script else "count"
         if word == "close":
             self.step += 1
-        if word in ("full", "late", "lost", "down"):
-            status = {"full": 429, "late": 408, "lost": 503, "down": 502}[word]
-            return status, {"what": "busy", "step": self.step}, "0"
+        if word in ("full", "late", "away", "lost", "down"):
+            status = {"full": 429, "late": 408, "away": 503, "lost": 503, "down": 502}[word]
+            outcome = "unknown" if word in ("lost", "down") else "not counted"
+            return status, {"what": "busy", "step": self.step, "outcome": outcome}, "0"
         if word == "refuse":
             return 400, {"what": "The body is broken."}, ""
         if step != self.step:
@@ -139,7 +140,7 @@ def test_large_events_make_smaller_batches(
     assert {len(events) for _, _, events in service.posts} == {2}
 
 
-@pytest.mark.parametrize("word", ["full", "late", "lost", "down", "cut"])
+@pytest.mark.parametrize("word", ["full", "late", "away", "lost", "down", "cut"])
 def test_a_batch_is_sent_again_until_it_is_counted(service: FakeService, word: str) -> None:
     service.script = [word, word]
     with sender_to(service) as sender:
@@ -159,10 +160,10 @@ def test_a_batch_that_was_not_counted_goes_into_the_next_step(service: FakeServi
         sender.send({"n": 2})
         sender.flush()
         assert sender.uncertain == 0
-        service.script = ["full", "late", "close"]
+        service.script = ["full", "late", "away", "close"]
         sender.send({"n": 3})
     assert numbers(service) == [1, 2, 3]
-    assert [step for _, step, _ in service.posts] == [7, 7, 9, 9, 9, 9, 10]
+    assert [step for _, step, _ in service.posts] == [7, 7, 9, 9, 9, 9, 9, 10]
 
 
 def test_a_batch_that_always_comes_too_late_is_not_sent_for_ever(service: FakeService) -> None:

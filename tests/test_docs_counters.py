@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
+import io
 import math
 import re
-import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 
@@ -29,6 +30,7 @@ WRITTEN = 1.01e-5
 # mean deviation differs by as much.  With 1e-14 added to the cost by chance it moved by 7e-6.  Ten
 # times that root leaves room for directions in which the cost is flatter.
 SEARCHED = 1e-4
+LONGEST = 1 << 10  # of the streams of pictures that are made again
 CITATION = re.compile(r"[Cc]atalogue\s+(\d[\d.]*(?:(?:,\s+|\s+and\s+)\d[\d.]*)*)")
 
 
@@ -40,6 +42,18 @@ def script() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def made(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """All pictures up to a length, and what the script has said."""
+    folder = tmp_path_factory.mktemp("pictures")
+    options = ["--into", str(folder), "--width", "2", "--longest", str(LONGEST)]
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(said):
+        patched.setattr(sys, "argv", ["pictures.py", *options])
+        assert script.main() == 0
+    return folder, said.getvalue()
 
 
 def test_the_code_of_the_story_gives_what_it_says() -> None:
@@ -76,13 +90,13 @@ def settled(table: PlotTable, longest: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_what_is_not_measured_comes_out_the_same(script: ModuleType, name: str) -> None:
-    compute, _ = script.PICTURES[name]
-    longest = 1 << 10
-    made = settled(compute(2, longest), longest)
-    shown = settled(PlotTable.read(DOCS / "pictures" / f"{name}.csv"), longest)
-    assert [len(line) for line in made] == [len(line) for line in shown]
-    for line, other in zip(made, shown, strict=True):
+def test_what_is_not_measured_comes_out_the_same(made: tuple[Path, str], name: str) -> None:
+    drawn, shown = (
+        settled(PlotTable.read(folder / f"{name}.csv"), LONGEST)
+        for folder in (made[0], DOCS / "pictures")
+    )
+    assert [len(line) for line in drawn] == [len(line) for line in shown]
+    for line, other in zip(drawn, shown, strict=True):
         near = SEARCHED if "Buffered" in line else WRITTEN
         for cell, old in zip(line, other, strict=True):
             assert cell == old or float(cell) == pytest.approx(float(old), rel=near)
@@ -102,18 +116,18 @@ def test_what_is_measured_is_what_was_computed(name: str) -> None:
         seen, computed = rows[panel, mechanism, "measured", x], rows[panel, mechanism, "theory", x]
         if str(panel).startswith("mean"):
             assert 0.96 * computed < seen < 1.04 * math.hypot(computed, 12**-0.5), (mechanism, x)
-        else:  # a union bound; where it is tight, the measured quantile may be above by chance
-            assert seen <= 1.04 * computed, (mechanism, x)
+        else:
+            # where the bound is exact, the measured quantile may be above by chance: a count, since
+            # k-ary, for one, is beyond its 11 at T = 16 with probability 0.0496
+            assert seen <= max(1.04 * computed, computed + 1), (mechanism, x)
 
 
-def test_the_script_makes_all_pictures(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error", str(DOCS / "pictures.py")]
-    options = ["--into", str(tmp_path), "--width", "3", "--longest", "64"]
-    ended = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
-    made = sorted(file.name for file in tmp_path.iterdir())
-    assert made == sorted(f"{name}.{ending}" for name in PICTURES for ending in ("csv", "svg"))
-    again = "python docs/pictures.py --only tree --width 3 --longest 64"
-    assert f"tree: {again}\n" in ended.stdout
+def test_the_script_makes_all_pictures(made: tuple[Path, str]) -> None:
+    folder, said = made
+    files = sorted(file.name for file in folder.iterdir())
+    assert files == sorted(f"{name}.{ending}" for name in PICTURES for ending in ("csv", "svg"))
+    again = f"python docs/pictures.py --only tree --width 2 --longest {LONGEST}"
+    assert f"tree: {again}\n" in said
 
 
 def cited(text: str) -> set[str]:

@@ -101,6 +101,6 @@ def test_the_numbers_in_the_text() -> None:
     assert max(distinct) == 2**22
     assert min(steps for steps, most in odd.items() if most == USERS / 2) == 2**12
     siblings = values("packing", "theory")["Siblings", 2**16]
-    assert round(siblings / values("packing", "bound")["no counter", 2**16], -1) == 40
+    assert round(siblings / values("packing", "bound")["no counter", 2**16]) == 28
     simple = values("intrusions", "theory")["Simple II, seized at every step", 2**20]
     assert simple < 2 * least_error("intrusions", 2**20)

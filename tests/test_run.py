@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NEEDED_TOOLS = ["cat", "cmp", "dirname", "head", "mv", "rm", "sed", "sh"]
+LOCK_OF_TESTS = "tests/requirements.lock"
+NEEDED_TOOLS = ["cat", "cmp", "dirname", "head", "mktemp", "mv", "rm", "sed", "sh", "uname"]
 
 # Answers the questions of ./run, makes environments that hold a copy of itself, and is a
 # pip that fails on request.  The log says what was asked, without the questions.
@@ -33,6 +34,7 @@ case "$*" in
     *"pip install"*)
         echo "${me##*/} $*" >>"$STAND_INS/log"
         [ ! -e "$STAND_INS/fail" ] && exit 0 ;;
+    "-m mypy") echo "ran $*"; [ ! -e "$STAND_INS/untyped" ] && exit 0 ;;
     *) echo "ran${PYTHONDONTWRITEBYTECODE:+ uncompiled} $*"; exit 0 ;;
 esac
 exit 1
@@ -54,6 +56,8 @@ class Copy:
             (self.bin / tool).symlink_to(path)
         (self.folder / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
         (self.folder / "requirements.lock").write_text("numpy==2.0\n", encoding="utf-8")
+        (self.folder / "tests").mkdir()
+        (self.folder / LOCK_OF_TESTS).write_text("numpy==2.0\npyspark==4\n", encoding="utf-8")
 
     def install(self, *names: str) -> None:
         for name in names:
@@ -111,11 +115,13 @@ def test_set_up_happens_once_and_from_the_hashes(copy: Copy, uv: bool) -> None:
     assert first.stdout == "ran -m pytest -k laplace\n"
     done = copy.log()
     assert done[0] == "venv"
-    assert [line.split()[0] for line in done[1:]] == ["uv" if uv else "python"] * 2
+    assert [line.split()[0] for line in done[1:]] == ["uv" if uv else "python"] * 4
     assert done[1].endswith("--require-hashes -r requirements.lock")
     assert done[2].endswith("--no-deps --no-build-isolation -e .")
+    assert done[3].endswith(f"--require-hashes -r {LOCK_OF_TESTS}")
+    assert done[4].endswith("--no-deps --no-build-isolation -e .")
     second = copy.run("test")
-    assert second.stdout == "ran -m pytest -n auto --dist worksteal -q\n"
+    assert second.stdout == "ran -m pytest --forks auto -q\n"
     assert second.stderr == ""
     assert not copy.log()
 
@@ -124,8 +130,31 @@ def test_set_up_happens_once_and_from_the_hashes(copy: Copy, uv: bool) -> None:
 def test_options_for_all_tests_use_all_cores_too(copy: Copy, option: str) -> None:
     copy.install("python3")
     ran = copy.run("test", option).stdout
-    assert ran == f"ran -m pytest -n auto --dist worksteal -q {option}\n"
+    assert ran == f"ran -m pytest --forks auto -q {option}\n"
     assert copy.run("test", option, "-x").stdout == f"ran -m pytest {option} -x\n"
+
+
+def test_where_libraries_do_not_survive_a_fork_there_is_none(copy: Copy) -> None:
+    copy.install("python3")
+    (copy.bin / "uname").unlink()
+    (copy.bin / "uname").write_text("#!/bin/sh\necho Darwin\n", encoding="utf-8")
+    (copy.bin / "uname").chmod(0o755)
+    assert copy.run("test").stdout == "ran -m pytest -n auto --dist worksteal -q\n"
+
+
+def test_all_that_is_checked_must_be_right_also_the_types(copy: Copy) -> None:
+    copy.install("python3")
+    copy.run("test")
+    shutil.copy(copy.bin / "python3", copy.folder / ".venv" / "bin" / "lint-imports")
+    right = copy.run("check")
+    assert right.returncode == 0, right.stderr
+    ran = right.stdout.splitlines()
+    assert ran[-1] == "ran -m mypy", "it ends last, and what it says is not mixed with the others"
+    assert {"ran -m ruff check", "ran --no-logo", "ran docs/generate.py --check"} <= set(ran)
+    (copy.bin / "untyped").touch()
+    wrong = copy.run("check")
+    assert wrong.returncode == 1
+    assert wrong.stdout == right.stdout
 
 
 def test_modules_are_compiled_once_whatever_the_machine_says(copy: Copy) -> None:
@@ -134,15 +163,17 @@ def test_modules_are_compiled_once_whatever_the_machine_says(copy: Copy) -> None
     assert copy.run("test", "a", PYTHONDONTWRITEBYTECODE="1").stdout == "ran -m pytest a\n"
 
 
-@pytest.mark.parametrize("file", ["pyproject.toml", "requirements.lock"])
-def test_a_change_of_what_is_wanted_installs_again(copy: Copy, file: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "installs"), [("pyproject.toml", 4), ("requirements.lock", 2), (LOCK_OF_TESTS, 2)]
+)
+def test_a_change_of_what_is_wanted_installs_again(copy: Copy, file: str, installs: int) -> None:
     copy.install("python3")
     copy.run("test")
     copy.log()
     with (copy.folder / file).open("a", encoding="utf-8") as more:
         more.write("# changed\n")
     assert copy.run("test").returncode == 0
-    assert [line.split()[0] for line in copy.log()] == ["python", "python"]
+    assert [line.split()[0] for line in copy.log()] == ["python"] * installs
     copy.run("test")
     assert not copy.log()
 
@@ -178,6 +209,16 @@ def test_the_demo_is_that_of_the_program(copy: Copy) -> None:
     assert copy.run("demo", "some-folder").stdout == "ran -m ameles demo some-folder\n"
 
 
+def test_the_demo_does_not_wait_for_what_only_tests_need(copy: Copy) -> None:
+    copy.install("python3")
+    copy.run("demo")
+    assert not [line for line in copy.log() if LOCK_OF_TESTS in line]
+    copy.run("test")
+    assert [line.split()[-1] for line in copy.log()] == [LOCK_OF_TESTS, "."]
+    copy.run("demo")
+    assert not copy.log()
+
+
 def test_without_python_it_says_what_to_install(copy: Copy) -> None:
     ended = copy.run("demo")
     assert ended.returncode == 1
@@ -209,7 +250,23 @@ def test_benchmarks_are_listed_and_have_an_environment_of_their_own(copy: Copy) 
     assert not (copy.folder / ".venv").exists()
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "benchmarks/requirements.lock"])
+def versions(lock: str) -> set[str]:
+    """The first line of each entry: a package, its version, and where it is installed."""
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    return {line for line in text.splitlines() if not line.startswith(" ")}
+
+
+def test_the_tests_have_every_package_of_the_demo_in_the_same_version() -> None:
+    demo, tests = versions("requirements.lock"), versions(LOCK_OF_TESTS)
+    assert demo < tests
+    names = {line.split("==")[0] for line in demo}
+    assert {"numpy", "numba", "matplotlib", "fastapi", "hatchling"} <= names
+    assert not names & {"playwright", "pyspark", "pytest", "schemathesis", "sphinx"}
+
+
+@pytest.mark.parametrize(
+    "lock", ["requirements.lock", LOCK_OF_TESTS, "benchmarks/requirements.lock"]
+)
 def test_the_locks_pin_everything_by_hash_and_name_no_host(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     assert "://" not in text
@@ -224,7 +281,7 @@ def test_the_locks_pin_everything_by_hash_and_name_no_host(lock: str) -> None:
     shutil.which("shellcheck") is None, reason="needs shellcheck (Debian package shellcheck)"
 )
 def test_the_shell_scripts_pass_shellcheck() -> None:
-    subprocess.run(["shellcheck", "run", ".ci/run"], cwd=ROOT, check=True)
+    subprocess.run(["shellcheck", "run", ".ci/run", "tests/kafka/fetch"], cwd=ROOT, check=True)
 
 
 @pytest.mark.skipif(shutil.which("dash") is None, reason="needs dash (Debian package dash)")

@@ -1,5 +1,8 @@
 -- A sender for wrk: posts one body again and again, each time as a new batch, and notes the answers.
--- Arguments: path, token, content type, file with the body, first step, pause in milliseconds.
+-- Arguments: path, token, content type, file with the body, first step, mean pause in milliseconds.
+-- Pauses are exponential, so that many senders with long pauses arrive as independent people do: a
+-- late answer to one does not keep the others from sending.  None is longer than four times the
+-- mean: the server ends a connection that is silent for five seconds.
 -- Each answer tells the step that the next batch must name.
 
 local threads = {}
@@ -15,7 +18,10 @@ function init(args)
   file:close()
   step, sent = args[5], 0
   local pause = tonumber(args[6])
-  if pause > 0 then delay = function() return pause end end
+  math.randomseed(place)
+  if pause > 0 then
+    delay = function() return math.min(4, -math.log(1 - math.random())) * pause end
+  end
   counted, closed, busy, hasty, failed, other = 0, 0, 0, 0, 0, 0
   -- ids are new in each run: the step may still be open in which an earlier one posted
   run = string.format("%d-%d-", os.time(), place) .. tostring({}):sub(8) .. "-"
@@ -57,5 +63,6 @@ function done(summary, latency, requests)
   said[#said + 1] = string.format('"seconds": %.6f', summary.duration / 1e6)
   said[#said + 1] = string.format('"p50": %.3f', latency:percentile(50) / 1e3)
   said[#said + 1] = string.format('"p99": %.3f', latency:percentile(99) / 1e3)
+  said[#said + 1] = string.format('"longest": %.3f', latency.max / 1e3)
   io.stderr:write("{" .. table.concat(said, ", ") .. "}\n")
 end

@@ -43,6 +43,13 @@ class Running:
         fields = text.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
+    def settle(self) -> None:
+        """Waits until it does nothing: texts about a new stream are written in the background."""
+        worked, until = -1.0, time.monotonic() + LIMIT
+        while self.worked() - worked > 0.02 and time.monotonic() < until:
+            worked = self.worked()
+            time.sleep(0.5)
+
     def resident(self) -> float:
         """MiB that it has in memory."""
         text = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii")

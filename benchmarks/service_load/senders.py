@@ -29,6 +29,7 @@ class Sent:
     seconds: float
     p50: float  # milliseconds
     p99: float
+    longest: float
     worked: float  # processor seconds of the server
     memory: list[float]  # MiB of the server, every quarter of a second
 

@@ -52,6 +52,7 @@ from ameles.mechanisms.counters.elders import EldersCounter
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
 from ameles.mechanisms.counters.grid import Grid
+from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
@@ -100,6 +101,7 @@ __all__ = [
     "GaussianStepsCounter",
     "Grid",
     "Guarantee",
+    "HatsCounter",
     "HeavyHitters",
     "HonakerCounter",
     "HorizonReached",

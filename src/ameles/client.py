@@ -30,7 +30,7 @@ MOST_BYTES = 900_000  # the service takes 1 MiB
 LONGEST_PAUSE = 30.0
 IDLE = 3.0  # seconds; servers close connections that are not used, many after 5
 BUSY = frozenset({408, 429, 502, 503, 504})
-NOT_COUNTED = frozenset({408, 429})  # and those among them that are certain
+NOT_COUNTED = frozenset({408, 429})  # those among them that are certain; others say so
 CLOSED = 409
 COUNTED = 200
 ENDED = 410
@@ -244,8 +244,8 @@ class Sender:
             self._connection.close()
             batch.doubtful = True
             return None, {}, 0.0
-        if status in BUSY - NOT_COUNTED:  # somebody on the way did not get the answer
-            batch.doubtful = True
+        if status in BUSY - NOT_COUNTED and answer.get("outcome") != "not counted":
+            batch.doubtful = True  # somebody on the way did not get the answer, or nobody knows it
         return status, answer, wait
 
     def _request(

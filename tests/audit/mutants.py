@@ -243,7 +243,7 @@ class NoiseAtTheTick(SimpleTwoCounter):
             run._added = True
 
         def close() -> IntArray:
-            run._sums += noise.laplace(self.scale, 1)
+            run._sums += noise.laplace(self.scale, self.columns)
             run._added = False
             sums: IntArray = run._sums.copy()
             return sums

@@ -69,8 +69,11 @@ class _FigureRun(FoldedCounterRun):
         super().__init__(recipe, state)
         self._figure = recipe
         self._noise = noise
-        self._open = np.zeros(recipe.levels, dtype=np.int64)
-        self._counter = noise.laplace(recipe.scale, 1)
+        if state.parts:
+            self._counter, self._open = (part.copy() for part in state.parts)
+        else:
+            self._open = np.zeros(recipe.levels, dtype=np.int64)
+            self._counter = noise.laplace(recipe.scale, 1)
 
     def _fold(self, row: IntArray) -> None:
         self._counter += row
@@ -92,7 +95,7 @@ class _FigureRun(FoldedCounterRun):
             releases.append(self._close())
             self._t += 1
         self._t -= len(rows)  # the caller counts them
-        return np.array(releases)
+        return np.array(releases, dtype=np.int64).reshape(rows.shape)
 
     def _parts(self) -> tuple[IntArray, ...]:
         return self._counter, self._open

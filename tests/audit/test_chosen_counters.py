@@ -10,9 +10,11 @@ from typing import Any
 from ameles import counter
 from ameles.audit import Verdict, exact_loss
 from ameles.audit.encoded_parts import encodes
+from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 
-HORIZONS: list[int | None] = [3, 100_000, None]
+LONG, SHORTER = 100_000, 100
+HORIZONS: list[int | None] = [3, LONG, None]
 LOSSES = [(1, "1e-6"), (5, "1e-3")]
 # For each number of contributions another loss, width, bound and unit, so that all meet.
 GRID = list(
@@ -49,8 +51,23 @@ def test_the_chosen_counter_is_certified() -> None:
             unit=unit,
         )
         kinds.add(type(recipe).__name__)
+        if isinstance(recipe, HatsCounter) and horizon == LONG:
+            recipe = HatsCounter(**{**_terms(recipe), "horizon": SHORTER})
         # a vector of linear counters is the same counter for each key
         certified(recipe if encodes(recipe) else replace(recipe, width=None))
         if "rho" in {field.name for field in fields(recipe)}:
             certified(replace(recipe, epsilon=None, delta=None, rho=Fraction(1, 3)))
-    assert {"BufferedCounter", "SegmentedCounter"} <= kinds
+    assert {"BufferedCounter", "SegmentedCounter", "HatsCounter"} <= kinds
+
+
+def _terms(recipe: HatsCounter) -> dict[str, Any]:
+    """All but the shape, which depends on the horizon."""
+    shape = {"radices", "offset", "tops", "lows"}
+    return {one.name: getattr(recipe, one.name) for one in fields(recipe) if one.name not in shape}
+
+
+def test_hats_of_a_long_stream_are_read_and_not_refuted() -> None:
+    """Their weights have denominators of millions: no whole shift is found in reasonable time."""
+    finding = exact_loss(HatsCounter(epsilon=1, horizon=LONG), steps=2)
+    assert finding.verdict is Verdict.NOT_CERTIFIED
+    assert 0 < finding.lower <= 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ameles.audit.algebra import whole_array
-from ameles.audit.dual import bound_from_below, rounded_duals, vertex_dual
+from ameles.audit.dual import bound_from_below, rounded_duals, tight_dual
 from ameles.audit.shift import PurePrice
 
 MATRIX, TARGET = whole_array([[1, 0], [1, 1]]), whole_array([1, 0])
@@ -53,18 +53,30 @@ def test_an_exact_dual_is_computed_from_where_it_is_tight() -> None:
     matrix = whole_array([[4093, 4096], [4096, 1]])
     rates = [Fraction(1, 3), Fraction(1, 7)]
     dual = np.linalg.solve(matrix.T.astype(float), [1 / 3, 1 / 7])
-    (vector,) = vertex_dual(matrix, dual, rates)
+    (vector,) = tight_dual(matrix, dual, rates)
     pull = [sum(y * int(m) for y, m in zip(vector, column, strict=True)) for column in matrix.T]
     assert pull[0] * 3 == pull[1] * 7
+
+
+def test_an_exact_dual_keeps_the_limits_of_draws_that_are_not_tight() -> None:
+    # many duals are tight at the first draw alone, and most of them are too long for the others
+    matrix = whole_array([[350, 0, 300], [81, 1, -200]])
+    rates = [Fraction(1, 3), Fraction(1), Fraction(1, 7)]
+    y = 1 / 1500
+    dual = np.array([y, (1 / 3 - 350 * y) / 81])
+    assert list(tight_dual(matrix, np.zeros(2), rates)) == []
+    (vector,) = tight_dual(matrix, dual, rates)
+    bound = bound_from_below(PRICE, matrix, matrix[:, 0], rates, [vector], math.inf)
+    assert bound == Fraction(1, 3), "a shift of the first draw by 1 costs no less"
 
 
 def test_no_exact_dual_is_made_up() -> None:
     # two equal draws cannot be tight in opposite directions
     matrix, rates = whole_array([[1, 1]]), [Fraction(1), Fraction(2)]
-    assert list(vertex_dual(matrix, np.array([1.0]), rates)) == [[1]]
-    assert list(vertex_dual(matrix, np.array([1.0]), [Fraction(1), Fraction(1)])) == [[1]]
+    assert list(tight_dual(matrix, np.array([1.0]), rates)) == [[1]]
+    assert list(tight_dual(matrix, np.array([1.0]), [Fraction(1), Fraction(1)])) == [[1]]
     near = [Fraction(1), 1 + Fraction(1, 10**9)]
-    assert list(vertex_dual(matrix, np.array([1.0]), near)) == []
+    assert list(tight_dual(matrix, np.array([1.0]), near)) == []
 
 
 @pytest.mark.parametrize("scale", [1, 3, 100])

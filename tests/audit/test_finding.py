@@ -22,6 +22,7 @@ def finding_of(lower: Amount, upper: Amount, claimed: Loss | None = None) -> Fin
         upper=upper,
         worst=Pair(((2, -1), (3, 4)), (Instant(2, added=True),)),
         how="somehow",
+        tried=("this", "that"),
     )
 
 
@@ -72,4 +73,6 @@ def test_findings_are_json() -> None:
             "seen": [{"step": 2, "within": "added", "announced": None}],
         },
         "how": "somehow",
+        "tried": ["this", "that"],
+        "unseen": [],
     }

@@ -69,8 +69,11 @@ class WeightedRun(CounterRun):
         super().__init__(recipe, state)
         self.recipe = recipe
         self.rows = recipe.weights()
-        self.drawn = [int(z) for z in recipe.draw(noise, len(self.rows[0]))]
-        self.count = 0
+        if state.parts:
+            [self.count], self.drawn = (part.tolist() for part in state.parts)
+        else:
+            self.count = 0
+            self.drawn = recipe.draw(noise, len(self.rows[0])).tolist()
 
     def step(self, x: int) -> Any:
         self.check_room(1)
@@ -82,7 +85,7 @@ class WeightedRun(CounterRun):
 
     def feed(self, xs: Any) -> Any:
         self.check_room(len(xs))
-        return np.array([self.step(int(x)) for x in xs])
+        return np.array([self.step(x) for x in np.asarray(xs).tolist()])
 
     def _parts(self) -> tuple[IntArray, ...]:
         return np.array([self.count]), np.array(self.drawn, dtype=np.int64)

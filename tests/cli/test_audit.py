@@ -16,7 +16,7 @@ from ameles.cli import audit
 from ameles.cli.commands import app
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from tests.audit.mutants import CeilingOfTheLogarithm, TwiceTheDraw
+from tests.audit.mutants import CeilingOfTheLogarithm, FloatWeights, TwiceTheDraw
 from tests.cli.conftest import Program
 
 
@@ -38,7 +38,7 @@ def test_a_table_of_all_mechanisms() -> None:
 def test_counters_with_private_state_are_audited_for_every_intrusion() -> None:
     ended = ask("PanPrivateCounter", "PanPrivateTreeCounter", "--horizon", "2")
     assert ended.exit_code == 0, ended.stderr
-    lines = [line.split() for line in ended.stdout.splitlines()[2:]]
+    lines = [line.split() for line in ended.stdout.splitlines()[2:10]]
     shown = [(line[0], " ".join(line[1:-5]).partition(" epsilon")[0]) for line in lines]
     ways = ["2 one", "2, no end one", "2 announced", "2, no end announced"]
     assert [name for name, _ in shown] == ["PanPrivateCounter"] * 4 + ["PanPrivateTreeCounter"] * 4
@@ -102,13 +102,34 @@ def test_a_refuted_claim_is_the_exit_code() -> None:
     assert "refuted" in ended.stdout
     assert "not certified: " in ended.stdout
     assert "(TwiceTheDraw)" in ended.stdout
-    assert ended.stderr == "2 audits, 1 refuted.\n"
+    assert ended.stderr == "2 audits, 1 refuted, 1 neither certified nor refuted.\n"
     assert ask("--horizon", "4", "--json").exit_code == 1
 
 
 @pytest.mark.usefixtures("broken")
-def test_what_is_not_certified_is_not_refuted() -> None:
-    assert ask("--horizon", "3").exit_code == 0
+def test_what_is_not_certified_has_an_exit_code_of_its_own() -> None:
+    ended = ask("--horizon", "3")
+    assert ended.exit_code == 5
+    assert ended.stderr == "2 audits, none refuted, 1 neither certified nor refuted.\n"
+    assert ask("--horizon", "3", "--json").exit_code == 5
+
+
+def test_what_is_not_linear_has_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "subjects", lambda *_, **__: [FloatWeights(epsilon=1, horizon=3)])
+    assert ask("--horizon", "3").exit_code == 5
+
+
+def test_what_was_tried_and_what_cannot_be_seen() -> None:
+    asked = "SimpleOneCounter", "SimpleTwoCounter", "RandomizedResponseCounter"
+    lines = ask(*asked, "--horizon", "2").stdout.splitlines()
+    (tried,) = (line for line in lines if line.startswith("Tried: "))
+    (unseen,) = (line for line in lines if line.startswith("Not seen: "))
+    assert "; runs resumed before every step; " in tried
+    assert "; inputs up to 2^48, of both signs (SimpleOneCounter, SimpleTwoCounter)" in tried
+    assert "branches on data in compiled code;" in unseen
+    many = ask("--horizon", "1").stdout
+    assert " (2 of 31 lines)" not in many
+    assert "of 31 lines)" in many
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,17 @@ def test_a_healthy_machine(tmp_path: Path) -> None:
     ended = ask(str(tmp_path))
     assert ended.exit_code == 0, ended.stdout
     assert ended.stderr == "All is well.\n"
-    names = ("python", "entropy", "keystream", "folder", "duckdb", "store", "kernels", "fast")
+    names = (
+        "python",
+        "entropy",
+        "keystream",
+        "folder",
+        "duckdb",
+        "store",
+        "kernels",
+        "spark",
+        "fast",
+    )
     for name in names:
         assert name in ended.stdout
     assert not list(tmp_path.iterdir())
@@ -143,6 +153,30 @@ def test_kernels_that_do_not_load_are_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "numba", None)
     with pytest.raises(doctor.MachineProblem, match="does not load"):
         doctor.compiled_kernels()
+
+
+def test_what_spark_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: dict[str, str] = {}
+    monkeypatch.setattr(doctor, "version", installed.get)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nothing"))
+    with pytest.raises(doctor.MachineProblem, match="PySpark is not installed; without Java"):
+        doctor.spark_and_java()
+    installed["pyspark"] = "4.0"
+    with pytest.raises(doctor.MachineProblem, match="needs Java 17 or newer; none found"):
+        doctor.spark_and_java()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("")
+    (tmp_path / "bin" / "java").chmod(0o700)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert doctor.spark_and_java() == "PySpark 4.0, Java of an unknown version"
+    (tmp_path / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="11.0.2"\n')
+    with pytest.raises(doctor.MachineProblem, match="needs Java 17 or newer, not 11"):
+        doctor.spark_and_java()
+    (tmp_path / "release").write_text('JAVA_VERSION="21.0.2"\n')
+    assert doctor.spark_and_java() == "PySpark 4.0, Java 21"
+    checks = {check.name: check for check in doctor.examine(tmp_path)}
+    assert checks["spark"].ok
+    assert not checks["spark"].essential
 
 
 def test_an_old_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:

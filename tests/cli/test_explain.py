@@ -51,7 +51,7 @@ def test_json_is_for_programs(ameles: Program) -> None:
     document = json.loads(ended.out)
     assert document["entry"]["paid"] == {"currency": "pure", "epsilon": "1/10"}
     assert document["releases"][0]["step"] == 98
-    assert document["recipe"]["recipe"] == document["releases"][0]["mechanism"] == "SiblingsCounter"
+    assert document["recipe"]["recipe"] == document["releases"][0]["mechanism"] == "HatsCounter"
     simple = json.loads(ameles("explain", "visits", "98", "--json").out)
     assert simple["recipe"]["recipe"] == "SimpleTwoCounter"
     assert simple["guarantee"]["intrusions"] == "none", "the visits themselves lie in a file"

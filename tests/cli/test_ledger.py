@@ -15,6 +15,7 @@ from ameles.ledger.report import rate_of, report
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from tests.cli.conftest import Program, TypeIn
 from tests.cli.test_run import change
+from tests.each import together
 
 
 @pytest.mark.usefixtures("site")
@@ -50,7 +51,7 @@ def test_a_renewal_is_kept_and_the_lifetime_sum_goes_on(ameles: Program) -> None
 
 
 @pytest.mark.usefixtures("site")
-@pytest.mark.parametrize(
+@together(
     "arguments",
     [
         ("--renew", "1"),

@@ -93,7 +93,7 @@ def check(dialect: Dialect, lines: list[bytes], around: Sequence[bytes] = ()) ->
     alone: Counter[Any] = Counter()
     together = list(around)
     for place, line in enumerate(lines):
-        own = rows_of(dialect, [line])
+        own = read_alone(dialect, line)
         assert own.total() <= 1, "a line is one event or none"
         alone += own
         together.insert(place * 2 + 1, line)
@@ -104,6 +104,7 @@ def check(dialect: Dialect, lines: list[bytes], around: Sequence[bytes] = ()) ->
 
 @cache
 def read_alone(dialect: Dialect, line: bytes) -> Counter[Any]:
+    """Once for a line: long ones come again and again."""
     return rows_of(dialect, [line])
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from ameles.connectors import duck
 from ameles.connectors.format import Format
 from ameles.core.exceptions import PlanError
 from tests.connectors.opening import open_files
@@ -57,6 +60,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, (name, value) in enumerate(VALUES.items()):
         duckdb.execute(f"COPY (SELECT CAST({value} AS {name}) AS v) TO '{folder}/{number}.parquet'")
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_database_a_file() -> Iterator[None]:
+    """The files do not change, so that a database which may open one can open it again."""
+    kept = cache(duck.locked_database)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(duck, "locked_database", lambda *given: kept(*given).cursor())
+        yield
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -18,10 +18,8 @@ from ameles.connectors.redis_source import RedisSource
 from ameles.connectors.source import SourceAway
 from ameles.connectors.sources import open_source
 from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused
-from ameles.store import open_store
 from tests.connectors.reading import rows, rows_of
-from tests.engine.test_follow import STEP, following, quick
-from tests.engine.worlds import COUNT, World, day
+from tests.engine.test_follow import quick
 from tests.redis_server import MISSING, RedisServer, serving
 
 COLUMNS = {"who": "text id", "amount": "number", "at": "timestamp"}
@@ -160,7 +158,7 @@ class TestGaps:
                 entries.client.delete(entries.name)
                 entries.add("e")
         for _ in range(2):
-            with pytest.raises(SourceUnreadable, match="removed before they were read"):
+            with pytest.raises(SourceUnreadable, match=r"Entries of .* were removed"):
                 entries.read()
         source = entries.source(skip_gap="trimmed by mistake")
         reading = source.reading(entries.position)
@@ -169,6 +167,20 @@ class TestGaps:
         entries.position = reading.position
         entries.add("f")
         assert entries.read() == ["f"]
+
+    @pytest.mark.parametrize(("before", "last"), [("abc", "*"), ("a", "5-2")])
+    def test_a_stream_made_anew_counts_from_its_first_entry(
+        self, entries: Entries, before: str, last: str
+    ) -> None:
+        """Whether it got fewer entries than were read, or ends below the last id that was read."""
+        entries.launch()
+        for who in before:
+            entries.add(who)
+        entries.read()
+        entries.client.delete(entries.name)
+        for who, id_ in {"d": "5-1", "e": last}.items():
+            entries.client.xadd(entries.name, {"who": who}, id=id_)
+        assert entries.read(skip_gap="made anew") == ["d", "e"]
 
     def test_nothing_is_skipped_where_nothing_is_missing(self, entries: Entries) -> None:
         entries.launch()
@@ -242,67 +254,3 @@ class TestServers:
     def test_positions_of_other_sources_are_refused(self, entries: Entries) -> None:
         with pytest.raises(StoreRefused, match="not one of redis"):
             entries.source().reading('{"ameles":"position","version":1,"kind":"http","batches":0}')
-
-
-class Visits:
-    """A plan over a stream."""
-
-    def __init__(self, server: RedisServer, folder: Path, releases: str) -> None:
-        self.name = f"plan-{next(_names)}"
-        self.client = server.client()
-        self.world = World(folder, releases)
-        self.world.text = self.world.text.replace('"events.csv"', f'"{server.url(self.name)}"')
-
-    def visit(self, number: int, times: int = 1) -> None:
-        for _ in range(times):
-            at = f"{day(number, 10):%Y-%m-%dT%H:%M:%SZ}"
-            self.client.xadd(self.name, {"at": at, "who": "ann", "region": "north"})
-
-
-def test_a_plan_counts_each_entry_in_its_step(server: RedisServer, tmp_path: Path) -> None:
-    visits = Visits(server, tmp_path, COUNT)
-    visits.visit(1, 3)
-    visits.visit(2)
-    visits.world.run(1)
-    visits.visit(3, 2)
-    visits.world.run(3)
-    assert visits.world.values() == [3, 4, 6]
-    assert visits.world.run(3).new == 0
-
-
-def test_a_gap_is_recorded_with_its_reason(server: RedisServer, tmp_path: Path) -> None:
-    visits = Visits(server, tmp_path, COUNT)
-    visits.visit(1)
-    visits.world.run(1)
-    visits.visit(2, 2)
-    visits.client.xtrim(visits.name, maxlen=1, approximate=False)
-    with pytest.raises(SourceUnreadable, match="removed before"):
-        visits.world.run(2)
-    assert len(visits.world.values()) == 1
-    visits.world.run(2, declarations=Declarations(skip_gap="trimmed by mistake"))
-    assert visits.world.values() == [1, 2]
-    with open_store(str(tmp_path / "s.db")) as store, store.reading() as transaction:
-        stream = transaction.stream("s")
-        assert stream is not None
-        (gap,) = transaction.gaps(stream)
-    assert (gap.place, gap.why) == (f"the stream {visits.name!r}", "trimmed by mistake")
-
-
-def test_steps_wait_for_a_server_that_was_killed(tmp_path: Path) -> None:
-    if shutil.which("redis-server") is None:
-        pytest.skip(MISSING)
-    (tmp_path / "redis").mkdir()
-    with serving(tmp_path / "redis") as server:
-        visits = Visits(server, tmp_path / "plan", STEP)
-        visits.visit(1, 2)
-        with following(visits.world) as live:
-            live.until(2)
-            visits.visit(2)
-            server.kill()
-            live.time = live.time + 86_400_000_000
-            live.wait(lambda: live.failing)
-            assert live.told == [1]
-            server.start()
-            live.until(3)
-            assert len(live.failing) == 2
-        assert visits.world.values("daily") == [2, 1]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ameles.connectors.named_files import find_files
+from ameles.connectors.sources import open_source
 from ameles.core.exceptions import PlanError
 from tests.connectors.opening import open_files
 
@@ -18,10 +19,25 @@ def test_a_source_without_a_file_is_refused(text: str, tmp_path: Path) -> None:
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("text", ["a.txt", "gopher://host/topic", "a.csv.xz", "folder/*"])
+@pytest.mark.parametrize("text", ["a.txt", "a.csv.xz", "folder/*"])
 def test_a_source_of_no_known_kind_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="not of a kind that Ameles can read"):
         open_files(text, {"a": "text"}, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["s3://bucket/*.csv", "gopher://me:key@host/a.parquet", "gs://b"])
+def test_files_at_an_address_are_refused_also_if_they_may_be_missing(
+    text: str, tmp_path: Path
+) -> None:
+    """A followed stream would wait for them forever."""
+    for waiting in (False, True):
+        with pytest.raises(PlanError, match="cannot read files at an address") as caught:
+            open_source(text, {"a": "text"}, tmp_path, waiting=waiting)
+    assert "mount the bucket" in caught.value.tip
+    assert "key" not in str(caught.value)
+    with pytest.raises(PlanError, match="cannot read files") as caught:
+        open_source("file:///tmp/a.csv", {"a": "text"}, tmp_path)
+    assert caught.value.tip == "source = '/tmp/a.csv'"
 
 
 def test_a_column_of_no_known_kind_is_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ameles.connectors.compressed_source import CompressedSource
+from ameles.connectors.frame_source import FrameSource
 from ameles.connectors.parquet_source import ParquetSource
 from ameles.connectors.reading import Reading
 from ameles.connectors.sources import SOURCES, UnknownFiles, source_kind
@@ -29,6 +30,7 @@ LINES = b"name,n\nx,1\ny,2\n"
     ("text", "kind"),
     [
         ("-", StandardInput),
+        ("dataframe", FrameSource),
         ("a.csv", TextSource),
         ("a.csv*", TextSource),
         ("logs/*.ndjson", TextSource),

@@ -24,13 +24,18 @@ def ids_of_json(folder: Path, kind: str, *values: str) -> list[Any]:
     return [who for _, who in sorted(events)]
 
 
-def ids_of_parquet(folder: Path, kind: str, *values: str) -> list[Any]:
-    """Of a column whose values are written in SQL."""
+def write_parquet(folder: Path, *values: str) -> None:
+    """A file with a column whose values are written in SQL."""
     listed = ", ".join(f"({n}, {value})" for n, value in enumerate(values))
     with closing(duckdb.cursor()) as duck:
         duck.execute(
             f"COPY (SELECT * FROM (VALUES {listed}) AS _ (n, who)) TO '{folder / 'a.parquet'}'"
         )
+
+
+def ids_of_parquet(folder: Path, kind: str, *values: str) -> list[Any]:
+    """Of a column whose values are written in SQL."""
+    write_parquet(folder, *values)
     columns = {"n": "integer", "who": kind}
     events = rows(open_files("a.parquet", columns, folder), columns)
     return [who for _, who in sorted(events)]
@@ -127,7 +132,7 @@ NO_IDS = (
 @pytest.mark.parametrize("value", NO_IDS)
 @pytest.mark.parametrize("kind", [TEXT, INTEGER])
 def test_a_type_that_has_no_ids_is_refused(value: str, kind: str, tmp_path: Path) -> None:
-    ids_of_parquet(tmp_path, "text", value)  # makes the file
+    write_parquet(tmp_path, value)
     source = open_files("a.parquet", {"n": "integer", "who": kind}, tmp_path)
     with pytest.raises(PlanError, match="cannot be a user id"):
         source.names()

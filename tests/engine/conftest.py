@@ -1,4 +1,4 @@
-"""Settings of hypothesis for these tests, and a folder in memory."""
+"""Settings of hypothesis for these tests, a folder in memory, and followers without patience."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from ameles.engine.following import arrivals, batch_writer
 
 # The number of examples of another folder's profile would stay.
 settings.load_profile("anywhere")
@@ -24,3 +26,11 @@ def memory() -> Iterator[Path]:
         pytest.skip("needs a tmpfs at /dev/shm")
     yield base
     shutil.rmtree(base)
+
+
+@pytest.fixture
+def quick_following(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that follow a stream look often."""
+    monkeypatch.setattr(arrivals, "PATIENCE", 0.005)
+    monkeypatch.setattr(arrivals, "QUIET", 0.02)
+    monkeypatch.setattr(batch_writer, "PATIENCE", 0.005)

@@ -7,15 +7,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
+from pathlib import Path
 
 from ameles.connectors.http_source import Batch, HttpSource, Outcome, csv_form
 from ameles.engine.engine import Engine
 from ameles.engine.following.follow import follow
 from ameles.noise import Zero
 from ameles.plan.clock import microseconds
-from ameles.store import open_store
-from tests.engine.worlds import HEADER, World, day
+from ameles.plan.source import plan_source
+from ameles.store import StreamRecord, open_store
+from tests.engine.worlds import COUNT, EVENT, HEADER, World, day
 
+STEP = COUNT.replace('"visits"', '"daily"') + 'over = "step"\n'
+SEIZED = EVENT + '\nintrusions = "every"'
 LIMIT = 600.0  # seconds until a test gives up
 
 
@@ -25,6 +29,20 @@ def posted_world(world: World, *, timed: bool = True) -> World:
     if not timed:
         world.text = world.text.replace('time = "at"\n', "")
     return world
+
+
+def daily_world(folder: Path, unit: str = EVENT, horizon: int | None = 8) -> World:
+    """A world whose plan releases the number of posted events of each day."""
+    world = posted_world(World(folder, STEP, unit=unit, horizon=horizon), timed=unit != SEIZED)
+    world.text = world.text.replace('url = "s.db"', 'url = "s.db"\nvault = "../keys"')
+    return world
+
+
+def source_of(world: World) -> HttpSource:
+    """A source of its own for the plan of a world."""
+    source = plan_source(world.plan)
+    assert isinstance(source, HttpSource)
+    return source
 
 
 class Posting:
@@ -115,6 +133,20 @@ class Posting:
             assert self.problem is None
             assert time.monotonic() - since < LIMIT
             time.sleep(0.005)
+
+    @property
+    def record(self) -> StreamRecord:
+        """The stream, as the store has it."""
+        with self.store.reading() as transaction:
+            stream = transaction.stream("s")
+        assert stream is not None
+        return stream
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes of batches the store has."""
+        with self.store.reading() as transaction:
+            return transaction.waiting_bytes(self.record)
 
     def end(self) -> None:
         self.stop.set()

@@ -6,8 +6,10 @@ import multiprocessing
 import os
 from collections.abc import Sequence
 from contextlib import closing
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from ameles.core.exceptions import AmelesError
 from ameles.engine.engine import Engine
@@ -24,9 +26,12 @@ def race(plans: Sequence[Path]) -> list[str]:
     # A server that has imported everything forks quickly, and has no threads to lose.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.engine.racing"])
+    with patch.dict(os.environ):
+        os.environ.pop(SERVER, None)  # it goes on for tests with other stores
+        forkserver.ensure_running()
     start = context.Barrier(len(plans))
     told: Any = context.SimpleQueue()
-    server = os.environ.get(SERVER, "")  # the forking one may be older than it
+    server = os.environ.get(SERVER, "")
     runners = [context.Process(target=_runner, args=(plan, start, told, server)) for plan in plans]
     for runner in runners:
         runner.start()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import pickle
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,15 +16,12 @@ from ameles.connectors.source import SeekableSource
 from ameles.core.guarantee import USER as USER_UNIT
 from ameles.engine.gathering.bounding import Bounding
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, SeenUsers
-from ameles.engine.gathering.event_sql import EventSql
-from ameles.engine.gathering.exact_totals import AddingUp
 from ameles.engine.gathering.gatherer import DuckGatherer, Gatherer
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import GathererState, Totals
 from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source
 from tests.engine.worlds import COUNT, EVENT, USER, World, row
-from tests.warm_processes import run
 
 MEMORY = 256 << 20
 SALT = b"a salt"
@@ -78,7 +73,7 @@ def test_its_tables_last_as_long_as_its_block(
     entries = {
         "passing": lambda: here.passing(select),
         "holding": lambda: here.holding([select, events(1, start=9)], {}),
-        "keyed": lambda: here.keyed(here.with_keys(select)),
+        "keyed": lambda: here.keyed(here.with_keys([select])),
     }
     with entries[entry]() as bounded:
         assert tables(duck)
@@ -112,35 +107,6 @@ def test_what_is_remembered_of_users_counts(duck: duckdb.DuckDBPyConnection) -> 
         assert kept(duck, bounded.rows) == 2 * 3  # one of them has used up its steps
 
 
-MAPPER = """
-import pickle, sys
-from contextlib import closing
-from ameles.connectors.duck import connect
-from ameles.engine.gathering.bounding import Bounding
-from ameles.engine.gathering.contribution_bounds import ContributionBounds
-from ameles.engine.gathering.event_sql import EventSql
-plan, piece, moment, salt = pickle.loads(sys.stdin.buffer.read())
-with closing(connect(zone="UTC", memory=256 << 20, readable=piece.paths)) as duck:
-    bounding = Bounding(duck, ContributionBounds.of(plan), moment, salt, None)
-    found = []
-    for relation in piece.scans(duck):
-        events = EventSql(plan).select(relation, moment, salt)
-        found += duck.execute(bounding.with_keys(events)).fetchall()
-print(found)
-"""
-
-
-def mapped(plan: Plan, reading: Reading, moment: Moment) -> list[tuple[object, ...]]:
-    """The rows of each piece, asked and keyed in a process of its own."""
-    rows: list[tuple[object, ...]] = []
-    for piece in reading.pieces:
-        given = pickle.dumps((plan, piece, moment, SALT))
-        ran = run("-c", MAPPER, given=given)
-        assert ran.returncode == 0, ran.stderr
-        rows += ast.literal_eval(ran.stdout.decode())
-    return rows
-
-
 def exact(totals: dict[str, Totals]) -> dict[str, list[tuple[int, ...]]]:
     return {
         name: sorted(
@@ -168,29 +134,6 @@ def gathered(plan: Plan, reading: Reading, moment: Moment) -> dict[str, Totals]:
     gatherer: Gatherer = DuckGatherer(plan, KeptConnection(zone="UTC", memory=MEMORY))
     with closing(gatherer):
         return gatherer.gather(reading, moment, SALT, GathererState()).totals
-
-
-def test_rows_that_were_keyed_in_other_processes_are_bounded_all_the_same(
-    duck: duckdb.DuckDBPyConnection, tmp_path: Path
-) -> None:
-    plan, reading = in_two_files(tmp_path, USER)
-    assert len(reading.pieces) == 2
-    moment = Moment(0, 5, 8)
-    names = ("step", "place", "part", *EventSql(plan).columns, "key")
-    kinds = {"place": "UBIGINT", "part": "UBIGINT", "key": "BLOB"}
-    columns = ", ".join(f"{name} {kinds.get(name, 'BIGINT')}" for name in names)
-    duck.execute(f"CREATE TEMP TABLE shuffled ({columns})")
-    places = ", ".join("?" * len(names))
-    duck.executemany(f"INSERT INTO shuffled VALUES ({places})", mapped(plan, reading, moment))
-    adding = AddingUp(plan, duck)
-    here = Bounding(duck, ContributionBounds.of(plan), moment, SALT, None)
-    with here.keyed("SELECT * FROM shuffled") as bounded:
-        adding.add_events(bounded.rows)
-        for name, span in adding.once.items():
-            cell = EventSql(plan).cells[name]
-            adding.add_users(name, bounded.once(cell, name, span))
-    assert exact(adding.totals()) == exact(gathered(plan, reading, moment))
-    assert exact(adding.totals())["ever"]
 
 
 def test_pieces_of_events_add_up_wherever_they_are_read(tmp_path: Path) -> None:

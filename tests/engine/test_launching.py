@@ -10,9 +10,12 @@ import pytest
 
 from ameles.core.exceptions import BudgetExceeded, PlanError, StoreRefused
 from ameles.engine.running.launch import check_price, check_unchanged, launch
+from ameles.measures import counter_choice
+from ameles.mechanisms.catalogue import mechanism_from_json
+from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.noise import Zero
 from ameles.store import Transaction, open_store
-from tests.engine.worlds import World
+from tests.engine.worlds import World, row
 
 
 def test_a_stream_that_another_process_launched_just_now_is_refused(tmp_path: Path) -> None:
@@ -47,3 +50,30 @@ def test_a_cap_below_the_plans_own_loss_is_refused(tmp_path: Path) -> None:
     check_price(World(tmp_path, epsilon="2\ncap = 2").plan)
     with pytest.raises(BudgetExceeded):
         check_price(World(tmp_path, epsilon="2\ncap = 1").plan)
+
+
+def counter_of(world: World) -> str:
+    """The class of the counter that the store has for the release of a world."""
+    with closing(open_store(str(world.folder / "s.db"))) as store, store.reading() as transaction:
+        stream = transaction.stream("s")
+        assert stream is not None
+        state = transaction.state(stream, "visits")
+        assert state is not None
+        return type(mechanism_from_json(state.recipe)).__name__
+
+
+def test_a_launched_stream_keeps_its_counter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HatsCounter, "choosable", False)
+    counter_choice._best.cache_clear()
+    old = World(tmp_path / "old", horizon=40).write([row(1), row(3)])
+    old.run(2)
+    monkeypatch.undo()
+    counter_choice._best.cache_clear()
+    old.run(40)
+    assert old.values()[:4] == [1, 1, 2, 2]
+    new = World(tmp_path / "new", horizon=40).write([row(1)])
+    new.run(2)
+    assert counter_of(old) == "SiblingsCounter"
+    assert counter_of(new) == "HatsCounter"

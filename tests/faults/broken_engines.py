@@ -20,6 +20,8 @@ from ameles.connectors import appended_sink, parquet_sink, text_source
 from ameles.connectors.appended_sink import AppendedSink
 from ameles.connectors.sink import Row
 from ameles.core.exceptions import StoreRefused
+from ameles.engine.distributed import bucket_folder
+from ameles.engine.distributed.bucket_gatherer import BucketGatherer
 from ameles.engine.following.counting import Counting
 from ameles.engine.gathering.gatherer import DuckGatherer, Gathered
 from ameles.engine.gathering.moment import Moment
@@ -208,6 +210,18 @@ def _unsealed_folds() -> None:
     _patch(sealed_state.SealedState, "_seal", change)
 
 
+def _users_removed_early() -> None:
+    def change(gather: Any) -> Any:
+        def early(self: BucketGatherer, *given: Any) -> Gathered:
+            gathered: Gathered = gather(self, *given)
+            self.committed(gathered.state)
+            return gathered
+
+        return early
+
+    _patch(BucketGatherer, "gather", change)
+
+
 BROKEN: dict[str, Broken] = {
     "publish before commit": Broken(
         "sinks get values that a crash takes back", "I1 I4", _publish_before_commit
@@ -278,6 +292,16 @@ BROKEN: dict[str, Broken] = {
         lambda: _patch(
             text_source, "last_newline", lambda newline: lambda handle, start, end, *rest: end
         ),
+    ),
+    "users unsynced": Broken(
+        "a commit names files of users that are not on the disk",
+        "I4",
+        _with(bucket_folder, fsync=lambda handle: None),
+    ),
+    "users removed early": Broken(
+        "files of users are removed before the commit that needs them no more",
+        "I3",
+        _users_removed_early,
     ),
     "no hold": Broken(
         "two processes may run one stream",

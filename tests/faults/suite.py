@@ -26,6 +26,7 @@ class Kind:
     source: str = "events.csv"
     sinks: tuple[str, ...] = SINKS
     follow: bool = False
+    buckets: int = 0
 
     def rehearse(
         self, folder: Path, victims: Victims, *, horizon: int = 3, broken: str = ""
@@ -39,6 +40,7 @@ class Kind:
             sinks=self.sinks,
             horizon=horizon,
             broken=broken,
+            buckets=self.buckets,
         )
         return Rehearsal.of(world, follow=self.follow)
 
@@ -51,6 +53,7 @@ KINDS: dict[str, Kind] = {
     "sealed": Kind(kind="sealed", sinks=CSV),
     "growing": Kind(sinks=CSV, follow=True),
     "growing users": Kind(kind="user", sinks=JSONL, follow=True),
+    "growing buckets": Kind(kind="user", sinks=CSV, follow=True, buckets=2),
     "growing parquet": Kind(sinks=PARQUET, follow=True),
     "folder": Kind(source=FOLDER, sinks=JSONL, follow=True),
     "input": Kind(source="-", sinks=CSV, follow=True),

@@ -26,6 +26,8 @@ CUT = {
     "vault unsynced": "sealed input",
     "lines unsynced": "growing",
     "Parquet unsynced": "growing parquet",
+    "users unsynced": "growing buckets",
+    "users removed early": "growing buckets",
 }
 RUN = {"late lost": "growing", "half lines": "folder"}
 HERE = {"no fence", "blind fence", "deaf commit", "speechless"}  # in tests further down

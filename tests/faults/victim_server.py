@@ -13,9 +13,12 @@ import select
 import signal
 import sys
 from functools import wraps
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from ameles.engine.distributed.bucket_gatherer import Cluster
+from ameles.engine.distributed.tasks_here import TasksHere
 from ameles.engine.engine import Engine
 from ameles.engine.following import arrivals
 from ameles.noise import Zero
@@ -102,8 +105,8 @@ def _live(job: dict[str, Any]) -> int:
 
 
 def _adapt(job: dict[str, Any]) -> None:
-    """The same engine with another noise or smaller batches, which no option of the program asks
-    for."""
+    """The same engine with another noise, smaller batches or tasks here, which no option of the
+    program asks for."""
     make = Engine.__init__
 
     @wraps(make)
@@ -112,6 +115,9 @@ def _adapt(job: dict[str, Any]) -> None:
             options["noise"] = NOISE[job["noise"]]()
         if job["batch"]:
             options["batch"] = job["batch"]
+        if job["buckets"]:
+            folder = Path("users").absolute()
+            options["cluster"] = Cluster(tasks=TasksHere(), folder=folder, buckets=job["buckets"])
         make(self, *given, **options)
 
     mock.patch.object(Engine, "__init__", adapted).start()

@@ -32,6 +32,7 @@ class Job:
     noise: str = "system"
     broken: str = ""
     batch: int = 0
+    buckets: int = 0  # of users, gathered in tasks; 0: in the process itself
     stdin: str = os.devnull
     stdout: str = os.devnull
     clock: str = ""

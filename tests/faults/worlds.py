@@ -89,6 +89,7 @@ class World:
         sinks: tuple[str, ...] = SINKS,
         broken: str = "",
         batch: int = 6,
+        buckets: int = 0,
         fresh: bool = True,
     ) -> None:
         self.folder = Path(os.path.realpath(folder))
@@ -116,6 +117,7 @@ class World:
             noise=noise,
             broken=broken,
             batch=batch,
+            buckets=buckets,
             root=str(self.folder),
         )
         if fresh:

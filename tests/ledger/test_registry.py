@@ -61,6 +61,7 @@ def test_the_fields_that_public_registries_ask_for() -> None:
         "horizon": 365,
         "cadence": "1d",
         "late_data": "next",
+        "gaps": [],
         "keys": "declared in the plan",
         "bounds": "declared",
         "looked": None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -22,7 +23,7 @@ from tests.measures.asked import (
     user_terms,
 )
 
-DUCK = duckdb.connect()
+DUCK = cache(duckdb.connect)  # when it is needed: its threads do not survive a fork
 
 
 def test_where_there_is_no_value_nothing_counts() -> None:
@@ -47,10 +48,10 @@ def test_no_value_passes_the_bound(
     release = measure("sum", column="spent", lower=low, upper=high, granularity=granularity)
     assert release.reach == max(abs(lower), abs(lower + width))
     given_values = [*values, float(low), float(high), None]
-    DUCK.execute("CREATE OR REPLACE TABLE events (spent DOUBLE)")
-    DUCK.executemany("INSERT INTO events VALUES (?)", [[value] for value in given_values])
+    DUCK().execute("CREATE OR REPLACE TABLE events (spent DOUBLE)")
+    DUCK().executemany("INSERT INTO events VALUES (?)", [[value] for value in given_values])
     (units,), cell = release.question.amounts, release.question.cell
-    rows = DUCK.execute(f"SELECT spent, {units}, {cell} FROM events").fetchall()
+    rows = DUCK().execute(f"SELECT spent, {units}, {cell} FROM events").fetchall()
     for value, unit, place in rows:
         assert lower <= unit <= lower + width
         assert (place is None) == (value is None or math.isnan(value))
@@ -69,9 +70,9 @@ def test_the_bound_holds_whatever_floating_point_arithmetic_does(
         return real_literal(value / 1000 if value == granularity else value)
 
     monkeypatch.setattr(bounded, "real_literal", literal)
-    DUCK.execute("CREATE OR REPLACE TABLE events (spent DOUBLE)")
-    DUCK.execute("INSERT INTO events VALUES (-2), (-0.5), (0), (7.3), (10), (1e300), ('-inf')")
-    rows = DUCK.execute(f"SELECT {release.units} FROM events").fetchall()
+    DUCK().execute("CREATE OR REPLACE TABLE events (spent DOUBLE)")
+    DUCK().execute("INSERT INTO events VALUES (-2), (-0.5), (0), (7.3), (10), (1e300), ('-inf')")
+    rows = DUCK().execute(f"SELECT {release.units} FROM events").fetchall()
     assert {units for (units,) in rows} == {-20, 0, 100}
 
 

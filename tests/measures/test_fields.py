@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 import duckdb
 import pytest
@@ -13,14 +14,14 @@ from pydantic_core import PydanticCustomError
 
 from ameles.measures.fields import exact_number, identifier, literal, problem
 
-DUCK = duckdb.connect()
+DUCK = cache(duckdb.connect)  # when it is needed: its threads do not survive a fork
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
 
 
 @settings(deadline=None)
 @given(TEXTS)
 def test_texts_and_names_are_quoted(text: str) -> None:
-    row = DUCK.execute(f"SELECT {literal(text)} AS {identifier(text)}").fetchone()
+    row = DUCK().execute(f"SELECT {literal(text)} AS {identifier(text)}").fetchone()
     assert row == (text,)
 
 

@@ -104,11 +104,11 @@ def test_the_intervals_cover(q: float, bins: int, window: int | None) -> None:
     assert missed(release, rows, window=window) <= binom.isf(1e-6, KEYS, BETA)
 
 
-def test_the_intervals_of_siblings_and_of_gaussian_noise_cover() -> None:
+def test_the_intervals_of_hats_and_of_gaussian_noise_cover() -> None:
     release = release_of(0.5, 6)
     rows = np.arange(40 * KEYS * 6).reshape(40, -1) * 7 % 23
     on = terms(horizon=40)
-    assert type(release.recipe(on, Pure(1))).__name__ == "SiblingsCounter"
+    assert type(release.recipe(on, Pure(1))).__name__ == "HatsCounter"
     assert missed(release, rows) <= binom.isf(1e-7, KEYS, BETA)
     assert missed(release, rows, delta="1/10") <= binom.isf(1e-7, KEYS, BETA)
 

@@ -14,7 +14,11 @@ MOST = 1 << 17
 hits = bytearray(MOST)  # by number of a block: whether it was entered since it was last set back
 names: list[str] = []  # of the blocks of all modules that were loaded
 # numba compiles what is here, and would not compile the notes.
-COMPILED = ("ameles.noise.kernels", "ameles.mechanisms.counters.siblings_kernel")
+COMPILED = (
+    "ameles.noise.kernels",
+    "ameles.mechanisms.counters.hats_kernel",
+    "ameles.mechanisms.counters.siblings_kernel",
+)
 
 
 @dataclass(frozen=True, slots=True)

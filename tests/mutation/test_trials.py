@@ -43,7 +43,11 @@ def test_a_process_loads_the_changed_module(tmp_path: Path) -> None:
 
 
 def test_a_noticed_change_is_told_from_one_that_is_not(tmp_path: Path) -> None:
-    """In a process of its own, which has not loaded Ameles."""
+    """In a process of its own, which has not loaded Ameles.
+
+    The tests that it runs need none of the fixtures that all tests share, and to load those four
+    times takes a quarter of the time.
+    """
     program = f"""
 from pathlib import Path
 from tests.mutation.changes import changes
@@ -67,6 +71,11 @@ print(trials.known(noticed).killed, trials.known(same).killed)
 print(Trials(place / "results", measured, seconds=60).known(noticed).how)
 """
     ended = subprocess.run(
-        [sys.executable, "-c", program], cwd=TREE, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        cwd=TREE,
+        env=os.environ | {"PYTEST_ADDOPTS": "--noconftest"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.stdout.splitlines() == ["True False", "a test failed"], ended.stderr

@@ -71,6 +71,13 @@ def test_the_rules_of_a_stream_are_those_of_its_format() -> None:
         ({"quote": "''"}, "quote", "one character"),
         ({"quote": "\0"}, "quote", "one character"),
         ({"quote": "\r"}, "quote", "one character"),
+        ({"source": "kafka://me:word@h/visits"}, "source", "a user or a password"),
+        ({"source": "redis://:word@h/0?stream=a"}, "source", "a user or a password"),
+        ({"source": "redis://:word@h/0?stream=a", "decimal": ";"}, "source", "a user or a passwor"),
+        ({"source": "postgres://me:word@h/d?table=a"}, "source", "contains a password"),
+        ({"source": "postgres://me@h/d?table=a&password=word"}, "source", "contains a password"),
+        ({"source": "kafka://h"}, "source", "one topic"),
+        ({"source": "redis://h/0"}, "source", "one stream"),
         ({"decimal": ";"}, "decimal", "','"),
         ({"encoding": "ascii"}, "encoding", "'utf-8'"),
         ({"source": "a.parquet", "encoding": "latin-1"}, "stream", "encoding of its own"),
@@ -92,6 +99,8 @@ def test_what_cannot_be_is_a_problem_with_its_key(
         plan_of(**keys)
     assert said in str(caught.value)
     assert key in str(caught.value)
+    assert "word@" not in str(caught.value)
+    assert "=word" not in str(caught.value)
 
 
 def test_a_format_of_times_needs_times() -> None:

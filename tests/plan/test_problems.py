@@ -40,7 +40,7 @@ def test_it_survives_a_copy() -> None:
     ("table", "key", "what", "tip"),
     [
         ({"nme": "s"}, "stream.nme", "There is no such key.", "name"),
-        ({"zzz": 1}, "stream.zzz", "There is no such key.", "one of columns, "),
+        ({"zzz": 1}, "stream.zzz", "There is no such key.", "one of avro_schema, "),
         ({"late": "no"}, "stream.late", "It must be 'next' or 'drop'.", 'late = "next"'),
         ({"late": 3}, "stream.late", "It must be 'next' or 'drop'.", 'late = "next"'),
         ({"horizon": 0}, "stream.horizon", "It must be at least 1.", "horizon = 1"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -88,19 +89,20 @@ def test_half_of_a_surrogate_pair_is_no_text(kind: str) -> None:
     assert table.noisy_count(epsilon=1).value == 4
 
 
+# Frames are made in the tests: the threads of Polars do not survive a fork (tests/forking.py).
 @pytest.mark.parametrize(
-    "frame",
+    "make",
     [
-        polars.Series("a", [1]),
-        pandas.DataFrame([[1, 2]], columns=["a", "a"]),
-        {"a": [1]},
-        [1],
+        lambda: polars.Series("a", [1]),
+        lambda: pandas.DataFrame([[1, 2]], columns=["a", "a"]),
+        lambda: {"a": [1]},
+        lambda: [1],
     ],
     ids=["series", "the same name twice", "dictionary", "list"],
 )
-def test_what_is_no_frame_is_refused(frame: Any) -> None:
+def test_what_is_no_frame_is_refused(make: Callable[[], Any]) -> None:
     with pytest.raises(BadInput, match="must be a data frame"):
-        framed(frame)
+        framed(make())
 
 
 def test_types_that_duckdb_does_not_know_are_refused() -> None:
@@ -109,10 +111,10 @@ def test_types_that_duckdb_does_not_know_are_refused() -> None:
         framed(arrow.table({"a": halves, "n": [1]}))
 
 
-@pytest.mark.parametrize("frame", [pandas.DataFrame(), polars.DataFrame()])
-def test_a_frame_without_columns_is_refused(frame: Any) -> None:
+@pytest.mark.parametrize("library", [pandas, polars], ids=["pandas", "polars"])
+def test_a_frame_without_columns_is_refused(library: Any) -> None:
     with pytest.raises(BadInput, match="at least one column"):
-        framed(frame)
+        framed(library.DataFrame())
 
 
 def test_batches_and_lazy_frames_are_frames() -> None:

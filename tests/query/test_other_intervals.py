@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,7 @@ from tests.query.tables import table
 CELLS = [250, 90, 10, 50]
 KEYS = {"region": ["a", "b"], "household": ["1", "2"]}
 TABLES = [[0, 0, 9, 0, 0], [3, 0, 0, 0, 3], [1, 2, 3, 4, 5], [40, 1, 1, 1, 30], [0, 0, 0, 0, 0]]
-PEOPLE = table()
+PEOPLE = cache(table)  # when it is needed: threads of DuckDB do not survive a fork
 
 
 class FixedRun:
@@ -173,8 +174,8 @@ def test_the_answer_says_what_its_interval_is_about() -> None:
 def thresholds(counts: Sequence[int], drawn: Sequence[int], threshold: int) -> list[AnswerRow]:
     """The rows of ``above_threshold`` about these counts, with these draws."""
     ending = threshold_ending(conditions=["true"] * len(counts), threshold=threshold, aboves=2)
-    look: Any = SimpleNamespace(relation=PEOPLE.relation, totals=lambda *_: np.array(counts))
-    recipe = ending.recipe(PEOPLE.relation, EVENT, Pure(4))
+    look: Any = SimpleNamespace(relation=PEOPLE().relation, totals=lambda *_: np.array(counts))
+    recipe = ending.recipe(PEOPLE().relation, EVENT, Pure(4))
     return [*ending.answer(look, recipe, recipe.start(Tape(drawn)))]
 
 

@@ -38,16 +38,17 @@ AFTER = """\"at\" >= '2026-01-03'"""
 USERS: dict[str, Any] = {"unit": "user", "user": "id", "max_rows": 2}
 
 
-def frames() -> dict[str, Any]:
-    arrow = pyarrow.table(DATA)
-    return {
-        "pandas": pandas.DataFrame(DATA),
-        "pandas with Arrow types": arrow.to_pandas(types_mapper=pandas.ArrowDtype),
-        "Polars": polars.DataFrame(DATA, strict=False),
-        "a lazy Polars frame": polars.DataFrame(DATA, strict=False).lazy(),
-        "Arrow": arrow,
-        "a batch of Arrow": arrow.to_batches()[0],
-    }
+# Made in the tests: the threads of Polars and Arrow do not survive a fork (tests/forking.py).
+FRAMES: dict[str, Callable[[], Any]] = {
+    "pandas": lambda: pandas.DataFrame(DATA),
+    "pandas with Arrow types": lambda: pyarrow.table(DATA).to_pandas(
+        types_mapper=pandas.ArrowDtype
+    ),
+    "Polars": lambda: polars.DataFrame(DATA, strict=False),
+    "a lazy Polars frame": lambda: polars.DataFrame(DATA, strict=False).lazy(),
+    "Arrow": lambda: pyarrow.table(DATA),
+    "a batch of Arrow": lambda: pyarrow.table(DATA).to_batches()[0],
+}
 
 
 def in_duckdb() -> duckdb.DuckDBPyConnection:
@@ -82,9 +83,9 @@ def facts(query: Query) -> list[Any]:
 ROWS = [6, 251, -6.25, 3, 4]
 
 
-@pytest.mark.parametrize("name", frames())
+@pytest.mark.parametrize("name", FRAMES)
 def test_a_data_frame(name: str) -> None:
-    given = frames()[name]
+    given = FRAMES[name]()
     plain: dict[str, Any] = {"unit": "row", "name": "visits"}
     people = Table.from_dataframe(given, account=truthful(), **plain)
     # Pandas has no missing integers of its own, and makes them floats; missing booleans make a

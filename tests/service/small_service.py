@@ -56,7 +56,7 @@ class Steady:
 class ReadingDoor(Door):
     """Reads batches as a service does, and counts none."""
 
-    async def take(self, read: Callable[[], Awaitable[Batch]]) -> Outcome:
+    async def take(self, read: Callable[[], Awaitable[Batch]], sender: str = "") -> Outcome:
         await read()
         return Outcome.CLOSED
 

@@ -224,6 +224,15 @@ def test_a_revoked_token_is_refused_a_second_later(service: Small) -> None:
     assert status(refused) == 401
 
 
+def test_a_right_lasts_as_long_as_its_token_allows_it(service: Small) -> None:
+    gate, read = access(service, Clock()), frozenset[Scope]({"read"})
+    token = f"Bearer {service.token('read')}"
+    lasting = [gate.still_allows(token, name, read) for name in ("closed", "open", "apart")]
+    assert lasting == [True, True, False], "anybody may read 'open'"
+    assert not gate.still_allows(token, "closed", frozenset({"admin"}))
+    assert not gate.still_allows("Bearer nothing", "open", read)
+
+
 def test_each_token_has_its_own_rate_and_the_rest_share_that_of_an_address(service: Small) -> None:
     clock = Clock()
     gate = access(service, clock, rate=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import io
 import json
@@ -15,8 +16,12 @@ from typing import Any
 
 import pytest
 
-from ameles.core.exceptions import AmelesError, BadInput
+from ameles.core.exceptions import AmelesError, BadInput, PlanError, StoreRefused
+from ameles.engine.engine import Engine
+from ameles.engine.running.descriptions import Descriptions
+from ameles.engine.running.session import Report
 from ameles.plan.forecast import in_words
+from ameles.service.describing import Describing
 from ameles.service.following import Following
 from ameles.service.log import Log
 from ameles.service.published import Shown, StorePublished
@@ -65,16 +70,46 @@ def test_events_can_be_posted_when_a_stream_is_said_to_run(tmp_path: Path, store
     assert open_doors["following"]
 
 
+class Watched(Following):
+    """Streams whose states a test can wait for."""
+
+    def __init__(self, plans: list[Shown], log: Log) -> None:
+        self.told: list[str] = []
+        self._happened = threading.Condition()
+        super().__init__(plans, log, self._tell)
+
+    def _tell(self, name: str) -> None:
+        with self._happened:
+            self.told.append(name)
+            self._happened.notify_all()
+
+    def wait(self, name: str, state: State) -> None:
+        with self._happened:
+            assert self._happened.wait_for(lambda: self.doing(name) is state, 600)
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tries streams again at once."""
+    monkeypatch.setattr("ameles.service.following.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("ameles.service.following.LONGEST_PAUSE", 0.01)
+
+
 def test_a_stream_that_fails_stops_alone(tmp_path: Path, store: Store) -> None:
-    out, told = io.StringIO(), list[str]()
+    out = io.StringIO()
     plans = [shown(tmp_path, store, name) for name in ("first", "held", "last")]
-    following = Following(plans, Log(out, as_json=True), told.append)
+    following = Watched(plans, Log(out, as_json=True))
+    told = following.told
     assert (following.starting, following.failed) == (3, 0)
     with store.holding("held"):  # another process runs it
         following.start()
-        for stream in following.streams.values():
-            stream.join()
-    following.stop()
+        for name, state in (
+            ("first", State.ENDED),
+            ("held", State.FAILED),
+            ("last", State.ENDED),
+        ):
+            following.wait(name, state)
+        following.stop()
     states = {name: following.doing(name) for name in following.streams}
     assert states == {"first": State.ENDED, "held": State.FAILED, "last": State.ENDED}
     assert (following.starting, following.failed) == (0, 1)
@@ -89,6 +124,94 @@ def test_a_stream_that_fails_stops_alone(tmp_path: Path, store: Store) -> None:
         State.ENDED,
         State.FAILED,
     ]
+
+
+def test_a_stream_that_failed_is_tried_again_and_says_why_once(
+    tmp_path: Path, store: Store
+) -> None:
+    out = io.StringIO()
+    following = Watched([shown(tmp_path, store, "held")], Log(out, as_json=True))
+    with store.holding("held"):
+        following.start()
+        while following.told.count("held") < 5:
+            threading.Event().wait(0.001)
+        assert (following.doing("held"), following.failed) == (State.FAILED, 1)
+        problem = following.problem("held")
+        assert problem is not None
+        assert problem.__traceback__ is None
+    following.wait("held", State.ENDED)
+    following.stop()
+    assert (following.failed, following.problem("held")) == (0, None)
+    said = [line["event"] for line in lines(out)]
+    assert said == ["refused", "launched", "following", "released", "ended"]
+
+
+def test_another_reason_is_said_too_and_pauses_grow(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = iter([StoreRefused("a"), StoreRefused("a"), StoreRefused("b"), ValueError("c")])
+
+    def broken(*given: object, **named: object) -> None:
+        raise next(reasons, PlanError("d"))
+
+    monkeypatch.setattr("ameles.service.following.follow", broken)
+    out, pauses = io.StringIO(), list[float]()
+    following = Following([shown(tmp_path, store, "s")], Log(out, as_json=True))
+    (stream,) = following.streams.values()
+
+    class Noted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            pauses.append(timeout or 0)
+            return False
+
+    monkeypatch.setattr(stream, "_stop", Noted())
+    following.start()
+    stream.join()
+    assert [line.get("what", line.get("kind")) for line in lines(out)] == [
+        "a",
+        "b",
+        "ValueError",
+        "d",
+    ]
+    assert pauses == [0.001, 0.002, 0.004, 0.008], "and a plan that is refused is not tried again"
+    assert following.doing("s") is State.FAILED
+
+
+def test_streams_that_lost_their_locks_with_another_begin_anew(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in Postgres, where one connection holds the locks of all streams of a store."""
+    begun, failed, lost = list[str](), threading.Event(), threading.Event()
+    stops = list[threading.Event]()
+
+    def following_one(engine: Engine, stop: threading.Event, **named: Any) -> Report:
+        name = engine.plan.stream.name
+        begun.append(name)
+        stops.append(stop)
+        named["begun"](Report(False, 0, 0, None))
+        if name == "first" and not failed.is_set():
+            lost.wait(600)
+            failed.set()
+            raise StoreRefused("The connection was cut.")
+        stop.wait(600)
+        return Report(False, 0, 0, None)
+
+    monkeypatch.setattr("ameles.service.following.follow", following_one)
+    monkeypatch.setattr(type(store), "lost_locks", property(lambda self: True))
+    with closing(open_store(str(tmp_path / "other.db"))) as apart:
+        plans = [shown(tmp_path, store, name) for name in ("first", "second")]
+        following = Watched(
+            [*plans, shown(tmp_path, apart, "apart")], Log(io.StringIO(), as_json=True)
+        )
+        following.start()
+        for name in ("first", "second", "apart"):
+            following.wait(name, State.RUNNING)
+        lost.set()
+        while begun.count("second") < 2 or begun.count("first") < 2:
+            threading.Event().wait(0.001)
+        following.stop()
+    assert begun.count("apart") == 1
+    assert all(stop.is_set() for stop in stops), "also of an attempt that failed"
 
 
 def test_a_launched_stream_is_described_also_if_it_cannot_be_followed(
@@ -125,6 +248,31 @@ def test_a_stream_that_was_launched_before_goes_on_and_is_described_once(
     assert StorePublished([one], following.doing).description("s", "release/visits")
 
 
+def test_texts_are_written_when_the_store_is_back(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, out = released(world(tmp_path / "s", "s", horizon=3), store, until=1), io.StringIO()
+    describing = Describing(one, Log(out, as_json=True))
+    failing = iter([True])
+    begin = Descriptions.begin
+
+    def fail_once(self: Descriptions) -> None:
+        if next(failing, False):
+            raise StoreRefused("The store is away.")
+        begin(self)
+
+    monkeypatch.setattr(Descriptions, "begin", fail_once)
+    describing.begin(1)
+    assert describing._thread is not None
+    describing._thread.join(600)
+    assert StorePublished([one], lambda name: State.RUNNING).description("s", "plan") is None
+    describing.begin(1)
+    describing.begin(1)  # nothing: it writes already
+    while StorePublished([one], lambda name: State.RUNNING).description("s", "plan") is None:
+        threading.Event().wait(0.001)
+    describing.stop()
+
+
 def test_a_stream_is_never_described_by_another_plan(tmp_path: Path, store: Store) -> None:
     made = world(tmp_path / "s", "s")
     one = released(made, store)
@@ -150,8 +298,9 @@ def test_a_bug_in_one_stream_is_told_without_its_text(
 
     monkeypatch.setattr("ameles.service.following.follow", broken)
     out = io.StringIO()
-    following = Following([shown(tmp_path, store, "s")], Log(out, as_json=True))
+    following = Watched([shown(tmp_path, store, "s")], Log(out, as_json=True))
     following.start()
+    following.wait("s", State.FAILED)
     following.stop()
     (line,) = lines(out)
     assert (line["event"], line["stream"], line["kind"]) == ("failed", "s", "ValueError")
@@ -179,6 +328,17 @@ def get(opened: socket.socket, path: str) -> tuple[int, Any]:
         return answer.status, json.load(answer)
 
 
+def test_a_stream_that_was_stopped_before_its_attempt_makes_none(
+    tmp_path: Path, store: Store
+) -> None:
+    following = Following([shown(tmp_path, store, "endless", horizon=None)], Log(io.StringIO()))
+    stream = following.streams["endless"]
+    stream.stop()  # as between two attempts
+    stream.start()
+    stream._thread.join(600)
+    assert stream.state is State.STOPPED
+
+
 def test_a_service_over_a_socket(tmp_path: Path, store: Store) -> None:
     """Serves what is followed, says that a stream has failed, and ends when it is told to."""
     out, stop, failed = io.StringIO(), threading.Event(), list[int]()
@@ -188,13 +348,15 @@ def test_a_service_over_a_socket(tmp_path: Path, store: Store) -> None:
         served = threading.Thread(target=lambda: failed.append(service.run(opened, stop)))
         served.start()
         assert get(opened, "/healthz") == (200, {"alive": True})
-        for stream in service.following.streams.values():
-            stream.join()
+        service.following.streams["s"].join()
+        while not service.following.failed:
+            threading.Event().wait(0.001)
         assert get(opened, "/readyz") == (503, {"ready": False, "starting": 0, "failed": 1})
         assert get(opened, "/v1/streams") == (200, {"streams": []})
         stop.set()
         served.join()
     assert failed == [1]
+    assert not gc.get_freeze_count(), "what is not freed at the end of a process, DuckDB reports"
     assert "127.0.0.1" not in out.getvalue(), "no address of a client is logged"
 
 

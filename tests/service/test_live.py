@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -173,25 +173,44 @@ def quiet(station: Station, **options: Any) -> LiveReaders:
     return LiveReaders(station.service.feed, **options)
 
 
-def test_silence_is_broken_and_the_right_to_read_is_checked_again(station: Station) -> None:
-    asked = []
-
-    def allowed() -> bool:
-        asked.append(True)
-        return len(asked) < 3
-
-    readers = quiet(station, heartbeat=0.0)
+def heard(station: Station, readers: LiveReaders, allowed: Callable[[], bool]) -> list[bytes]:
+    """What a reader hears until he may not go on."""
     published = _published(station)
 
-    async def heard() -> list[bytes]:
+    async def listening() -> list[bytes]:
         view = published.stream("open")
         start, wanted, form = Place(2), Wanted(), Format.JSON
         return [
             chunk async for chunk in readers.events(published, view, wanted, start, form, allowed)
         ]
 
-    got = station.service.client.run(heard())
-    assert got[2:] == [b": \n\n"] * 3, "the third time it may not go on"
+    got: list[bytes] = station.service.client.run(listening())
+    return got
+
+
+def test_silence_is_broken_and_the_right_to_read_is_checked_again(station: Station) -> None:
+    answers = iter((True, True, False))
+    readers = quiet(station, heartbeat=0.0, recheck=0.0)
+    got = heard(station, readers, lambda: next(answers))
+    assert got[2:] == [b": \n\n"] * 2, "the third time it may not go on"
+
+
+def test_the_right_to_read_is_checked_also_if_there_is_always_something_new(
+    station: Station,
+) -> None:
+    """A stream with a release a second is never silent."""
+    times, answers = iter(range(100)), iter((True, False))
+
+    def allowed() -> bool:
+        released(station.made, station.store, until=3)
+        station.service.feed.tell("open")
+        return next(answers)
+
+    readers = quiet(station, heartbeat=LIMIT, recheck=1.0, clock=lambda: next(times))
+    station.service.feed.tell("open")
+    got = b"".join(heard(station, readers, allowed))
+    assert got.count(b"event: releases") == 1
+    assert b": \n\n" not in got
 
 
 def _published(station: Station) -> Any:
@@ -199,9 +218,16 @@ def _published(station: Station) -> Any:
     return app.state.published
 
 
-def test_a_revoked_token_ends_its_reader(service: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("flooded", [False, True])
+def test_a_revoked_token_ends_its_reader(
+    service: Small, monkeypatch: pytest.MonkeyPatch, flooded: bool
+) -> None:
+    """Also if its holder sends so many requests that those without a valid token are refused."""
     app: Any = service.client.app
     monkeypatch.setattr(app.state.live, "_heartbeat", 0.0)
+    monkeypatch.setattr(app.state.live, "_recheck", 0.0)
+    if flooded:
+        monkeypatch.setattr(app.state.gate._limit, "wait", flood := Flood())
     token = service.token("read")
     beats = [0]
 
@@ -212,11 +238,22 @@ def test_a_revoked_token_ends_its_reader(service: Small, monkeypatch: pytest.Mon
                 (number,) = (t.number for t in transaction.tokens() if t.name == token[-20:])
                 transaction.revoke_token(number, transaction.tokens()[0].created)
             app.state.gate._known.clear()
+            if flooded:
+                flood.seconds = 1.0
         return False
 
     answer = service.client.get("/v1/streams/closed/live", token, enough=enough)
     assert answer.status == 200
-    assert beats[0] >= 2
+    assert beats[0] == 2
+
+
+class Flood:
+    """A rate limit that a test sets."""
+
+    seconds = 0.0
+
+    def __call__(self, name: str, rate: float) -> float:
+        return self.seconds
 
 
 def test_who_does_not_take_what_is_sent_is_disconnected(station: Station) -> None:

@@ -65,7 +65,8 @@ def test_what_is_asked_for(service: Small, query: str, wanted: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(
-    ("query", "status"), [("release=x", 404), ("key=x", 404), ("first=0", 422)]
+    ("query", "status"),
+    [("release=x", 404), ("key=x", 404), ("first=0", 422), ("from=2026-01-02", 422)],
 )
 def test_what_does_not_exist_is_refused_without_an_echo(
     service: Small, query: str, status: int
@@ -74,6 +75,18 @@ def test_what_does_not_exist_is_refused_without_an_echo(
     assert answer.status == status
     assert set(answer.json) == {"what", "why", "tip"}
     assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/open", "/open/releases", "/open/live", "/open/explain", "/open/ledger"]
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_parameter_that_a_route_does_not_have_is_refused(
+    service: Small, path: str, method: str
+) -> None:
+    answer = service.client.get(f"/v1/streams{path}?canary=1", method=method)
+    assert answer.status == 422
+    assert b"canary" not in answer.body
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 14, 15, 16])

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ameles.core.exceptions import StoreRefused
 from ameles.core.token import new_token, token_digest
 from ameles.service.log import Log
 from ameles.service.metrics.answer_counts import AnswerCounts, CountedAnswers
@@ -19,7 +20,7 @@ from ameles.service.request_log import MOST, RequestLog
 from ameles.service.service import Service
 from ameles.store import open_store
 from tests.service.asgi import Client
-from tests.service.small_service import CANARY, Small, plan_of, world
+from tests.service.small_service import CANARY, Small, plan_of, released, world
 
 SENT = "zqxj"  # in everything that requests send
 
@@ -68,7 +69,9 @@ def test_refused_requests_are_told_by_their_route(
     client.get("/metrics", read)
     client.get("/v1/streams/closed/events", read, method="POST", body=b"[]")
     client.get("/v1/streams/closed/events", ingest, method="POST", body=b"[]")
-    client.get("/readyz")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(service.health, "failed", 1)
+        assert client.get("/readyz").status == 503, "an answer like others"
     statuses = [(method, status) for method, _, status in seen]
     assert statuses == [("POST", 403)]
     client.get(f"/v1/streams/{SENT}/releases?key={SENT}")
@@ -125,3 +128,34 @@ def test_a_service_logs_what_happens_and_nothing_that_was_sent(tmp_path: Path) -
     whole = out.getvalue()
     for private in (CANARY, SENT, token, "192.0.2.1", str(tmp_path)):
         assert private not in whole
+
+
+def test_a_failure_is_written_once_a_minute_however_many_requests_meet_it() -> None:
+    out, now = io.StringIO(), [0.0]
+    requests = RequestLog(Log(out, as_json=True), clock=lambda: now[0])
+    away, mistake = StoreRefused("The store is away."), ValueError("of an event")
+    for moment in (0.0, 1.0, 59.9, 60.0, 61.0):
+        now[0] = moment
+        for problem in (away, mistake, away):
+            requests.failed(problem)
+    said = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [line.get("what", line.get("kind")) for line in said] == [away.what, "ValueError"] * 2
+    assert len(requests._failures) == 2
+
+
+def test_a_store_that_is_away_does_not_count_batches_in_the_log(tmp_path: Path) -> None:
+    with closing(open_store(str(tmp_path / "w.db"))) as store:
+        shown = released(world(tmp_path / "w", "open", public=True), store)
+        out = io.StringIO()
+        service = Service([(shown.plan, store)], Log(out, as_json=True))
+
+        def away() -> Any:
+            raise StoreRefused("The store is away.")
+
+        with pytest.MonkeyPatch.context() as patched, closing(Client(service.app)) as client:
+            patched.setattr(store, "reading", away)
+            for number in range(20):
+                headers = {"Ameles-Batch": str(number), "Ameles-Step": "1"}
+                path = "/v1/streams/open/events"
+                assert client.get(path, new_token(), method="POST", headers=headers).status == 503
+    assert len(out.getvalue().splitlines()) == 1

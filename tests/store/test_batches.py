@@ -4,10 +4,12 @@ released."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store import batches
 from ameles.store.batches import NewBatch, StoredBatch
 from tests.store.places import Place
 from tests.store.stores import launch, new_store
@@ -47,13 +49,10 @@ def test_batches_wait_in_their_order_until_they_are_counted(place: Place) -> Non
             assert transaction.waiting_steps(stream, after=0) == (1, 3)
             assert transaction.waiting_steps(stream, after=2) == (3,)
             early = transaction.waiting_batches(stream, after=0, last_step=2, most=9)
-            assert early == (
-                StoredBatch(1, 1, "csv", b"of \x02"),
-                StoredBatch(2, 1, "csv", b"of \x01"),
-            )
+            assert early == (StoredBatch(2, 1, "csv", b"of \x02of \x01"),)  # they came together
             assert [
                 one.number
-                for one in transaction.waiting_batches(stream, after=1, last_step=3, most=9)
+                for one in transaction.waiting_batches(stream, after=0, last_step=3, most=9)
             ] == [2, 3]
             transaction.forget_batches(stream, counted=2, most=9)
             assert [
@@ -94,6 +93,56 @@ def test_a_batch_is_never_stored_twice(place: Place) -> None:
         with store.reading() as transaction:
             assert transaction.counted_batches(stream, 1, [FIRST, SECOND]) == {FIRST}
             assert len(transaction.waiting_batches(stream, after=0, last_step=1, most=9)) == 1
+
+
+def test_rows_have_one_step_and_one_form_and_are_not_too_long(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(batches, "JOINED", 8)
+    given = [
+        NewBatch(bytes([number]) * 16, step, form, lines)
+        for number, (step, form, lines) in enumerate(
+            [
+                *((1, "csv", b"abc"), (1, "csv", b"defg"), (1, "csv", b"hi"), (1, "jsonl", b"{}")),
+                *((2, "jsonl", b"{}"), (2, "jsonl", b"longer than a row"), (2, "jsonl", b"")),
+            ]
+        )
+    ]
+    with new_store(tmp_path) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        transaction.add_batches(stream, given)
+        stored = transaction.waiting_batches(stream, after=0, last_step=2, most=9)
+    assert [(one.number, one.step, one.form, one.lines) for one in stored] == [
+        (2, 1, "csv", b"abcdefg"),
+        (3, 1, "csv", b"hi"),
+        (4, 1, "jsonl", b"{}"),
+        (5, 2, "jsonl", b"{}"),
+        (6, 2, "jsonl", b"longer than a row"),
+        (7, 2, "jsonl", b""),
+    ]
+
+
+def test_a_few_bytes_are_forgotten_at_a_time(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
+    monkeypatch.setattr(batches, "JOINED", 0)
+    monkeypatch.setattr(batches, "FORGOTTEN", 5)  # a row has four
+    with new_store(place) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        transaction.add_batches(stream, [batch(one) for one in (FIRST, SECOND, THIRD)])
+
+        def forget(most: int) -> tuple[bool, int]:
+            more = transaction.forget_batches(stream, counted=3, most=most)
+            return more, len(transaction.waiting_batches(stream, after=0, last_step=1, most=9))
+
+        assert forget(1) == (True, 2)
+        assert forget(9) == (False, 0)
+
+
+def test_many_digests_are_looked_up(place: Place) -> None:
+    many = [number.to_bytes(16, "big") for number in range(700)]
+    with new_store(place) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        transaction.add_batches(stream, [batch(one) for one in many[::2]])
+        assert transaction.counted_batches(stream, 1, many) == frozenset(many[::2])
 
 
 def test_the_lines_of_a_batch_are_never_printed() -> None:

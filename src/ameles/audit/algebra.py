@@ -126,3 +126,22 @@ def _subtract(numbers: dict[int, Fraction], pivot: dict[int, Fraction], factor: 
             numbers[column] = left
         else:
             numbers.pop(column, None)
+
+
+def reduced_rows(
+    rows: Sequence[Sequence[int | Fraction]], draws: int
+) -> tuple[Whole, Whole, tuple[int, ...]]:
+    """The same information in fewer and sparser rows: no zeros, no repetitions, differences.
+
+    A release and the next one differ little, so their difference is almost empty, which makes
+    solvers faster.  Draws that are never seen are left out.
+    """
+    cleared = list(dict.fromkeys(tuple(row) for row in clear_denominators(rows) if any(row)))
+    sparse = [
+        [a - b for a, b in zip(row, before, strict=True)] if place else list(row)
+        for place, (row, before) in enumerate(zip(cleared, [(), *cleared[:-1]], strict=True))
+    ]
+    width = len(rows[0]) if rows else draws
+    matrix = whole_array(sparse).reshape(len(sparse), width)
+    seen = tuple(int(i) for i in np.flatnonzero(matrix[:, :draws].any(axis=0)))
+    return matrix[:, list(seen)], matrix[:, draws:], seen

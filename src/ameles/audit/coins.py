@@ -8,7 +8,8 @@ Coins        the run draws one number for each step, below the same number n
 Cut          on one side of a cut a draw keeps the bit, on the other it flips it; the cut is found
              by bisection for both bits and at every step at once, and 64 more draws agree with it
 Own coin     another draw, or another bit, at one step changes the report of that step alone
-Reports      a one that is flipped and a zero that is kept show the same, in every release and state
+Reports      a one that is flipped and a zero that is kept show the same, in every release and
+             state, and leave the same in memory
 
 >>> from ameles.mechanisms.local import RandomizedResponseCounter
 >>> bounds = coin_bounds(RandomizedResponseCounter(odds=3), 4)
@@ -27,6 +28,7 @@ import numpy as np
 
 from ameles.accounting.interval import Interval
 from ameles.audit.finding import Amount
+from ameles.audit.memory import memory_of
 from ameles.audit.observation import NotLinear
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.noise import Tape
@@ -127,10 +129,12 @@ class _Coins:
                 raise NotLinear("releases or states tell more than the reported bits")
 
     def _shown(self, bits: IntArray, draws: IntArray) -> list[Any]:
-        run = self._recipe.start(Tape(draws.tolist()))
+        tape = Tape(draws.tolist())
+        run = self._recipe.start(tape)
         shown = []
         for bit in bits.tolist():
             shown += [run.step(bit), [part.tolist() for part in run._parts()]]
+            shown.append(memory_of(run, tape))
         return shown
 
 

@@ -14,33 +14,24 @@ SimpleOneCounter, 8 steps: claimed 1, exact 1, certified; worst: step 1 by 1
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from fractions import Fraction
 
-from ameles.accounting.concentrated import zcdp_epsilon, zcdp_rho
 from ameles.audit import solver
 from ameles.audit.coins import HOW as HOW_COINS
 from ameles.audit.coins import coin_bounds
 from ameles.audit.encoded import HOW, encoded_bounds
 from ameles.audit.encoded_parts import Encoded, encodes
-from ameles.audit.finding import Amount, Finding, Pair
-from ameles.audit.hiding import Hiding, shiftable_draws
+from ameles.audit.finding import Finding, Pair, Verdict
 from ameles.audit.instant import Instant, View, views_of
-from ameles.audit.neighbours import Worst, worst_neighbours
-from ameles.audit.observation import (
-    Effects,
-    Matrices,
-    NotLinear,
-    Observer,
-    matrices_of,
-)
-from ameles.audit.patterns import PATTERNS
+from ameles.audit.linear_audit import in_currency, look
+from ameles.audit.neighbours import Worst
+from ameles.audit.observation import NotLinear, Observer
 from ameles.audit.shared_reading import SharedReading
-from ameles.audit.shift import ConcentratedPrice, Price, PurePrice
-from ameles.audit.wide_reading import wide_effects
+from ameles.audit.trials import COMPUTED, UNSEEN, Caught, trials_of
 from ameles.core.exceptions import BadInput, HorizonReached
-from ameles.core.loss import Approx, Concentrated, Loss
+from ameles.core.guarantee import Intrusions
 from ameles.core.parameters import whole
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.mechanism import AnyMechanism
@@ -65,20 +56,81 @@ def exact_loss(
     the guarantee covers, see ``views_of``.  ``tick`` is called from time to time, to show progress.
     """
     solver.require()
-    promise = recipe.guarantee
     count, stepping, note = _length(recipe, steps)
+    plain = _plain(recipe)
     if encodes(recipe) and views is None and not note:
-        return _encoded_finding(recipe, count, tick)
-    _refuse_vectors(recipe)
-    if isinstance(recipe, CounterRecipe) and recipe.bits:
-        return _coin_finding(recipe, count, note)
+        plain = recipe  # it has its own way to audit vectors
+        finding = _encoded_finding(recipe, count, tick)
+    elif isinstance(plain, CounterRecipe) and plain.bits:
+        finding = _coin_finding(plain, count, note)
+    else:
+        finding = _linear_finding(plain, count, views, stepping, note, tick)
+    if finding.verdict is not Verdict.CERTIFIED or note:
+        return finding
+    return _tried(finding, plain, getattr(recipe, "width", None))
+
+
+def _plain(recipe: AnyMechanism) -> AnyMechanism:
+    """The counter of one key; the trials go through all keys."""
+    if isinstance(recipe, CounterRecipe):
+        return recipe if recipe.width is None else replace(recipe, width=None)
+    width = getattr(recipe, "width", None)
+    if width is not None:
+        raise BadInput(
+            f"The audit takes one number or a counter. Got a vector of width {width} instead.",
+            why="how a unit may change a vector differs from mechanism to mechanism",
+            tip="the same recipe with width=None",
+        )
+    return recipe
+
+
+def _tried(finding: Finding, recipe: AnyMechanism, width: int | None) -> Finding:
+    """The finding after the trials, which can only make it worse."""
+    trials = trials_of(recipe, finding.steps, width)
+    computed = [COMPUTED]
+    if finding.intrusions is not Intrusions.NONE:
+        computed.append("all memory that the run reaches")
+    finding = replace(finding, tried=(*computed, *trials.tried), unseen=(*trials.unseen, *UNSEEN))
+    caught = trials.caught
+    if caught is None:
+        return finding
+    worse = replace(finding, how=caught.what, worst=None)
+    try:
+        return _solved(worse, caught)
+    except NotLinear:
+        return replace(worse, lower=Fraction(0), upper=math.inf, linear=False)
+
+
+def _solved(finding: Finding, caught: Caught) -> Finding:
+    """The loss of the way that was caught: it may refute the claim, and never certifies it."""
+    if caught.observer is None:
+        raise NotLinear(caught.what)
+    seen = look(caught.observer, None, range(0), {}, lambda: None)
+    if seen.lower <= finding.limit:
+        raise NotLinear(caught.what)
+    changes = [(place, by) for place, by in enumerate(seen.worst.changes) if by]
+    keys = caught.keys
+    pair = Pair(changes=tuple((place // keys + 1, by) for place, by in changes))
+    how = f"{caught.what}; {seen.worst.how}"
+    return replace(finding, lower=seen.lower, upper=seen.upper, worst=pair, how=how)
+
+
+def _linear_finding(
+    recipe: AnyMechanism,
+    count: int,
+    views: Iterable[View] | None,
+    stepping: bool,
+    note: str,
+    tick: Callable[[], None],
+) -> Finding:
+    promise = recipe.guarantee
     wanted = list(views) if views is not None else views_of(promise, recipe.start(Zero()), count)
     apart = -(-count * len(wanted) // MOST_PLAYED)
     try:
         shared = SharedReading(recipe, count, [] if stepping else wanted)
         known: dict[Hashable, Worst] = {}
         findings = [
-            _look(
+            look(
                 Observer(recipe, count, view, stepping=stepping),
                 shared.of(view),
                 range(number % apart, count, apart),
@@ -114,7 +166,7 @@ def _encoded_finding(recipe: Encoded, count: int, tick: Callable[[], None]) -> F
         bounds = encoded_bounds(recipe, count, tick)
     except NotLinear as seen:
         return _unknown(recipe, count, str(seen))
-    lower, upper = _in_currency(promise.loss, bounds.lower, bounds.upper, concentrated=True)
+    lower, upper = in_currency(promise.loss, bounds.lower, bounds.upper, concentrated=True)
     return Finding(
         mechanism=type(recipe).__name__,
         steps=count,
@@ -167,16 +219,6 @@ def _unknown(recipe: AnyMechanism, count: int, why: str) -> Finding:
     )
 
 
-def _refuse_vectors(recipe: AnyMechanism) -> None:
-    width = getattr(recipe, "width", None)
-    if width is not None:
-        raise BadInput(
-            f"The audit takes a plain counter. Got one of width {width} instead.",
-            why="a vector of counters is the same counter for each key",
-            tip="the same recipe with width=None",
-        )
-
-
 def _length(recipe: AnyMechanism, steps: int | None) -> tuple[int, bool, str]:
     """How many steps to audit, whether one by one, and a note if the run continues past its
     horizon."""
@@ -215,79 +257,3 @@ def _runs(recipe: AnyMechanism, steps: int, *, stepping: bool) -> bool:
     except Exception:  # refused or broken: it ends here
         return False
     return True
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """The worst neighbours under one view, in the currency of the claim."""
-
-    view: View
-    worst: Worst
-    lower: Amount
-    upper: Amount
-
-
-def _look(
-    observer: Observer,
-    likely: Effects | None,
-    played: range,
-    known: dict[Hashable, Worst],
-    tick: Callable[[], None],
-) -> _Seen:
-    matrices = matrices_of(observer, likely or wide_effects(observer))
-    guarantee = observer.recipe.guarantee
-    price = _price(guarantee.loss, matrices)
-    contribution = guarantee.contribution
-    problem = matrices.problem
-    if problem not in known:
-        known[problem] = worst_neighbours(
-            Hiding(matrices, price),
-            contributions=contribution.steps,
-            bound=contribution.bound,
-            tick=tick,
-        )
-    worst = known[problem]
-    _play(observer, shiftable_draws(matrices, price), worst, played)
-    concentrated = isinstance(price, ConcentratedPrice)
-    lower, upper = _in_currency(guarantee.loss, worst.lower, worst.upper, concentrated=concentrated)
-    return _Seen(observer.view, worst, lower, upper)
-
-
-def _price(loss: Loss, matrices: Matrices) -> Price:
-    gaussian = any(law == "gaussian" for law, _ in matrices.laws)
-    if isinstance(loss, Concentrated) or (isinstance(loss, Approx) and loss.delta and gaussian):
-        return ConcentratedPrice(matrices.laws)
-    return PurePrice(matrices.laws)
-
-
-def _in_currency(
-    loss: Loss, lower: Amount, upper: Amount, *, concentrated: bool
-) -> tuple[Amount, Amount]:
-    """The bounds as the claim has them; with a delta, only an infinite loss refutes it."""
-    if not (isinstance(loss, Approx) and loss.delta):
-        return lower, upper
-    if concentrated and isinstance(upper, Fraction):
-        # converting there and back rounds up twice, so the claim itself is tried first
-        enough = upper <= zcdp_rho(epsilon=loss.epsilon, delta=loss.delta)
-        upper = loss.epsilon if enough else zcdp_epsilon(rho=upper, delta=loss.delta)
-    return (math.inf if lower == math.inf else Fraction(0)), upper
-
-
-def _play(observer: Observer, draws: Sequence[int], worst: Worst, played: range) -> None:
-    """The proof on the real code: shifted noise shows what the neighbour would show."""
-    watchers = [observer]
-    if observer.encoded:  # then what is decoded must agree too
-        watchers.append(Observer(observer.recipe, observer.steps, decoded=True))
-    for step, single in enumerate(worst.singles):
-        if single.shift is None or (step not in played and not worst.changes[step]):
-            continue
-        pattern = PATTERNS[step % 3]
-        noise = pattern.draws(observer.laws or [])
-        inputs = pattern.inputs(observer.steps)
-        shifted = list(noise)
-        for place, e in zip(draws, single.shift, strict=True):
-            shifted[place] += e
-        neighbour = [x + (s == step) for s, x in enumerate(inputs)]
-        for watcher in watchers:
-            if watcher.see(shifted, inputs) != watcher.see(noise, neighbour):
-                raise NotLinear("shifted noise does not show what the neighbour shows")

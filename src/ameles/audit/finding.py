@@ -67,6 +67,8 @@ class Finding:
     linear: bool = True
     intrusions: Intrusions = Intrusions.NONE  # that the claim covers
     horizon: int | None = None  # of the claim
+    tried: tuple[str, ...] = ()  # besides the computation of the loss
+    unseen: tuple[str, ...] = ()  # what this audit cannot see
 
     @property
     def limit(self) -> Fraction:
@@ -121,6 +123,8 @@ class Finding:
             "verdict": self.verdict.value,
             "worst": None if self.worst is None else _pair_to_dict(self.worst),
             "how": self.how,
+            "tried": list(self.tried),
+            "unseen": list(self.unseen),
         }
 
 

@@ -22,7 +22,7 @@ from ameles.audit.algebra import (
     solve_or_refute,
     whole_array,
 )
-from ameles.audit.dual import bound_from_below, rounded_duals, vertex_dual
+from ameles.audit.dual import bound_from_below, rounded_duals, tight_dual
 from ameles.audit.finding import Amount
 from ameles.audit.observation import Matrices
 from ameles.audit.shift import Hidden, Price
@@ -137,7 +137,7 @@ class Hiding:
         if self.tight:
             duals: Iterable[Sequence[int]] = rounded_duals(proposal.dual)
             if sharp:
-                duals = chain(duals, vertex_dual(self.noise, proposal.dual, self.rates))
+                duals = chain(duals, tight_dual(self.noise, proposal.dual, self.rates))
             lower = bound_from_below(self.price, self.noise, target, self.rates, duals, upper)
         return Hidden(lower, upper, shift, OPEN if shift is None else SOLVED)
 

@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.audit.algebra import Whole, clear_denominators, product, whole_array
+from ameles.audit.algebra import Whole, clear_denominators, product, reduced_rows, whole_array
 from ameles.audit.instant import Act, Phase, Place, View, acts_of, refuse_unseen
 from ameles.audit.patterns import MIXED, PATTERNS, Pattern
 from ameles.mechanisms.mechanism import AnyMechanism
@@ -100,6 +100,7 @@ class Observer:
         decoded: bool = False,
     ) -> None:
         self.recipe = recipe
+        self.contributions = recipe.guarantee.contribution.steps
         self.steps = steps
         self.view = view
         self.stepping = stepping
@@ -179,10 +180,13 @@ class Observer:
     ) -> None:
         for act in self._acts.get(place, ()):
             if act is Act.SEEN:
-                parts = unpack(run.snapshot(), self._fingerprint).parts
-                shown += [(place, part) for part in parts]
+                shown += [(place, part) for part in self._state(run)]
             elif isinstance(run, Announced):
                 run.announce()
+
+    def _state(self, run: Run[Any, Any]) -> Sequence[Block]:
+        """What a look at the state shows."""
+        return unpack(run.snapshot(), self._fingerprint).parts
 
 
 def matrices_of(observer: Observer, likely: Effects | None = None) -> Matrices:
@@ -203,7 +207,7 @@ def matrices_of(observer: Observer, likely: Effects | None = None) -> Matrices:
         effects = effects_of(observer, still)
         _probe(observer, still, effects)
     whole = all(value.denominator == 1 for one in effects.data for value in one)
-    reduced = _reduce(list(zip(*effects.noise, *effects.data, strict=True)), len(draws))
+    reduced = reduced_rows(list(zip(*effects.noise, *effects.data, strict=True)), len(draws))
     return Matrices(
         noise=reduced[0],
         data=reduced[1],
@@ -255,6 +259,18 @@ def _exact(value: Any) -> Seen:
     raise NotLinear("what is seen is not a finite number")
 
 
+def _with_room(draws: Sequence[int], unit: int) -> list[int]:
+    """Draws whose sum fits into 64 bits with the weights of a mechanism that rounds.
+
+    Such a mechanism adds draws up in parts of ``unit``, and gets ``unit`` times these.  Real noise
+    of that size does not occur: the recipe would have been refused.
+    """
+    if unit == 1:
+        return list(draws)
+    most = max(1, (1 << 62) // (unit * unit * max(1, len(draws)))) + 1
+    return [z % most if z >= 0 else -(-z % most) for z in draws]
+
+
 def _probe(
     observer: Observer,
     still: list[Seen],
@@ -268,7 +284,7 @@ def _probe(
     matrix = whole_array([row[:-1] for row in cleared])
     factors = [row[-1] for row in cleared]
     for number, pattern in enumerate(patterns):
-        draws = [unit * z for z in pattern.draws(observer.laws or [])]
+        draws = [unit * z for z in _with_room(pattern.draws(observer.laws or []), unit)]
         inputs = [unit * x for x in pattern.inputs(observer.steps)]
         expected = product(matrix, whole_array([*draws, *inputs])).tolist()
         ways = [observer]
@@ -279,20 +295,3 @@ def _probe(
             answers = [(now - then) * f for now, then, f in zip(seen, still, factors, strict=True)]
             if answers != expected:
                 raise NotLinear("the effect of a sum is not the sum of the effects")
-
-
-def _reduce(rows: Sequence[Sequence[Seen]], draws: int) -> tuple[Whole, Whole, tuple[int, ...]]:
-    """The same information in fewer and sparser rows: no zeros, no repetitions, differences.
-
-    A release and the next one differ little, so their difference is almost empty, which makes
-    solvers faster.  Draws that are never seen are left out.
-    """
-    cleared = list(dict.fromkeys(tuple(row) for row in clear_denominators(rows) if any(row)))
-    sparse = [
-        [a - b for a, b in zip(row, before, strict=True)] if place else list(row)
-        for place, (row, before) in enumerate(zip(cleared, [(), *cleared[:-1]], strict=True))
-    ]
-    width = len(rows[0]) if rows else draws
-    matrix = whole_array(sparse).reshape(len(sparse), width)
-    seen = tuple(int(i) for i in np.flatnonzero(matrix[:, :draws].any(axis=0)))
-    return matrix[:, list(seen)], matrix[:, draws:], seen

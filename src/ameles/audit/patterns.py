@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ PATTERNS = (
 )
 
 
-def _mixed(number: int, place: int) -> int:
+@lru_cache(maxsize=1 << 16)
+def mixed_number(number: int, place: int) -> int:
     """A whole number below 2^20 that looks random, the same on every machine."""
     digest = hashlib.blake2b(f"{number} {place}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "little") >> 12
@@ -45,6 +47,6 @@ def _mixed(number: int, place: int) -> int:
 # Weights that no code expects: different effects give different sums with one of these, except
 # with probability 2^-40.
 MIXED = (
-    Pattern(lambda i, size: _mixed(0, i), lambda s: _mixed(1, s)),
-    Pattern(lambda i, size: _mixed(2, i), lambda s: _mixed(3, s)),
+    Pattern(lambda i, size: mixed_number(0, i), lambda s: mixed_number(1, s)),
+    Pattern(lambda i, size: mixed_number(2, i), lambda s: mixed_number(3, s)),
 )

@@ -33,6 +33,7 @@ STYLES = {
     Verdict.NOT_LINEAR: "yellow",
 }
 GRAVITY = (Verdict.CERTIFIED, Verdict.NOT_LINEAR, Verdict.NOT_CERTIFIED, Verdict.REFUTED)
+UNDECIDED = 5  # the exit code if no claim is refuted and not every one is certified
 QUIET_SECONDS = 1.0
 PIPED_WIDTH = 140
 WIDE = 120  # columns that the table needs with the worst pairs
@@ -58,7 +59,8 @@ def audit(
 ) -> None:
     """Compute the privacy loss of mechanisms from their code.
 
-    Exits with 1 if a claim is refuted, otherwise with 0.
+    Exits with 0 if every claim is certified, with 1 if one is refuted, and with 5 if none is
+    refuted but one is not certified or not linear.
     """
     if every and horizon is not None:
         raise BadInput("--all already takes every horizon, so --horizon cannot be given with it.")
@@ -77,11 +79,13 @@ def audit(
         _show(groups)
     verdicts = [finding.verdict for group in groups.values() for finding in group]
     refuted = verdicts.count(Verdict.REFUTED)
+    open_ones = len(verdicts) - refuted - verdicts.count(Verdict.CERTIFIED)
     if not as_json:
         audits = "1 audit" if len(verdicts) == 1 else f"{len(verdicts)} audits"
-        typer.echo(f"{audits}, {refuted or 'none'} refuted.", err=True)
-    if refuted:
-        raise typer.Exit(1)
+        rest = f", {open_ones} neither certified nor refuted" if open_ones else ""
+        typer.echo(f"{audits}, {refuted or 'none'} refuted{rest}.", err=True)
+    if refuted or open_ones:
+        raise typer.Exit(1 if refuted else UNDECIDED)
 
 
 def _look(names: list[str], horizons: list[int], epsilon: str) -> Groups:
@@ -135,7 +139,7 @@ def _show(groups: Groups) -> None:
         pairs = [(name, worst_pair(findings)) for (name, *_), findings in groups.items()]
         for name, pair in dict.fromkeys(pairs):
             typer.echo(f"{name}: {pair or 'none found'}")
-    for note in notes(groups):
+    for note in (*notes(groups), *scope(groups)):
         typer.echo(note)
 
 
@@ -174,6 +178,29 @@ def notes(groups: Groups) -> list[str]:
             if finding.verdict in (Verdict.NOT_LINEAR, Verdict.NOT_CERTIFIED):
                 reasons.setdefault(f"{finding.verdict.value}: {finding.how}", []).append(name)
     return [f"{why} ({', '.join(dict.fromkeys(names))})" for why, names in reasons.items()]
+
+
+def scope(groups: Groups) -> list[str]:
+    """What the audits tried, and what they cannot see; with names, if not all are alike."""
+    lines = []
+    for title, field in (("Tried", "tried"), ("Not seen", "unseen")):
+        who: dict[str, list[str]] = {}
+        for (name, *_), findings in groups.items():
+            for text in dict.fromkeys(text for one in findings for text in getattr(one, field)):
+                who.setdefault(text, []).append(name)
+        texts = [
+            text if len(names) == len(groups) else f"{text} ({_few(names, len(groups))})"
+            for text, names in who.items()
+        ]
+        if texts:
+            lines.append(f"{title}: {'; '.join(texts)}.")
+    return lines
+
+
+def _few(names: list[str], all_of_them: int) -> str:
+    """The names, or how many there are if there are more than a few."""
+    unique = list(dict.fromkeys(names))
+    return ", ".join(unique) if len(unique) < 4 else f"{len(names)} of {all_of_them} lines"
 
 
 def gravity(finding: Finding) -> tuple[int, float]:

@@ -1,8 +1,8 @@
 """``ameles doctor``: whether this machine has what Ameles needs.
 
 Checks Python, the two sources of random bytes, a folder for secret files, DuckDB and its locked
-configuration, a store in that folder, the compiled kernels, and the extras.  A check is essential
-if the guarantee depends on it; the rest makes things faster or adds features.
+configuration, a store in that folder, the compiled kernels, what Spark needs, and the extras.  A
+check is essential if the guarantee depends on it; the rest makes things faster or adds features.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from ameles.core.guarantee import EVENT, Neighbours
 from ameles.core.loss import Pure
 from ameles.noise import kernels
 from ameles.noise.entropy import Entropy, Keystream, OperatingSystem
+from ameles.spark.java import OLDEST_JAVA, java_program, java_version
 from ameles.store import open_store
 
 OLDEST_PYTHON = (3, 11)
@@ -88,6 +89,7 @@ def examine(folder: Path) -> list[Check]:
         _check("duckdb", locked_duckdb),
         _check("store", lambda: working_store(folder)),
         _check("kernels", compiled_kernels, essential=False),
+        _check("spark", spark_and_java, essential=False),
     ]
 
 
@@ -206,6 +208,20 @@ def compiled_kernels() -> str:
     except ImportError as problem:
         raise MachineProblem(f"numba is installed but does not load: {problem}") from problem
     return f"compiled with numba {version('numba')}"
+
+
+def spark_and_java() -> str:
+    """Spark can run here: it needs PySpark and Java."""
+    program = java_program()
+    if (installed := version("pyspark")) is None:
+        found = "without Java" if program is None else f"Java is '{program}'"
+        raise MachineProblem(f"PySpark is not installed; {found}")
+    if program is None:
+        raise MachineProblem(f"PySpark {installed} needs Java {OLDEST_JAVA} or newer; none found")
+    java = java_version(program)
+    if java is not None and java < OLDEST_JAVA:
+        raise MachineProblem(f"PySpark {installed} needs Java {OLDEST_JAVA} or newer, not {java}")
+    return f"PySpark {installed}, Java {java or 'of an unknown version'}"
 
 
 def _report(checks: list[Check], parts: list[Extra], *, healthy: bool) -> dict[str, object]:

@@ -14,12 +14,12 @@ PURPOSES = {  # short enough for one line of a table
     "audit": "exact audits",
     "dataframes": "data frames of Polars",
     "fast": "compiled noise kernels",
-    "kafka": "Kafka source (later)",
+    "kafka": "Kafka source and sink",
     "plot": "pictures",
-    "postgres": "Postgres store",
-    "redis": "Redis source",
+    "postgres": "Postgres store, source, sink",
+    "redis": "Redis source, sink",
     "serve": "HTTP service",
-    "spark": "Spark sources (later)",
+    "spark": "tasks on a Spark cluster",
 }
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -57,6 +57,8 @@ def retire(
     if as_json:
         told = {"stream": done.stream, "on": f"{done.at:%Y-%m-%dT%H:%M:%SZ}", "why": done.why}
         erased = {"store": done.store, "key": done.key}
+        if done.files is not None:
+            erased["files"] = done.files
         typer.echo(json.dumps({**told, "tokens_revoked": done.tokens, "erased": erased}))
         return
     _tell(done)
@@ -85,6 +87,8 @@ def _tell(done: RetiredStream) -> None:
     typer.echo(f"store       {done.store}")
     if done.key is not None:
         typer.echo(f"key         {done.key}")
+    if done.files is not None:
+        typer.echo(f"files       {done.files}")
     typer.echo(f"tokens      {done.tokens or 'none'} revoked")
     if done.key is None:
         typer.echo("backups     those made before have its state: delete them")

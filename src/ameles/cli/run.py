@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -12,23 +11,29 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from ameles.cli.engine_choice import (
+    BucketsOption,
+    EngineChoice,
+    EngineOption,
+    MasterOption,
+    SettingsOption,
+    SharedOption,
+    Where,
+)
+from ameles.cli.followed_run import check_standby, follow_plan, launched
 from ameles.cli.launch_question import confirm_launch
 from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
-from ameles.cli.stop_signals import stopping
 from ameles.connectors.declarations import Declarations
 from ameles.connectors.named_files import list_names
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
 from ameles.engine.engine import Engine
-from ameles.engine.following.follow import follow
 from ameles.engine.running.session import Report
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan, read_plan
 from ameles.plan.source import check_source
 from ameles.store import exists, open_store
-
-STOPS = "Ctrl-C or SIGTERM ends it"
 
 
 def run(
@@ -43,6 +48,14 @@ def run(
     following: Annotated[
         bool,
         typer.Option("--follow", help="Keep running: release every step when it ends."),
+    ] = False,
+    standby: Annotated[
+        bool,
+        typer.Option(
+            "--standby",
+            help="With --follow: wait while another process runs the stream, and take over when it "
+            "ends.",
+        ),
     ] = False,
     restart: Annotated[
         str | None,
@@ -78,6 +91,11 @@ def run(
             metavar="TEXT",
         ),
     ] = None,
+    engine: EngineOption = Where.embedded,
+    master: MasterOption = None,
+    shared: SharedOption = None,
+    buckets: BucketsOption = None,
+    spark: SettingsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Release every step that has ended, and send it to the sinks.
@@ -92,6 +110,8 @@ def run(
             "--follow continues with the clock, so --until cannot be given with it.",
             tip="one of the two",
         )
+    if standby:
+        check_standby(checked, following=following)
     if as_json and any("stdout" in section.given for section in checked.sinks):
         raise BadInput(
             "The plan has a sink on standard output, and --json would print its report there too.",
@@ -99,13 +119,17 @@ def run(
         )
     _check_reason("--restart", restart, "the power failed")
     _check_reason("--skip-gap", skip_gap, "the topic kept its messages for a day only")
+    choice = EngineChoice(
+        engine=engine, plan=checked, master=master, shared=shared, buckets=buckets, settings=spark
+    )
+    choice.check()
     cut = cut_off(until, checked, now=datetime.now(UTC))
     _ = checked.recipes  # recipes refuse their parameters here, before a store is made
     if not refuse_launch(checked):
         check_source(checked, waiting=following)
     declarations = _declared(checked, same_file or [], new_file or [], skip_gap)
     unread: list[AmelesError] = []
-    engine = partial(
+    running = partial(
         Engine, checked, restart=restart, declarations=declarations, warn=_Warning(unread)
     )
     confirmed = partial(confirm_launch, checked, yes=yes, quiet=as_json)
@@ -116,16 +140,20 @@ def run(
     with closing(open_store(store_path(checked))) as store:
         if not new:
             confirmed(store)
-        if following:
-            report: Report = _follow(engine(store), quiet=as_json)
-        else:
-            with progress() as tell:
-                report = engine(store, progress=tell).run(cut)
+        with choice.cluster() as cluster:
+            begun = partial(running, store, cluster=cluster)
+            if following:
+                report = follow_plan(begun, checked, standby=standby, quiet=as_json)
+            else:
+                with progress() as tell:
+                    report = begun(progress=tell).run(cut)
+    if report is None:
+        return  # it stood by until it was stopped
     if as_json:
         typer.echo(json.dumps(_plain(report, checked)))
     else:
         if report.launched and not following:
-            typer.echo(_launched(checked), err=True)
+            typer.echo(launched(checked), err=True)
         for line in _said(report, checked):
             typer.echo(line, err=True)
     if unread and not following:
@@ -163,13 +191,6 @@ def _declared(checked: Plan, same: list[str], new: list[str], skip_gap: str | No
     return declarations
 
 
-def _follow(engine: Engine, *, quiet: bool) -> Report:
-    """Follows the stream until the horizon, or until it is stopped."""
-    talk = _Talk(engine.plan, quiet=quiet)
-    with stopping() as stop:
-        return follow(engine, stop, begun=talk.begun, told=talk.told, failing=talk.failing)
-
-
 class _Warning:
     """Prints each file that cannot be read on standard error, and keeps it for the exit code."""
 
@@ -179,43 +200,6 @@ class _Warning:
     def __call__(self, problem: AmelesError) -> None:
         self._unread.append(problem)
         typer.echo(str(problem).replace("error[", "warning[", 1), err=True)
-
-
-class _Talk:
-    """Messages on standard error while a stream is followed: steps and times, no data."""
-
-    def __init__(self, checked: Plan, *, quiet: bool) -> None:
-        self._plan = checked
-        self._quiet = quiet
-
-    def begun(self, report: Report) -> None:
-        """Says that following has begun, on a terminal and in the log of a service."""
-        if self._quiet:
-            return
-        if report.launched:
-            typer.echo(_launched(self._plan), err=True)
-        stream = self._plan.stream
-        what = stream.source_kind.describe(stream.source)
-        typer.echo(f"Following {what} from step {report.released + 1} on; {STOPS}.", err=True)
-
-    def told(self, step: int) -> None:
-        """Prints a line for each release, on a terminal only: it would fill a log."""
-        if self._quiet or not sys.stderr.isatty() or step == self._plan.stream.horizon:
-            return
-        due = self._plan.clock.end_of(step + 1) + self._plan.stream.grace_us
-        due_at = moment(instant(due))
-        typer.echo(f"Released up to step {step}; the next release is due {due_at} UTC.", err=True)
-
-    def failing(self, said: str) -> None:
-        """Says that a sink fails, or works again: always, because a log should have it."""
-        typer.echo(said, err=True)
-
-
-def _launched(checked: Plan) -> str:
-    return (
-        f"Launched stream '{checked.stream.name}': {checked.loss} of population "
-        f"'{checked.privacy.population}' is spent."
-    )
 
 
 def cut_off(text: str | None, checked: Plan, *, now: datetime) -> datetime:

@@ -6,4 +6,8 @@ from ameles.connectors.csv_lines import CsvLines
 from ameles.connectors.dialect import Dialect
 from ameles.connectors.json_lines import JsonLines
 
-DIALECTS: dict[str, type[Dialect]] = {"csv": CsvLines, "jsonl": JsonLines}
+DIALECTS: dict[str, type[Dialect]] = {
+    "csv": CsvLines,
+    "jsonl": JsonLines,
+    "avro": JsonLines,  # each record becomes an object
+}

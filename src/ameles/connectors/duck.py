@@ -28,21 +28,27 @@ class OutOfMemory(AmelesError):
     code = "memory"
 
 
-def connect(*, zone: str, memory: int, readable: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
+def connect(
+    *, zone: str, memory: int, readable: Sequence[str] = (), threads: int | None = None
+) -> duckdb.DuckDBPyConnection:
     """An in-memory connection; a time without an offset is a time in ``zone``.
 
-    ``memory`` is the limit in bytes; ``readable`` are the paths that DuckDB itself may open.
+    ``memory`` is the limit in bytes; ``readable`` are the paths that DuckDB itself may open.  It
+    uses so many ``threads``; None: one for each core.
     """
-    duck = locked_database(zone, memory, tuple(readable))
+    duck = locked_database(zone, memory, tuple(readable), threads)
     _assert_held(duck, {**_limits(readable), "lock_configuration": True}, zone, memory)
     return duck
 
 
-def locked_database(zone: str, memory: int, readable: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
+def locked_database(
+    zone: str, memory: int, readable: tuple[str, ...], threads: int | None = None
+) -> duckdb.DuckDBPyConnection:
     """A database in memory with all limits, which hold for each of its connections."""
     duck = duckdb.connect(":memory:")
     _set_zone(duck, zone)
     limits = [f"SET memory_limit = '{memory}B'"]
+    limits += [] if threads is None else [f"SET threads = {threads}"]
     limits += [f"{_set(name)} = {_written(value)}" for name, value in _limits(readable).items()]
     with quiet("setting DuckDB's limits"):
         duck.execute("; ".join([*limits, "SET lock_configuration = true"])).fetchall()
@@ -182,9 +188,10 @@ def _refusal(what: str, error: duckdb.Error) -> AmelesError:
 class KeptConnection:
     """A connection that is kept from one reading to the next, while they open the same files."""
 
-    def __init__(self, *, zone: str, memory: int) -> None:
+    def __init__(self, *, zone: str, memory: int, threads: int | None = None) -> None:
         self._zone = zone
         self._memory = memory
+        self._threads = threads
         self._duck: duckdb.DuckDBPyConnection | None = None
         self._readable: tuple[str, ...] = ()
 
@@ -193,7 +200,9 @@ class KeptConnection:
         if self._readable != readable:
             self.close()
         if self._duck is None:
-            self._duck = connect(zone=self._zone, memory=self._memory, readable=readable)
+            self._duck = connect(
+                zone=self._zone, memory=self._memory, readable=readable, threads=self._threads
+            )
             self._readable = readable
         return self._duck
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Self
 
@@ -97,6 +98,8 @@ class HttpSource(PassingSource[Handed]):
         self._lock = threading.Lock()
         self._bytes = 0
         self._batches = 0
+        self._unanswered: dict[int, Callable[[Outcome], None]] = {}  # ways to tell all of a group
+        self._numbers = count()
         self._closed = False
 
     def names(self) -> tuple[str, ...]:
@@ -133,21 +136,24 @@ class HttpSource(PassingSource[Handed]):
         """Hands batches to the engine, which calls ``answered`` once from a thread of its own, with
         an outcome for each; False if too much waits already."""
         group = Handed(tuple(batches), answered)
-        size, count = len(group), len(group.batches)
+        size, many, number = len(group), len(group.batches), next(self._numbers)
 
         def answer(outcomes: Sequence[Outcome]) -> None:
             with self._lock:
+                if self._unanswered.pop(number, None) is None:
+                    return
                 self._bytes -= size
-                self._batches -= count
+                self._batches -= many
             answered(outcomes)
 
         group.answer = answer
         with self._lock:
-            full = self._bytes + size > MOST_BYTES or self._batches + count > MOST_BATCHES
+            full = self._bytes + size > MOST_BYTES or self._batches + many > MOST_BATCHES
             if full or self._closed:
                 return False
             self._bytes += size
-            self._batches += count
+            self._batches += many
+            self._unanswered[number] = lambda outcome: answer([outcome] * many)
             self._queue.put(group)
         return True
 
@@ -176,14 +182,25 @@ class HttpSource(PassingSource[Handed]):
             del item  # keep no batch while waiting for the next
             yield held.pop()
 
-    def close(self) -> None:
-        """Takes no more batches; those who still wait learn that nobody knows."""
+    def close(self, outcome: Outcome = Outcome.UNKNOWN) -> None:
+        """Takes no more batches; tells those in the queue what becomes of them."""
         with self._lock:
             self._closed = True
         groups, _ = self.waiting(0)
         for group in groups:
-            group.answer([Outcome.UNKNOWN] * len(group.batches))
+            group.answer([outcome] * len(group.batches))
         self._queue.put(None)  # the end, for ``incoming``
+
+    def give_up(self, outcome: Outcome = Outcome.UNKNOWN) -> None:
+        """Closes, and tells also those whose batches have left the queue.
+
+        Nobody may work on them any more.
+        """
+        self.close(outcome)
+        with self._lock:
+            rest = list(self._unanswered.values())
+        for answer in rest:
+            answer(outcome)
 
     def reading(self, blocks: Sequence[tuple[str, bytes]], number: int = 0) -> Reading:
         """A reading of lines by their form, after which ``number`` batches were counted."""

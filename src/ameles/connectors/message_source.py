@@ -36,6 +36,7 @@ class MessageSource(SeekableSource[Ends]):
     schemes: ClassVar[tuple[str, ...]]  # of its addresses
     kind: ClassVar[str]  # the name of its positions
     example: ClassVar[str]  # an address
+    noun: ClassVar[str] = "messages"  # what people call its records
 
     @classmethod
     def claims(cls, text: str) -> bool:
@@ -49,6 +50,19 @@ class MessageSource(SeekableSource[Ends]):
         return address._replace(netloc=host).geturl()
 
     @classmethod
+    def refusal(cls, text: str) -> PlanError | None:
+        try:
+            cls.check_address(text)
+        except PlanError as problem:
+            return problem
+        return None
+
+    @classmethod
+    @abstractmethod
+    def check_address(cls, text: str) -> None:
+        """Refuses an address that names nothing, or that has something secret in it."""
+
+    @classmethod
     def open(cls, request: SourceRequest) -> Self:
         check_kinds(request.columns)
         records = request.records if cls.takes_format else JSON
@@ -59,18 +73,12 @@ class MessageSource(SeekableSource[Ends]):
                 why="a message has one line, which is an event; none names the columns",
                 tip="header with the names of all fields of a message, in their order",
             )
-        if "@" in urlsplit(request.text).netloc:
-            raise PlanError(
-                "The address of the source contains a user or a password.",
-                why="plans are public",
-                tip=f'source = "{cls.example}", and connection = "file.toml" with what is secret',
-            )
         return cls._opened(request, urlsplit(request.text), dialect)
 
     @classmethod
     @abstractmethod
     def _opened(cls, request: SourceRequest, address: SplitResult, dialect: Dialect) -> Self:
-        """Opens the source; its columns and its address were checked."""
+        """Opens the source; its columns were checked."""
 
     def __init__(self, request: SourceRequest, dialect: Dialect) -> None:
         self._skip_gap = request.declarations.skip_gap
@@ -100,7 +108,7 @@ class MessageSource(SeekableSource[Ends]):
     def _skipped(self, place: str) -> tuple[Skipped, ...]:
         """Refuses a gap, unless the owner has declared that the stream goes on."""
         if self._skip_gap is None:
-            raise gap(place)
+            raise gap(place, self.noun)
         return (Skipped(place, self._skip_gap),)
 
 
@@ -124,11 +132,11 @@ class MessagePiece(Piece):
         return handed_over(duck, self.dialect, self.dialect.names(""), blocks)
 
 
-def gap(place: str) -> SourceUnreadable:
-    """The refusal of messages that are gone."""
+def gap(place: str, noun: str) -> SourceUnreadable:
+    """The refusal of records that are gone."""
     return SourceUnreadable(
-        f"Messages of {place} were removed before they were read.",
+        f"{noun.capitalize()} of {place} were removed before they were read.",
         why="their events are lost, and how many others came may have decided which",
-        tip="a source that keeps messages for longer; to go on without them, and have that "
+        tip=f"a source that keeps its {noun} for longer; to go on without them, and have that "
         "recorded: ameles run --skip-gap 'what happened'",
     )

@@ -32,7 +32,9 @@ _known: dict[_Signature, Columns] = {}
 
 def path_of(file: NamedFile) -> str:
     """The path for DuckDB; refuses characters that DuckDB would take for a pattern."""
-    path = str(file.path.resolve())
+    resolved = file.path.resolve()
+    # A file that is only in memory has no path but the link to it.
+    path = str(resolved if resolved.exists() else file.path.absolute())
     if glob.has_magic(path):
         raise PlanError(
             f"The path of the file '{file.name}' has one of the characters * ? [ in it.",

@@ -21,15 +21,24 @@ _PLACE = ("file_index", "file_row_number")  # DuckDB's own columns: where a row 
 _MARK = "'?'"
 
 
-def scan(paths: Sequence[str], broken: str = "replace") -> str:
-    """SQL: all rows of files; ``broken`` says what happens to broken bytes."""
+def scan(paths: Sequence[str], broken: str = "replace", rows: tuple[int, int] | None = None) -> str:
+    """SQL: all rows of files; ``broken`` says what happens to broken bytes.
+
+    With ``rows``, only those from one number to another: DuckDB reads no other row groups.
+    """
     options = f"hive_partitioning = false, utf8_validation = {literal(broken)}"
-    return f"read_parquet([{', '.join(map(literal, paths))}], {options})"
+    every = f"read_parquet([{', '.join(map(literal, paths))}], {options})"
+    if rows is None:
+        return every
+    index, number = _PLACE
+    return (
+        f"(SELECT *, {index}, {number} FROM {every} WHERE {number} BETWEEN {rows[0]} AND {rows[1]})"
+    )
 
 
-def may_be_broken(duck: duckdb.DuckDBPyConnection, paths: Sequence[str], column: str) -> bool:
-    """Whether a value of a text column, given as SQL, has a question mark in one of the files."""
-    asked = f"SELECT bool_or(contains({column}, {_MARK})) FROM {scan(paths)}"
+def may_be_broken(duck: duckdb.DuckDBPyConnection, scanned: str, column: str) -> bool:
+    """Whether a value of a text column, given as SQL, has a question mark in what is scanned."""
+    asked = f"SELECT bool_or(contains({column}, {_MARK})) FROM {scanned}"
     with quiet("reading a Parquet file"):
         [(broken,)] = duck.execute(asked).fetchall()
     return bool(broken)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-import duckdb
-
 from ameles.connectors.compressed import is_compressed
 from ameles.connectors.declarations import NOTHING, Declarations
-from ameles.connectors.file_identity import Present, changed, opened, readable
+from ameles.connectors.file_identity import Present, opened
 from ameles.connectors.file_marks import Mark
 from ameles.connectors.file_matching import Matched, match
 from ameles.connectors.file_source import FileSource
@@ -21,15 +18,10 @@ from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.lines import LONGEST
 from ameles.connectors.named_files import NamedFile
 from ameles.connectors.parquet_columns import Columns, Footers, path_of
-from ameles.connectors.parquet_scan import (
-    hides_places,
-    may_be_broken,
-    scan,
-    sound_scan,
-    without_marks,
-)
+from ameles.connectors.parquet_piece import ParquetPiece
+from ameles.connectors.parquet_scan import hides_places, scan, sound_scan, without_marks
 from ameles.connectors.parquet_types import check_type
-from ameles.connectors.reading import Piece, Reading
+from ameles.connectors.reading import Reading
 from ameles.connectors.same_files import SameFiles
 from ameles.connectors.source import SourceRequest
 from ameles.connectors.typed_columns import IDS, Typed, typed
@@ -180,48 +172,6 @@ class ParquetSource(FileSource):
                 given, held = parquet_id(given, held, files[0].name, name), "VARCHAR"
             columns.append(Typed(name, kind, given, held, written))
         return typed(columns, scanned or _scan(files), self._form, raw=self._raw)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ParquetPiece(Piece):
-    """New files with the same columns, as one scan.
-
-    If ids of users are texts, ``sound`` is their column, and the relation that leaves out broken
-    ids; it is slower.
-    """
-
-    relation: str
-    files: tuple[tuple[NamedFile, Mark], ...]
-    sound: tuple[str, str] | None = None
-
-    def __repr__(self) -> str:
-        return "<ParquetPiece>"
-
-    @property
-    def size(self) -> int:
-        return sum(mark.offset for _, mark in self.files)
-
-    @property
-    def single(self) -> bool:
-        return True
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return tuple(path_of(file) for file, _ in self.files)
-
-    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        yield self._sound(duck)
-        for file, mark in self.files:
-            with readable(file), file.path.open("rb", buffering=0) as raw:
-                if not mark.fits_parquet(raw.fileno()):
-                    raise changed(file.name)
-
-    def _sound(self, duck: duckdb.DuckDBPyConnection) -> str:
-        if self.sound is not None:
-            column, relation = self.sound
-            if may_be_broken(duck, self.paths, column):
-                return relation
-        return self.relation
 
 
 def _finished(handle: int, end: int | None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
@@ -33,6 +33,13 @@ class Piece(ABC):
     def paths(self) -> tuple[str, ...]:
         """The files that DuckDB itself opens."""
         return ()
+
+    def cut(self, size: int) -> tuple[Piece, ...]:
+        """Pieces of about ``size`` bytes that have the same rows together, for other processes.
+
+        They may be on other machines, which see the same files as other devices.
+        """
+        return (self,)
 
     @abstractmethod
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
@@ -79,6 +86,12 @@ class Reading:
     def paths(self) -> tuple[str, ...]:
         """The files that DuckDB itself opens."""
         return tuple(path for piece in self.pieces for path in piece.paths)
+
+    def cut(self, size: int) -> Reading:
+        """The same rows in pieces of about ``size`` bytes, which several machines can share."""
+        return replace(
+            self, pieces=tuple(part for piece in self.pieces for part in piece.cut(size))
+        )
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
         """The relations of all pieces; they can be read again from the start."""

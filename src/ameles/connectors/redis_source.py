@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import SplitResult, parse_qs
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ameles.connectors.connection_file import read_connection
 from ameles.connectors.dialect import Dialect
@@ -37,6 +37,29 @@ class StreamKey:
     url: str
     key: str
     connection: Path | None = None  # the file with passwords
+
+    @classmethod
+    def of(cls, text: str, example: str, connection: Path | None = None) -> StreamKey:
+        """The stream that an address names."""
+        address = urlsplit(text)
+        if "@" in address.netloc:
+            raise PlanError(
+                "The address of the stream contains a user or a password.",
+                why="plans are public",
+                tip=f'"{example}", and connection = "file.toml" with what is secret',
+            )
+        asked = parse_qs(address.query)
+        if [*asked] != ["stream"] or len(asked["stream"]) != 1 or not address.hostname:
+            raise PlanError(
+                "The address does not name a server and one stream.", tip=f'"{example}"'
+            )
+        return cls(address._replace(query="").geturl(), asked["stream"][0], connection)
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """Where it is, however the address is written."""
+        address = urlsplit(self.url)
+        return address.hostname, address.port or 6379, address.path.strip("/") or "0", self.key
 
     @contextmanager
     def client(self) -> Iterator[Any]:
@@ -89,19 +112,17 @@ class RedisSource(MessageSource[Ends]):
 
     schemes = ("redis", "rediss")
     kind = "redis"
+    noun = "entries"
     example = "redis://localhost:6379/0?stream=visits"
     takes_format = False  # fields have names
 
     @classmethod
+    def check_address(cls, text: str) -> None:
+        StreamKey.of(text, cls.example)
+
+    @classmethod
     def _opened(cls, request: SourceRequest, address: SplitResult, dialect: Dialect) -> Self:
-        asked = parse_qs(address.query)
-        if [*asked] != ["stream"] or len(asked["stream"]) != 1 or not address.hostname:
-            raise PlanError(
-                "The address of the source does not name a server and one stream.",
-                tip=f'source = "{cls.example}"',
-            )
-        url = address._replace(query="").geturl()
-        key = StreamKey(url, asked["stream"][0], request.connection)
+        key = StreamKey.of(request.text, cls.example, request.connection)
         return cls(request, dialect, key)
 
     def __init__(self, request: SourceRequest, dialect: Dialect, key: StreamKey) -> None:
@@ -141,7 +162,7 @@ class RedisSource(MessageSource[Ends]):
             count=came,
         )
         place = f"the stream {self._key.key!r}"
-        if came < 0 or _order(ends.last) < _order(before["last"]):
+        if came < 0 or order(ends.last) < order(before["last"]):
             # another stream has its name now, and what that stream has is unread
             gaps = self._skipped(place)
             piece = replace(piece, after=FIRST, count=None)
@@ -175,7 +196,7 @@ class RedisPiece(MessagePiece):
                 yield json.dumps(_texts(fields), ensure_ascii=False).encode()
             read += len(entries)
         if self.count is not None and read != self.count:
-            raise gap(f"the stream {self.key.key!r}")
+            raise gap(f"the stream {self.key.key!r}", RedisSource.noun)
 
     def whole(self) -> bool:
         """Whether no entry of the range is missing."""
@@ -204,7 +225,7 @@ def _texts(fields: dict[bytes, bytes]) -> dict[str, str]:
     return {text(name): text(value) for name, value in fields.items()}
 
 
-def _order(entry: str) -> tuple[int, int]:
+def order(entry: str) -> tuple[int, int]:
     """An id, as it is compared."""
     milliseconds, _, number = entry.partition("-")
     return int(milliseconds), int(number)

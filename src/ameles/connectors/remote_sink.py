@@ -46,11 +46,24 @@ class RemoteSink(Sink):
 
     of_files = False
     knows = False
+    has = 0  # the last step that the other side has, as far as it said so
     _sent = 0
 
+    @classmethod
+    def feeds(cls, target: str, source: str) -> bool:
+        """Whether what is written to it would be read from a source of a plan."""
+        return False
+
     def last(self) -> int:
-        """0: nobody can look at what the other side has."""
+        """0: it is not known without asking the other side."""
         return 0
+
+    def reached(self) -> int | None:
+        """The last step that the other side has, even in part; None if it cannot tell.
+
+        Raises ``Undelivered`` if it cannot be asked now, and another refusal if it is not fit.
+        """
+        return None
 
     @abstractmethod
     def batches(self, rows: Iterable[Row], sent: int) -> Iterator[OutgoingBatch]:
@@ -64,6 +77,9 @@ class RemoteSink(Sink):
     @abstractmethod
     def abort(self) -> None:
         """Ends an attempt of another thread soon, if there is one."""
+
+    def close(self) -> None:
+        """Frees what it holds; no attempt is under way."""
 
     def first_needed(self, sent: int) -> int:
         self._sent = sent

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ameles.connectors.appended_sink import AppendedSink
+from ameles.connectors.kafka_sink import KafkaSink
 from ameles.connectors.parquet_sink import ParquetSink
+from ameles.connectors.postgres_sink import PostgresSink
+from ameles.connectors.redis_sink import RedisSink
 from ameles.connectors.sink import Sink, SinkRequest
 from ameles.connectors.standard_output import StandardOutput
 from ameles.connectors.webhook_sink import WebhookSink
@@ -18,6 +21,9 @@ SINKS: dict[str, type[Sink]] = {
     "parquet": ParquetSink,
     "stdout": StandardOutput,
     "webhook": WebhookSink,
+    "kafka": KafkaSink,
+    "postgres": PostgresSink,
+    "redis": RedisSink,
 }
 
 

@@ -39,6 +39,7 @@ class SourceRequest:
     take_last: bool = False  # a last line counts without its newline
     rotated: tuple[str, ...] = ()  # patterns of copies of files that were truncated or compressed
     declarations: Declarations = NOTHING  # what the owner declares about files
+    schemas: tuple[tuple[int | None, str], ...] = ()  # files with schemas, by the ids of values
     connection: Path | None = None  # a file with what is needed to connect, such as a password
     raw: bool = False  # relations also have each value as it was given (``typed.given_name``)
 
@@ -54,6 +55,7 @@ class Source(ABC):
     live: ClassVar[bool]  # the program sees each event arrive, so events need no time column
     keeps_events: ClassVar[bool]  # raw events stay in it, so no plan can promise pan-privacy
     takes_format: ClassVar[bool]  # the plan's key ``format`` says how records are written
+    formats: ClassVar[tuple[str, ...]] = ("csv", "jsonl")  # those that this key may name
     needs_service: ClassVar[bool] = False  # only ``ameles serve`` can give it events
 
     @classmethod
@@ -65,6 +67,11 @@ class Source(ABC):
     @abstractmethod
     def open(cls, request: SourceRequest) -> Self:
         """The source that a plan names."""
+
+    @classmethod
+    def refusal(cls, text: str) -> PlanError | None:
+        """Why a text can name no source, such as one with a password in it; opens nothing."""
+        return None
 
     @classmethod
     def describe(cls, text: str) -> str:

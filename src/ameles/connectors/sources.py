@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Never
@@ -10,13 +11,42 @@ from ameles.connectors.compressed_source import CompressedSource
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.file_source import FileSource
 from ameles.connectors.format import DEFAULT, Format
+from ameles.connectors.frame_source import FrameSource
 from ameles.connectors.http_source import HttpSource
+from ameles.connectors.kafka_source import KafkaSource
 from ameles.connectors.parquet_source import ParquetSource
+from ameles.connectors.postgres_source import PostgresSource
 from ameles.connectors.redis_source import RedisSource
 from ameles.connectors.source import AnySource, SourceRequest
 from ameles.connectors.standard_input import StandardInput
 from ameles.connectors.text_source import TextSource
 from ameles.core.exceptions import PlanError
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+class RemoteFiles(FileSource):
+    """Files at an address such as s3://: a plan may name them, but opening refuses them.
+
+    Otherwise they would be taken for files that do not exist yet, and a followed stream would wait
+    for them forever.
+    """
+
+    @classmethod
+    def claims(cls, text: str) -> bool:
+        return _ADDRESS.match(text) is not None
+
+    @classmethod
+    def _opened(cls, request: SourceRequest) -> Never:
+        scheme, _, path = request.text.partition("://")
+        raise PlanError(
+            f"Ameles cannot read files at an address of '{scheme}://'.",
+            why="it opens files by their paths, and its DuckDB may load no extensions and not use "
+            "the network",
+            tip=f"source = {path!r}"
+            if scheme == "file"
+            else "mount the bucket or the server as a folder, and give the path of that folder",
+        )
 
 
 class UnknownFiles(FileSource):
@@ -39,7 +69,11 @@ class UnknownFiles(FileSource):
 SOURCES: tuple[type[AnySource], ...] = (
     StandardInput,
     HttpSource,
+    FrameSource,
+    KafkaSource,
     RedisSource,
+    PostgresSource,
+    RemoteFiles,
     TextSource,
     CompressedSource,
     ParquetSource,
@@ -70,6 +104,7 @@ def open_source(
     declarations: Declarations = NOTHING,
     form: Format = DEFAULT,
     connection: Path | None = None,
+    schemas: tuple[tuple[int | None, str], ...] = (),
     raw: bool = False,
 ) -> AnySource:
     """The source that a plan names; ``waiting`` allows a source with nothing to read yet.
@@ -83,6 +118,7 @@ def open_source(
         records=records,
         form=form,
         connection=connection,
+        schemas=schemas,
         take_last=take_last,
         rotated=tuple(rotated),
         declarations=declarations,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
@@ -16,7 +17,7 @@ from ameles.connectors.encodings import Script
 from ameles.connectors.file_identity import LOOKS, Present, born, changed, opened, present, vanished
 from ameles.connectors.file_marks import Mark
 from ameles.connectors.line_blocks import handed_over
-from ameles.connectors.lines import blocks
+from ameles.connectors.lines import LONGEST, blocks
 from ameles.connectors.named_files import list_names
 from ameles.connectors.reading import Piece
 from ameles.connectors.rotated_copies import piece_of, unpacking
@@ -65,6 +66,7 @@ class TextPiece(Piece):
     dialect: Dialect
     segment: Segment
     files: TextFiles
+    anywhere: bool = False  # it may be read on a machine where the file is on another device
 
     def __repr__(self) -> str:
         return "<TextPiece>"
@@ -72,6 +74,18 @@ class TextPiece(Piece):
     @property
     def size(self) -> int:
         return self.segment.end - self.segment.start
+
+    def cut(self, size: int) -> tuple[TextPiece, ...]:
+        segment = self.segment
+        starts = [segment.start]
+        if not segment.mark.rotated and self.size > size:  # a copy is read from its beginning
+            with self._opened() as handle:
+                starts += _line_starts(handle, segment, size)
+        parts = [
+            replace(segment, start=start, end=end, within=segment.within and start == starts[0])
+            for start, end in pairwise([*starts, segment.end])
+        ]
+        return tuple(replace(self, segment=part, anywhere=True) for part in parts)
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
         segment = self.segment
@@ -97,16 +111,38 @@ class TextPiece(Piece):
             yield self._enter(stack)
 
     def _enter(self, stack: contextlib.ExitStack) -> int:
-        wanted, files = self.segment.file.key, [self.segment.file]
+        files = [self.segment.file]
+        if self.anywhere:
+            files = present(self.segment.file.links)
         for _ in range(LOOKS):
             for file in files:
-                if file.key == wanted:
+                if self._is(file):
                     with contextlib.suppress(AmelesError):  # renamed just now
                         handle = stack.enter_context(opened(file))
                         if born(handle) == self.segment.mark.born:
                             return handle
             files = self.files.present()
         raise vanished(self.segment.file.file.name)
+
+    def _is(self, file: Present) -> bool:
+        """Whether this is the file, whatever its name; its digests are looked at later."""
+        if self.anywhere:
+            return file.status.st_ino == self.segment.file.status.st_ino
+        return file.key == self.segment.file.key
+
+
+def _line_starts(handle: int, segment: Segment, size: int) -> Iterator[int]:
+    """Where lines of a segment begin, about ``size`` bytes apart."""
+    script, place = segment.script, segment.start + segment.script.whole(size)
+    while place < segment.end:
+        after = script.after_first_newline(os.pread(handle, LONGEST, place))
+        if not after:  # inside a line that is too long, or the last one
+            place += script.whole(LONGEST)
+            continue
+        if place + after >= segment.end:
+            return
+        yield place + after
+        place += after + script.whole(size)
 
 
 def _from_start(handle: int, segment: Segment) -> Callable[[int], bytes]:

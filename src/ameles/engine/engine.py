@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -23,6 +24,8 @@ from ameles.connectors.sink import Sink
 from ameles.connectors.source import AnySource, BlockSource, SeekableSource
 from ameles.core.exceptions import AmelesError, BadInput, PlanError, SourceUnreadable
 from ameles.core.noise import Noise
+from ameles.engine.distributed.bucket_gatherer import Cluster
+from ameles.engine.gathering.pending import GathererState, Pending
 from ameles.engine.releasing.held_stream import HeldStream
 from ameles.engine.running.launch import (
     check_not_retired,
@@ -55,6 +58,7 @@ class Engine:
     ``restart`` is the reason why the state of a pan-private stream was lost; the stream restarts.
     ``declarations`` say whether a file that nobody else can identify is old or new.  ``warn`` is
     called for files that cannot be read.  ``sinks`` are open sinks in addition to the plan's.
+    ``cluster`` runs the tasks that read and bound events; without one, this process does.
     """
 
     def __init__(
@@ -70,7 +74,10 @@ class Engine:
         progress: Callable[[int, int], None] = lambda done, of: None,
         memory: int = MEMORY,
         batch: int = BATCH,
+        cluster: Cluster | None = None,
     ) -> None:
+        if cluster is not None:  # tasks have other folders to start from
+            plan = replace(plan, base=plan.base.absolute())
         self.plan = under_its_rules(plan, store)
         self.store = store
         self._noise = noise
@@ -82,6 +89,7 @@ class Engine:
         self._progress = progress
         self._memory = memory
         self._batch = batch
+        self._cluster = cluster
 
     def run(self, until: datetime | None = None) -> Report:
         """Closes every unreleased step that has ended by ``until``, by default the current time."""
@@ -156,7 +164,12 @@ class Engine:
         connection = KeptConnection(zone=self.plan.stream.zone, memory=self._memory)
         if not self._sealed:
             return held, StoredState.resumed(
-                held, self._noise, connection, progress=self._progress, batch=self._batch
+                held,
+                self._noise,
+                connection,
+                progress=self._progress,
+                batch=self._batch,
+                cluster=self._cluster,
             )
         opened = Restarting(self.plan, self.store, stream, self._noise).open(self._restart)
         self._restart = None
@@ -189,8 +202,10 @@ class Engine:
                 raise
             unread = SourceUnreadable(
                 problem.what,
-                why=f"{problem.why}; nothing was read, and no step was released",
-                tip=f"{problem.tip}; then run again",
+                why="; ".join(
+                    filter(None, (problem.why, "nothing was read, and no step released"))
+                ),
+                tip="; ".join(filter(None, (problem.tip, "then run again"))),
             )
         raise unread
 
@@ -208,6 +223,8 @@ class Engine:
 
     def _open(self, source: AnySource | None) -> tuple[StreamRecord, bool]:
         """The stream; launches it if it was not launched before."""
+        if self._cluster is not None and self._sealed:
+            raise not_on_a_cluster(self.plan)
         stream = self._stored()
         if self._restart is not None and (stream is None or not self._sealed):
             raise nothing_to_restart(self.plan)
@@ -220,10 +237,14 @@ class Engine:
         self._stream_sinks(identity).check_launch(self.store)
         seal = StreamVault(self.plan, identity).create if self._sealed else None
         position = None if source is None else source.at_launch()
+        cluster = self._cluster
+        state = GathererState() if cluster is None else cluster.launched(self.plan, identity)
         with self.store.writing() as transaction:
             stream = launch(transaction, self.plan, identity, self._noise, seal)
             if position is not None:
                 transaction.set_position(stream, position)
+            if state:
+                transaction.set_pending(stream, Pending(state=state).to_bytes())
         return stream, True
 
 
@@ -234,4 +255,14 @@ def needs_service(plan: Plan) -> BadInput:
         f"The source is {what}, and this command receives none.",
         why="a service takes events in, and releases steps when they end",
         tip="ameles serve PLAN",
+    )
+
+
+def not_on_a_cluster(plan: Plan) -> BadInput:
+    """The refusal to gather events elsewhere for a stream whose state may be seized."""
+    return BadInput(
+        f"The stream '{plan.stream.name}' cannot run on a cluster.",
+        why=f'its plan has intrusions = "{plan.privacy.intrusions}", and exact events would pass '
+        "through other machines and their disks",
+        tip='intrusions = "none", or one process',
     )

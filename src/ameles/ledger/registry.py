@@ -64,6 +64,8 @@ class Deployment:
     # How often its state may be seized; None: as often as its mechanisms allow.
     intrusions: Intrusions | None = None
     looked: datetime | None = None  # when its data was first looked at, before the launch
+    # Records that its source lost unread, and without which it went on: when, where, and why.
+    gaps: tuple[tuple[datetime, str, str], ...] = ()
 
 
 def registry(
@@ -150,6 +152,9 @@ def _deployment(name: str, plan: Deployment | None, entries: list[Entry]) -> dic
             "end": plan.end and written(plan.end),
             "launched": plan.launched and written(plan.launched),
             "late_data": plan.late,
+            "gaps": [
+                {"at": written(at), "place": where, "why": why} for at, where, why in plan.gaps
+            ],
             "keys": plan.keys,
             "bounds": plan.bounds,
             "looked": plan.looked and written(plan.looked),

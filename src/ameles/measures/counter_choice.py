@@ -8,7 +8,7 @@ depends only on public parameters.
 >>> type(step).__name__, round(step.error.std(1), 3)
 ('SimpleTwoCounter', 1.357)
 >>> type(chosen(Span(window=None, horizon=365), epsilon=Fraction(1), width=2)).__name__
-'SiblingsCounter'
+'HatsCounter'
 >>> seized = chosen(Span(window=1, horizon=365), epsilon=1, width=2, intrusions=Intrusions.ONE)
 >>> type(seized).__name__, round(seized.error.std(1), 3)
 ('PanPrivateTreeCounter', 1.919)
@@ -32,6 +32,8 @@ from ameles.mechanisms.pan_private.tree_counter import LARGEST_ARITY, PanPrivate
 
 # Windows are compared at this many steps, spread evenly.
 PLACES = 128
+# From this many cells on, the memory of a counter matters, too.
+WIDE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,8 @@ def chosen(
     # For every counter, Laplace noise grows with bound / epsilon, so the best counter does not
     # depend on it; rounding to whole numbers matters only if the noise is less than one event.
     ratio = max(epsilon / bound, Fraction(1))
-    best = _best(span, ratio, delta, contributions, intrusions)
+    wide = {"width": width} if width >= WIDE else {}
+    best = _best(span, ratio, delta, contributions, intrusions, **wide)
     return replace(best, **{"epsilon": epsilon, **meant})
 
 

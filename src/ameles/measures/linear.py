@@ -19,6 +19,7 @@ from ameles.measures.counter_choice import Span, chosen, mean_variance
 from ameles.measures.expected import counter_of, expected
 from ameles.measures.laws import law_of
 from ameles.measures.measure import BETA, Measure, Published, Terms
+from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, quantiles
@@ -153,6 +154,9 @@ def _noise(steps: IntArray, recipe: Recipe, terms: Terms, beta: float) -> NDArra
 
 def draw_in_words(counter: CounterRecipe) -> str:
     """The law of one draw of a counter."""
+    if isinstance(counter, HatsCounter):
+        least, most = (f"{float(scale):.6g}" for scale in counter.scales)
+        return f"discrete Laplace of scale {least} to {most}, by the share that its node has"
     match getattr(counter, "scale", None), getattr(counter, "variance", None):
         case Fraction() | int() as scale, _:
             return f"discrete Laplace of scale {float(scale):.6g}"

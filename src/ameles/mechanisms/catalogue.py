@@ -26,6 +26,7 @@ from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.elders import EldersCounter
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
@@ -101,6 +102,7 @@ COUNTERS: tuple[type[CounterRecipe], ...] = (
     HonakerCounter,
     EldersCounter,
     SiblingsCounter,
+    HatsCounter,
     HybridCounter,
     GaussianStepsCounter,
     GaussianBinaryCounter,

@@ -81,6 +81,8 @@ def integer(x: object, name: str) -> int:
     >>> integer(np.int64(3), "query")
     3
     """
+    if type(x) is int:  # the usual case; checking a protocol takes longer than a step
+        return x
     if isinstance(x, SupportsIndex) and not isinstance(x, bool | np.bool_):
         try:
             return operator.index(x)

@@ -114,6 +114,8 @@ class Blocks:
     def slopes(self) -> Words:
         """How much the exponent grows linearly over a block, in units of 2**-32, rounded down."""
         step = ONE << self.width if self.width else 0  # a block of one integer has no slope
+        if not self.law.quadratic:
+            return np.full(len(self.nearest), int(self.law.linear * step), dtype=np.uint64)
         return np.array([int(self.law.slope(k) * step) for k in self.nearest], dtype=np.uint64)
 
     @cached_property

@@ -100,8 +100,7 @@ class _Branching:
         return Fraction(self._top, self._bottom)
 
     def laplace(self, scale: Fraction, size: Shape) -> IntArray:
-        rate = _power(1 / positive(scale, "scale"), "1 / scale")
-        return self._draw(_wrapped_laplace(self._modulus, rate), size)
+        return self._draw(_wrapped_laplace(self._modulus, positive(scale, "scale")), size)
 
     def gaussian(self, variance: Fraction, size: Shape) -> IntArray:
         raise BadInput(
@@ -111,15 +110,13 @@ class _Branching:
         )
 
     def bernoulli(self, p: Fraction, size: Shape) -> BoolArray:
-        p = probability(p)
-        return self._draw([(0, 1 - p), (1, p)], size).astype(np.bool_)
+        return self._draw(_coin(probability(p)), size).astype(np.bool_)
 
     def bernoulli_exp(self, gamma: Fraction, size: Shape) -> BoolArray:
         return self.bernoulli(Fraction(1, 2 ** _power(penalty(gamma), "gamma")), size)
 
     def uniform(self, n: int, size: Shape) -> IntArray:
-        n = whole(n, "n", low=1, high=MOST_OPTIONS)
-        return self._draw([(i, Fraction(1, n)) for i in range(n)], size)
+        return self._draw(_uniform(whole(n, "n", low=1, high=MOST_OPTIONS)), size)
 
     def choose(self, gammas: Sequence[Fraction]) -> int:
         best = min(candidates(gammas))
@@ -137,7 +134,8 @@ class _Branching:
             for gamma, count in zip(gammas, counts, strict=True)
         ]
         total = sum(shares)
-        return int(self._draw([(i, share / total) for i, share in enumerate(shares)], 1)[0])
+        weighted = [(i, share / total) for i, share in enumerate(shares) if share]
+        return int(self._draw(weighted, 1)[0])
 
     def accept(self, penalties: IntArray, rate: Fraction) -> BoolArray:
         gammas = [positive(rate, "rate") * k for k in fined(penalties).tolist()]
@@ -153,8 +151,8 @@ class _Branching:
         total = sum(share for _, share in shares)
         return self._draw([(k, share / total) for k, share in shares], size)
 
-    def _draw(self, weighted: Weighted, size: Shape) -> IntArray:
-        possible = [(value, chance) for value, chance in weighted if chance]
+    def _draw(self, possible: Weighted, size: Shape) -> IntArray:
+        """One of the values a number, each of which has some chance."""
         drawn = []
         for _ in range(count_of(size)):
             place = len(self.choices)
@@ -180,9 +178,19 @@ def _power(exponent: Fraction, name: str) -> int:
 
 
 @cache
-def _wrapped_laplace(modulus: int, rate: int) -> Weighted:
+def _coin(p: Fraction) -> Weighted:
+    return tuple((side, chance) for side, chance in ((0, 1 - p), (1, p)) if chance)
+
+
+@cache
+def _uniform(n: int) -> Weighted:
+    return tuple((i, Fraction(1, n)) for i in range(n))
+
+
+@cache
+def _wrapped_laplace(modulus: int, scale: Fraction) -> Weighted:
     """The discrete Laplace law in base 2, modulo the modulus: all turns k + j m summed."""
-    base = Fraction(1, 2**rate)
+    base = Fraction(1, 2 ** _power(1 / scale, "1 / scale"))
     half = modulus // 2
     values = range(-half, half + 1)
     weights = [base ** abs(k) + base ** (modulus - abs(k)) for k in values]

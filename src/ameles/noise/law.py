@@ -40,6 +40,8 @@ class Law:
     def slope(self, k: int) -> Fraction:
         """How fast the exponent grows at k >= 0: exponent(k + y) = exponent(k) +
         slope(k) * y + quadratic * y**2."""
+        if not self.quadratic:  # fractions are slow, and Laplace noise is asked for often
+            return self.linear
         return self.linear + 2 * self.quadratic * k
 
     def reach(self, level: int) -> int:

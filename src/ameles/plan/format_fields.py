@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -16,6 +17,7 @@ from ameles.measures.fields import Column, Section, problem
 Kind = Literal["text", "integer", "number", "boolean", "timestamp"]
 OF_CSV = ("delimiter", "quote", "decimal", "header", "strip")
 _MOST_NAMES = 10_000
+_SCHEMA_ID = re.compile("0|[1-9][0-9]{0,9}")
 
 
 def _patterns(value: Any) -> tuple[str, ...]:
@@ -37,6 +39,23 @@ def _names(value: Any) -> Any:
 
 
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_patterns)]
+
+
+def _schemas(value: Any) -> Any:
+    """A file, or files by the ids that values begin with."""
+    files = [value] if isinstance(value, str) else value.values() if isinstance(value, dict) else []
+    ids = value if isinstance(value, dict) else {}
+    fine = all(isinstance(file, str) and file for file in files)
+    if not files or not fine or not all(_SCHEMA_ID.fullmatch(number) for number in ids):
+        raise problem(
+            "It must be the file of a schema, or a table of such files by their ids.",
+            tip='avro_schema = "visit.avsc", or { 17 = "visit.avsc" } for values that begin with '
+            "the id of their schema",
+        )
+    return value
+
+
+Schemas = Annotated[str | dict[str, str], BeforeValidator(_schemas)]
 Names = Annotated[tuple[Column, ...], BeforeValidator(_names)]
 
 
@@ -44,7 +63,8 @@ class FormatFields(Section):
     """The source, its columns, and their format."""
 
     source: str = Field(min_length=1)
-    format: Literal["csv", "jsonl"] = "csv"  # for standard input, which has no ending
+    format: Literal["csv", "jsonl", "avro"] = "csv"  # for sources whose name has no ending
+    avro_schema: Schemas | None = None
     columns: dict[Column, Kind] = Field(min_length=1)
     time_format: Patterns | None = None
     delimiter: str = ","
@@ -53,6 +73,14 @@ class FormatFields(Section):
     encoding: Encoding = "utf-8"
     header: Names | None = Field(default=None, min_length=1, max_length=_MOST_NAMES)
     strip: bool = False
+
+    @field_validator("source")
+    @classmethod
+    def _of_its_kind(cls, value: str) -> str:
+        refusal = source_kind(value).refusal(value)
+        if refusal is not None:
+            raise problem(refusal.what, why=refusal.why, tip=refusal.tip)
+        return value
 
     @field_validator("delimiter", "quote")
     @classmethod
@@ -90,6 +118,19 @@ class FormatFields(Section):
             raise problem("A Parquet file has an encoding of its own.", tip="leave encoding out")
         if self.source_kind.needs_service and self.encoding != "utf-8":
             raise problem("Events are posted in UTF-8.", tip="leave encoding out")
+        if self.format not in self.source_kind.formats:
+            raise problem(
+                f"This source has no values in {self.format}.",
+                tip=f'format = "{self.source_kind.formats[-1]}"',
+            )
+        if (self.format == "avro") != (self.avro_schema is not None):
+            raise problem(
+                'avro_schema and format = "avro" go together.',
+                why="values of Avro cannot be read without their schema",
+                tip='format = "avro" and avro_schema = "visit.avsc", or neither',
+            )
+        if self.format == "avro" and self.encoding != "utf-8":
+            raise problem("Texts of Avro are in UTF-8.", tip="leave encoding out")
         if self.delimiter == self.quote:
             raise problem("delimiter and quote are the same.", tip='delimiter = ";"')
         missing = [name for name in self.columns if name not in (self.header or self.columns)]
@@ -115,6 +156,13 @@ class FormatFields(Section):
     def records(self) -> str | None:
         """The format of records: csv, jsonl or parquet; None if it is unknown."""
         return self.format if self.source_kind.takes_format else kind_of(self.source)
+
+    @property
+    def schemas(self) -> tuple[tuple[int | None, str], ...]:
+        """The files of schemas, by the ids that values begin with; None: they begin with none."""
+        if isinstance(self.avro_schema, dict):
+            return tuple((int(number), file) for number, file in self.avro_schema.items())
+        return () if self.avro_schema is None else ((None, self.avro_schema),)
 
     def form(self, rules: int) -> Format:
         """The format of the source, for a stream with these reading rules."""

@@ -36,6 +36,7 @@ def plan_source(
         declarations=declarations,
         form=plan.form,
         connection=None if stream.connection is None else plan.base / stream.connection,
+        schemas=stream.schemas,
         raw=raw,
     )
     names = source.names() or tuple(stream.columns)  # unknown: there is no file yet

@@ -70,6 +70,16 @@ class Access:
             return None
         raise _wrong_scope(scopes) if own else unknown_stream()
 
+    def still_allows(self, authorization: str, stream: str, scopes: frozenset[Scope]) -> bool:
+        """Whether a token that let a request pass would do so now.
+
+        No rate limits it: whoever sends too many requests must not keep a right that has ended.
+        """
+        token, one = self._valid(authorization), self._shown[stream]
+        if token is None:
+            return False
+        return one.plan.serve.public or (token.stream == stream and token.scope in scopes)
+
     def right(self, authorization: str | None, address: str) -> Right | None:
         """What the token of a request allows; None if there is none, refused if it is invalid."""
         token = self._token(authorization, address)
@@ -87,13 +97,18 @@ class Access:
         if authorization is None:
             self._pass(f"address {limited_as(address)}", None)
             return None
-        read = _HEADER.fullmatch(authorization)
-        token = None if read is None else self._looked_up(token_digest(read[1]))
-        if token is None or not token.valid(self._now()):
+        token = self._valid(authorization)
+        if token is None:
             self._pass(f"address {limited_as(address)}", None)
             raise _invalid()
-        self._pass(f"token {token.stream} {token.number}", token.scope, _right(token))
+        self._pass(f"token {token.stream} {token.number}", token.scope, token)
         return token
+
+    def _valid(self, authorization: str) -> TokenRecord | None:
+        """The token of a header; None if it is unknown, expired or revoked."""
+        read = _HEADER.fullmatch(authorization)
+        token = None if read is None else self._looked_up(token_digest(read[1]))
+        return token if token is not None and token.valid(self._now()) else None
 
     def _looked_up(self, digest: bytes) -> TokenRecord | None:
         """The token with this digest, if its stream is one of this service, in its own store."""
@@ -117,7 +132,7 @@ class Access:
             if len(self._known) > MOST_KNOWN:
                 self._known.popitem(last=False)
 
-    def _pass(self, name: str, scope: Scope | None, holder: Right | None = None) -> None:
+    def _pass(self, name: str, scope: Scope | None, holder: TokenRecord | None = None) -> None:
         waits = self._limit.wait(name, self._rates[scope])
         if waits:
             refusal = Refused(
@@ -127,7 +142,7 @@ class Access:
                 tip="wait as long as Retry-After says",
                 headers={"Retry-After": str(math.ceil(waits))},
             )
-            refusal.holder = holder
+            refusal.holder = None if holder is None else _right(holder)
             raise refusal
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import metadata
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
+from starlette.types import Receive, Scope, Send
 
 from ameles.service.dashboard import routes as page
+from ameles.service.declared_parameters import only_declared
+from ameles.service.dependencies import REFUSALS
 from ameles.service.headers import Outermost
 from ameles.service.ingest import routes
 from ameles.service.ingest.direct_posts import DirectPosts
@@ -37,6 +41,7 @@ from ameles.service.views import Gate, Health, Operations, Previews, Published, 
 
 TITLE = "Ameles"
 NO_PROXIES = TrustedProxies()
+READOUT = (streams, releases, live, ledger, attacker, preview, operation)
 METRICS = (scrape, process, query, listings)
 ABOUT = "Live statistics about people, under differential privacy."
 # Newer versions of FastAPI report requests to whatever the environment names; older ones ignore it.
@@ -45,6 +50,14 @@ NO_TELEMETRY: dict[str, Any] = {
         ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
     )
 }
+
+
+class Application(FastAPI):
+    """Routes, and before them the short way of posted batches."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        posts: DirectPosts = self.state.posts
+        await posts(scope, receive, send)
 
 
 def build_app(
@@ -64,7 +77,7 @@ def build_app(
 
     ``failed`` is told what a request could not expect, ``refused`` which routes refused one.
     """
-    app = FastAPI(
+    app = Application(
         title=TITLE,
         description=ABOUT,
         version=metadata.version("ameles"),
@@ -84,22 +97,15 @@ def build_app(
     app.state.previews = previews
     app.state.live = LiveReaders(feed)
     app.state.pages = WrittenPages()
-    for part in (
-        streams,
-        releases,
-        live,
-        ledger,
-        attacker,
-        preview,
-        operation,
-        routes,
-        health,
-        page,
-        *METRICS,
-    ):
+    for part in READOUT:
+        app.include_router(
+            part.router, dependencies=[Depends(only_declared)], responses={422: REFUSALS[422]}
+        )
+    for part in (routes, health, page, *METRICS):
         app.include_router(part.router)
     add_handlers(app, failed)
-    app.add_middleware(DirectPosts, gate=gate, doors=doors, bodies=bodies, failed=failed)
+    routed = partial(FastAPI.__call__, app)
+    app.state.posts = DirectPosts(routed, gate, doors, bodies, failed, proxies, refused)
     app.add_exception_handler(QueryRefused, query_refused)
     app.add_middleware(CountedAnswers, counts=answers, refused=refused)
     app.add_middleware(Outermost, failed=failed, proxies=proxies)

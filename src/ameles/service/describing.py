@@ -22,14 +22,15 @@ class Describing:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._part = -1
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread: threading.Thread | None = None
 
     def begin(self, step: int) -> None:
-        """Starts to write, once the stream is launched; nothing if it has started already."""
-        if self._thread.ident is not None:
+        """Starts to write, once the stream is launched; again if that has failed."""
+        if self._thread is not None and self._thread.is_alive():
             return
         self._part = step // PART
         self._wake.set()
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def released(self, step: int) -> None:
@@ -42,7 +43,7 @@ class Describing:
         """Ends the thread after the text that it is writing, and waits for that."""
         self._stop.set()
         self._wake.set()
-        if self._thread.ident is not None:
+        if self._thread is not None:
             self._thread.join()
 
     def _run(self) -> None:

@@ -1,7 +1,9 @@
 """The threads that follow the plans of a service, one each.
 
 A stream that fails stops alone: the others go on, and the service goes on to show what was
-published.
+published.  It is tried again, as a new process would do it, after pauses that grow: a full disk, a
+database that was away or another process that held the stream are problems that pass.  A plan or a
+budget that is refused is not.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from functools import partial
 
 from ameles.connectors.http_source import HttpSource
 from ameles.connectors.source import AnySource
-from ameles.core.exceptions import AmelesError
+from ameles.core.exceptions import AmelesError, BudgetExceeded, PlanError
 from ameles.engine.engine import Engine
 from ameles.engine.following.arrivals import now
 from ameles.engine.following.batch_writer import open_step
@@ -27,30 +29,51 @@ from ameles.service.ingest.door import Door, SealedDoor
 from ameles.service.log import Log
 from ameles.service.published import Shown
 from ameles.service.views import State
+from ameles.store import Store
+
+FIRST_PAUSE = 1.0  # seconds until a stream that has failed is tried again; then twice as many
+LONGEST_PAUSE = 60.0
+LASTING = frozenset({PlanError.exit_code, BudgetExceeded.exit_code})  # trying again changes nothing
 
 
 class FollowedStream:
-    """A plan and the thread that follows it."""
+    """A plan and the thread that follows it; ``told`` is called with the stream's name when
+    something can be seen, ``failing`` when it fails."""
 
     def __init__(
-        self, shown: Shown, log: Log, told: Callable[[str], None], clock: Callable[[], int] = now
+        self,
+        shown: Shown,
+        log: Log,
+        told: Callable[[str], None],
+        clock: Callable[[], int] = now,
+        failing: Callable[[FollowedStream], None] = lambda stream: None,
     ) -> None:
         self._shown = shown
         self._log = log
         self._clock = clock
-        self._told = told  # called with the stream's name when something can be seen
+        self._told = told
+        self._fails = failing
         self._describing = Describing(shown, log)
         self.door: Door | None = None  # while it runs, if its events are posted
         self._last = 0  # the last released step
+        self._open = OpenStep(step=None, closes=None)
         self._stop = threading.Event()
+        self._attempt = threading.Event()  # set to end what the thread does now
+        self._pause = FIRST_PAUSE
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self.state = State.STARTING
         self.problem: AmelesError | None = None  # why it failed, if that is a refusal
+        self._reason = ""  # the same, as it was last logged
 
     @property
     def name(self) -> str:
         """The name of the stream."""
         return self._plan.stream.name
+
+    @property
+    def store(self) -> Store:
+        """The store of the stream."""
+        return self._shown.store
 
     @property
     def _plan(self) -> Plan:
@@ -63,6 +86,11 @@ class FollowedStream:
     def stop(self) -> None:
         """Asks the thread to end as soon as its current work is stored."""
         self._stop.set()
+        self._attempt.set()
+
+    def begin_anew(self) -> None:
+        """Asks the thread to take the lock of its stream anew, as soon as its work is stored."""
+        self._attempt.set()
 
     def join(self) -> None:
         """Waits until the thread has ended."""
@@ -73,28 +101,62 @@ class FollowedStream:
         self._describing.stop()
 
     def _run(self) -> None:
-        try:
-            self._describe_launched()
-            engine = Engine(self._plan, self._shown.store, warn=self._warn)
-            source = engine.source(waiting=True)
+        again = True
+        while again:
+            attempt = self._attempt = threading.Event()
+            if self._stop.is_set():
+                attempt.set()
+            try:
+                again = self._ended(self._follow(attempt))
+            except BaseException as problem:
+                self._failed(problem)
+                again = not _lasts(problem)
+            finally:
+                attempt.set()  # threads of its own wait for that
+            # the exception is gone by now: its trace may have had events
+            if self.state is State.FAILED and again:
+                again = not self._stop.wait(self._pause)
+                self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
-            report = follow(
-                engine,
-                self._stop,
-                source=source,
-                begun=partial(self._begun, source),
-                told=self._released,
-                failing=self._failing,
-                clock=self._clock,
-            )
-        except BaseException as problem:
-            self.problem = problem if isinstance(problem, AmelesError) else None
-            self._log.failed(problem, stream=self.name)
-            self._become(State.FAILED)
+    def _ended(self, report: Report) -> bool:
+        """Says what became of the stream; True if it is to begin anew."""
+        if report.released == report.horizon:
+            state = State.ENDED
+        elif self._stop.is_set():
+            state = State.STOPPED
         else:
-            over = report.released == report.horizon
-            self._log.say("ended" if over else "stopped", stream=self.name, step=report.released)
-            self._become(State.ENDED if over else State.STOPPED)
+            self._become(State.STARTING)
+            return True
+        self._log.say(state.value, stream=self.name, step=report.released)
+        self._become(state)
+        return False
+
+    def _follow(self, stop: threading.Event) -> Report:
+        """Follows until the stream ends, fails, is stopped or is to begin anew."""
+        self._describe_launched()
+        engine = Engine(self._plan, self.store, warn=self._warn)
+        source = engine.source(waiting=True)
+        return follow(
+            engine,
+            stop,
+            source=source,
+            begun=partial(self._begun, source),
+            told=self._released,
+            failing=self._failing,
+            clock=self._clock,
+        )
+
+    def _failed(self, problem: BaseException) -> None:
+        """Says why it failed, once for each reason."""
+        refusal = problem if isinstance(problem, AmelesError) else None
+        # a copy: what was raised has a trace, and that may have events
+        self.problem = refusal and AmelesError(refusal.what, why=refusal.why, tip=refusal.tip)
+        reason = f"{type(problem).__name__} {self.problem}"
+        if reason != self._reason:
+            self._log.failed(problem, stream=self.name)
+        self._reason = reason
+        self._become(State.FAILED)
+        self._fails(self)
 
     def _describe_launched(self) -> None:
         """Describes a stream that was launched before, also if it cannot be followed now.
@@ -113,10 +175,10 @@ class FollowedStream:
         self._told(self.name)
 
     def _begun(self, source: AnySource, report: Report) -> None:
-        self._last = report.released
+        self._last, self.problem, self._reason = report.released, None, ""
         if isinstance(source, HttpSource):  # open before anybody hears that the stream runs
             sealed = self._plan.privacy.intrusions != "none"
-            self.door = SealedDoor(source) if sealed else Door(source)
+            self.door = SealedDoor(source, self._behind) if sealed else Door(source)
         if report.launched:
             self._log.say("launched", stream=self.name, spent=str(self._plan.loss))
         self._log.say("following", stream=self.name, step=report.released + 1)
@@ -127,12 +189,18 @@ class FollowedStream:
         """The step that is open now."""
         plan = self._plan
         step = open_step(plan, self._last, self._clock)
-        if step is None:
-            return OpenStep(step=None, closes=None)
-        return OpenStep(step=step, closes=instant(plan.clock.end_of(step) + plan.stream.grace_us))
+        if step != self._open.step:
+            closes = None if step is None else plan.clock.end_of(step) + plan.stream.grace_us
+            self._open = OpenStep(step=step, closes=None if closes is None else instant(closes))
+        return self._open
+
+    def _behind(self) -> bool:
+        """Whether steps wait to be released, besides the one that may just have ended."""
+        ended = self._plan.clock.ended(self._clock())  # a sealed stream has no grace
+        return min(ended, self._plan.stream.horizon or ended) - self._last > 1
 
     def _released(self, step: int) -> None:
-        self._last = step
+        self._last, self._pause = step, FIRST_PAUSE
         fields: dict[str, object] = {"stream": self.name, "step": step}
         if step != self._plan.stream.horizon:
             due = self._plan.clock.end_of(step + 1) + self._plan.stream.grace_us
@@ -148,6 +216,13 @@ class FollowedStream:
         self._log.failed(problem, stream=self.name)
 
 
+def _lasts(problem: BaseException) -> bool:
+    """Whether a failure would be the same at each attempt."""
+    if isinstance(problem, AmelesError):
+        return problem.exit_code in LASTING
+    return not isinstance(problem, Exception)
+
+
 class Following:
     """All followed streams of a service."""
 
@@ -158,7 +233,7 @@ class Following:
         told: Callable[[str], None] = lambda name: None,
         clock: Callable[[], int] = now,
     ) -> None:
-        streams = [FollowedStream(one, log, told, clock) for one in shown]
+        streams = [FollowedStream(one, log, told, clock, self._failing) for one in shown]
         self.streams: Mapping[str, FollowedStream] = {one.name: one for one in streams}
 
     def doing(self, name: str) -> State:
@@ -191,6 +266,13 @@ class Following:
     def starting(self) -> int:
         """How many streams have not begun yet."""
         return self._count(State.STARTING)
+
+    def _failing(self, failed: FollowedStream) -> None:
+        """Has the others begin anew that lost their locks together with a stream that failed."""
+        if failed.store.lost_locks:
+            for stream in self.streams.values():
+                if stream is not failed and stream.store is failed.store:
+                    stream.begin_anew()
 
     def _count(self, state: State) -> int:
         return sum(stream.state is state for stream in self.streams.values())

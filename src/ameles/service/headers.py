@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ameles.core.token import TOKEN
 from ameles.service.proxies import TrustedProxies
-from ameles.service.refusals import problem
+from ameles.service.refusals import failure, problem, refusal_of
 
 NOTHING_LOADS = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 HEADERS = {  # unless an answer has its own
@@ -25,7 +25,7 @@ HEADERS = {  # unless an answer has its own
     "X-Content-Type-Options": "nosniff",
 }
 LONGEST_QUERY = 4096
-_PAIRS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+PAIRS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 class Outermost:
@@ -61,8 +61,7 @@ class Outermost:
         except Exception as surprise:
             self._failed(surprise)
             if not answer.begun:
-                failure = problem(500, "The service failed.", why="its log says where")
-                await failure(scope, receive, answer.send)
+                await refusal_of(failure())(scope, receive, answer.send)
 
 
 class _Answered(Exception):
@@ -81,7 +80,7 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.begun = True
             own = {name.lower() for name, _ in message["headers"]}
-            added = [pair for pair in _PAIRS if pair[0] not in own]
+            added = [pair for pair in PAIRS if pair[0] not in own]
             message = {**message, "headers": [*message["headers"], *added]}
         elif self.bodiless:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -53,12 +53,8 @@ class Log:
 
     def failed(self, problem: BaseException, **fields: Any) -> None:
         """Writes a failure: a refusal in its own words, anything else by its kind and place."""
-        if isinstance(problem, AmelesError):
-            words = {"what": problem.what, "why": problem.why, "tip": problem.tip}
-            self.say("refused", **fields, **{name: text for name, text in words.items() if text})
-        else:
-            kind, place = type(problem).__name__, _place(problem)
-            self.say("failed", **fields, kind=kind, **({"place": place} if place else {}))
+        event = "refused" if isinstance(problem, AmelesError) else "failed"
+        self.say(event, **fields, **reason(problem))
 
     def take_over(self, name: str) -> None:
         """Makes this log the only one of another package, by the name of its logger."""
@@ -80,6 +76,19 @@ class _Templates(logging.Handler):
         if record.exc_info and record.exc_info[0] is not None:
             fields = {"kind": record.exc_info[0].__name__}
         self._log.say("server", level=record.levelname.lower(), **fields)
+
+
+def reason(problem: BaseException) -> dict[str, str]:
+    """What may be said about a failure, by field.
+
+    >>> reason(ZeroDivisionError("7 events by 0"))
+    {'kind': 'ZeroDivisionError'}
+    """
+    if isinstance(problem, AmelesError):
+        words = {"what": problem.what, "why": problem.why, "tip": problem.tip}
+    else:
+        words = {"kind": type(problem).__name__, "place": _place(problem)}
+    return {name: text for name, text in words.items() if text}
 
 
 def _text(value: Any) -> str:

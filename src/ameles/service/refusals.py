@@ -18,6 +18,8 @@ from starlette.exceptions import HTTPException
 from ameles.core.exceptions import AmelesError
 from ameles.service.views import Right
 
+TOKEN_REFUSED = (401, 403)
+
 
 class Problem(BaseModel):
     """Why a request was refused, and what to try."""
@@ -96,9 +98,14 @@ def refusal_of(refusal: Refused) -> JSONResponse:
     return problem(refusal.status, *words, refusal.headers, refusal.more)
 
 
-def store_refusal() -> JSONResponse:
-    """The answer to a request when the store refuses; the log has its reason."""
-    return problem(
+def failure() -> Refused:
+    """The refusal of a request that has met what nobody expected."""
+    return Refused(500, "The service failed.", why="its log says where")
+
+
+def store_refused() -> Refused:
+    """The refusal of a request when the store refuses; the log has its reason."""
+    return Refused(
         503,
         "The store cannot be read now.",
         why="its refusal is in the log of the service",
@@ -137,10 +144,10 @@ def add_handlers(app: FastAPI, failed: Callable[[Exception], None]) -> None:
     """Makes every refusal of an application a ``Problem``; ``failed`` is told if the store
     refuses."""
 
-    async def store_refused(request: Request, refusal: Exception) -> JSONResponse:
+    async def refused_by_store(request: Request, refusal: Exception) -> JSONResponse:
         failed(refusal)
-        return store_refusal()
+        return refusal_of(store_refused())
 
     for kind in (Refused, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _refused)
-    app.add_exception_handler(AmelesError, store_refused)
+    app.add_exception_handler(AmelesError, refused_by_store)

@@ -1,7 +1,9 @@
 r"""Lines about refused requests: the method, the route and the status, and nothing that was sent.
 
 Answered requests are not logged, because a page may be read whenever an event happens; and of
-posted batches only those whose token was refused.  A flood of refusals is logged in part.
+posted batches only those whose token was refused.  A flood of refusals is logged in part.  If the
+store fails, every request fails with it: the reason is written once a minute, so that nobody can
+count batches by it.
 
 >>> import io
 >>> from datetime import UTC, datetime
@@ -18,10 +20,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from ameles.service.log import Log
+from ameles.service.log import Log, reason
 from ameles.service.rate_limit import RateLimit
 
 MOST = 10  # lines a second
+EVERY = 60.0  # seconds between two lines about the same failure
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -30,7 +33,9 @@ class RequestLog:
 
     def __init__(self, log: Log, clock: Callable[[], float] = time.monotonic) -> None:
         self._log = log
+        self._clock = clock
         self._limit = RateLimit(clock)
+        self._failures: dict[str, float] = {}  # when each was written last
         self._lock = threading.Lock()
         self._left_out = 0
 
@@ -44,3 +49,14 @@ class RequestLog:
             self._left_out = 0
         shown = method if method in METHODS else "other"
         self._log.say("request", method=shown, route=route, status=status, **more)
+
+    def failed(self, problem: BaseException) -> None:
+        """Writes why a request could not be answered, if that was not written a moment ago."""
+        why = str(reason(problem))
+        with self._lock:
+            now = self._clock()
+            recent = {one: at for one, at in self._failures.items() if now < at + EVERY}
+            known = why in recent
+            self._failures = recent if known else recent | {why: now}
+        if not known:
+            self._log.failed(problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import resource
 import socket
 import threading
@@ -19,6 +20,8 @@ from ameles.service.unread_bodies import with_unread_bodies
 GRACE = 10  # seconds for requests that are under way when the service ends
 STALLED_MS = 60_000  # a reader who takes nothing for so long is disconnected by the system
 OPEN_FILES = 65_536
+BACKLOG = 4096  # connections that wait to be accepted; further ones would have to try again
+GARBAGE = 10_000  # new objects after which Python looks for garbage; its own are 700
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -47,7 +50,7 @@ def listening(text: str) -> socket.socket:
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # accepted sockets inherit it
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
         opened.bind((host, port))
-        opened.listen(2048)
+        opened.listen(BACKLOG)
     except OSError as problem:
         opened.close()
         raise AmelesError(
@@ -78,6 +81,7 @@ def run_server(
     requests to the paths of ``unread`` stay in their sockets until they are asked for.
     """
     _allow_open_files()
+    _spare_garbage_collection()
     for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi", "asyncio"):
         log.take_over(name)
     server = _Server(
@@ -92,6 +96,7 @@ def run_server(
             proxy_headers=False,
             ws="none",
             timeout_graceful_shutdown=GRACE,
+            backlog=BACKLOG,
         )
     )
 
@@ -105,6 +110,7 @@ def run_server(
     serving = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
     serving.start()
     serving.join()
+    gc.unfreeze()  # else DuckDB says at the end of the process that its functions were never freed
     stop.set()  # if the server has ended for another reason
 
 
@@ -121,6 +127,16 @@ class _Server(uvicorn.Server):
         if counter % 10 == 0:
             drop_late(self.server_state.connections)
         return await super().on_tick(counter)
+
+
+def _spare_garbage_collection() -> None:
+    """Shortens the moments in which all threads wait while Python looks for garbage.
+
+    What was loaded at the start stays, so it need not be looked at again and again.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
 
 
 def _allow_open_files() -> None:

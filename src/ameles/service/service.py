@@ -43,6 +43,7 @@ class Service:
         shown = [Shown(plan, store) for plan, store in plans]
         self._log = log
         self._feed = Feed()
+        requests = RequestLog(log)
         self.following = Following(shown, log, self._feed.tell, clock)
         self.app: ASGIApp = build_app(
             StorePublished(shown, self.following.doing),
@@ -54,9 +55,9 @@ class Service:
                 shown, self.following.problem, lambda: instant(clock()), self.following.queue
             ),
             StoreSamples(shown, lambda: instant(clock())),
-            log.failed,
+            requests.failed,
             proxies=proxies,
-            refused=RequestLog(log).refused,
+            refused=requests.refused,
         )
         self._sealed = frozenset(
             events_path(one.plan.stream.name)

@@ -27,7 +27,7 @@ class State(Enum):
     RESTARTED = "restarted"  # running, after its state was lost at least once
     HALTED = "halted"  # running, but every release has said its last word
     STOPPED = "stopped"  # its thread has ended because the service ends
-    FAILED = "failed"  # its thread has ended with an error
+    FAILED = "failed"  # it has stopped with an error, and may be tried again
     ENDED = "ended"  # the last step is released
     RETIRED = "retired"  # its state was erased by its owner
 
@@ -185,6 +185,9 @@ class Gate(Protocol):
 
         Anybody may read a public stream; the answer is then None.
         """
+
+    def still_allows(self, authorization: str, stream: str, scopes: frozenset[Scope]) -> bool:
+        """Whether a token that let a request pass would do so now; not limited by any rate."""
 
     def right(self, authorization: str | None, address: str) -> Right | None:
         """What the token of a request allows; None if there is none, refused if it is invalid."""

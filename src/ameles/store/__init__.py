@@ -16,6 +16,7 @@ from ameles.store.records import (
 from ameles.store.retirements import Retirement
 from ameles.store.store import Store
 from ameles.store.transaction import Transaction
+from ameles.store.unavailable import StoreAway, StreamInUse, Unavailable
 
 __all__ = [
     "BackedUp",
@@ -28,8 +29,11 @@ __all__ = [
     "Seen",
     "Series",
     "Store",
+    "StoreAway",
+    "StreamInUse",
     "StreamRecord",
     "Transaction",
+    "Unavailable",
     "exists",
     "open_store",
     "opened_backup",

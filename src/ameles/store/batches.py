@@ -10,14 +10,18 @@ without looking: it may have been counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ameles.store.columns import Columns
 from ameles.store.records import StreamRecord
 from ameles.store.session import TransactionPart
 
-DIGESTS = 64
+DIGESTS = 4
+# Lines of batches that come together are one row, up to this many bytes: one costs less than many.
+JOINED = 1 << 16
+FORGOTTEN = 1 << 17  # bytes that are deleted at a time
+# Digests of one question, which has one of these lengths: a database knows it then.
+_ASKED = (8, 64, 512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +36,9 @@ class NewBatch:
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """A batch that the engine may count."""
+    """Batches that the engine may count, one or a few that came together."""
 
-    number: int
+    number: int  # of the last
     step: int
     form: str
     lines: bytes = field(repr=False)
@@ -58,9 +62,15 @@ class Batches(TransactionPart):
         self, stream: StreamRecord, step: int, digests: Sequence[bytes]
     ) -> frozenset[bytes]:
         """Those of some batches that are known in a step."""
-        keys: Columns = {"stream": stream.number, "step": step, "digest": list(digests)}
-        rows = self._session.lookup("batch", keys, ("step",)) if digests else []
-        return frozenset(digests[place] for place, _ in rows)
+        known = set[bytes]()
+        for some in _padded(digests):
+            rows = self._session.rows(
+                "SELECT digest FROM batch WHERE stream = ? AND step = ? "
+                f"AND digest IN ({', '.join('?' * len(some))})",
+                (stream.number, step, *some),
+            )
+            known.update(bytes(digest) for (digest,) in rows)
+        return frozenset(known)
 
     def add_batches(self, stream: StreamRecord, batches: Sequence[NewBatch]) -> None:
         """Stores batches in the order of arrival; their steps must be open and never go back.
@@ -70,7 +80,6 @@ class Batches(TransactionPart):
         if not batches:
             return
         _, last = self._intake(stream)
-        numbers = range(last + 1, last + 1 + len(batches))
         known = sorted((batch.step, batch.digest) for batch in batches)
         self._session.append(
             "batch",
@@ -81,17 +90,18 @@ class Batches(TransactionPart):
             },
             double=f"A batch of stream '{stream.name}' was stored before.",
         )
+        together = _together(batches, last)
         self._session.append(
             "arrived",
             {
                 "stream": stream.number,
-                "number": list(numbers),
-                "step": [batch.step for batch in batches],
-                "form": [batch.form for batch in batches],
-                "lines": [batch.lines for batch in batches],
+                "number": [one.number for one in together],
+                "step": [one.step for one in together],
+                "form": [one.form for one in together],
+                "lines": [one.lines for one in together],
             },
         )
-        self._set_intake(stream, batches[-1].step, numbers[-1])
+        self._set_intake(stream, batches[-1].step, last + len(batches))
 
     def waiting_batches(
         self, stream: StreamRecord, *, after: int, last_step: int, most: int
@@ -125,13 +135,16 @@ class Batches(TransactionPart):
     def forget_batches(self, stream: StreamRecord, *, counted: int, most: int) -> bool:
         """Deletes the lines of batches up to a number, and the digests of released steps.
 
-        At most so many batches, and ``DIGESTS`` times as many digests, so that it takes no long
-        time; returns whether there is more to delete.
+        At most so many rows of about ``FORGOTTEN`` bytes together, and ``DIGESTS`` times as many
+        digests, so that it takes no long time; returns whether there is more to delete.
         """
-        first = self._session.one(
-            "SELECT coalesce(min(number), 0) FROM arrived WHERE stream = ?", (stream.number,)
+        until = self._session.one(
+            "SELECT coalesce(max(number), 0) FROM (SELECT number, sum(size) OVER (ORDER BY number "
+            "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - size AS before FROM "
+            "(SELECT number, length(lines) AS size FROM arrived WHERE stream = ? AND number <= ? "
+            "ORDER BY number LIMIT ?) AS sized) AS added WHERE before < ?",
+            (stream.number, counted, most, FORGOTTEN),
         )
-        until = min(counted, first + most - 1)
         self._session.write(
             "DELETE FROM arrived WHERE stream = ? AND number <= ?", (stream.number, until)
         )
@@ -142,9 +155,11 @@ class Batches(TransactionPart):
             (*released, DIGESTS * most),
         )
         left = self._session.row(
-            "SELECT 1 FROM batch WHERE stream = ? AND step <= ? LIMIT 1", released
+            "SELECT 1 FROM arrived WHERE stream = ? AND number <= ? UNION ALL "
+            "SELECT 1 FROM batch WHERE stream = ? AND step <= ? LIMIT 1",
+            (stream.number, counted, *released),
         )
-        return (first > 0 and until < counted) or left is not None
+        return left is not None
 
     def forget_digests(self, stream: StreamRecord) -> None:
         """Deletes all digests of released steps."""
@@ -162,3 +177,39 @@ class Batches(TransactionPart):
             "ON CONFLICT (stream) DO UPDATE SET open = excluded.open, last = excluded.last",
             (stream.number, earliest, last),
         )
+
+
+def _together(batches: Sequence[NewBatch], last: int) -> list[StoredBatch]:
+    """The rows of batches whose numbers follow the last one, in order.
+
+    >>> new = [NewBatch(b"", at, "csv", lines) for at, lines in ((1, b"a"), (1, b"b"), (2, b""))]
+    >>> [(row.number, row.lines) for row in _together(new, last=4)]
+    [(6, b'ab'), (7, b'')]
+    """
+    rows, parts, size = list[StoredBatch](), list[bytes](), 0
+    for place, batch in enumerate(batches):
+        parts.append(batch.lines)
+        size += len(batch.lines)
+        following = batches[place + 1] if place + 1 < len(batches) else None
+        if (
+            following is None
+            or (following.step, following.form) != (batch.step, batch.form)
+            or size + len(following.lines) > JOINED
+        ):
+            number = last + place + 1
+            rows.append(StoredBatch(number, batch.step, batch.form, b"".join(parts)))
+            parts, size = [], 0
+    return rows
+
+
+def _padded(digests: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Digests in parts of a few lengths; the last is filled with one of its own.
+
+    >>> [len(part) for part in _padded([b""] * 520)]
+    [512, 8]
+    """
+    most = _ASKED[-1]
+    for first in range(0, len(digests), most):
+        some = list(digests[first : first + most])
+        length = next(size for size in _ASKED if len(some) <= size)
+        yield some + some[-1:] * (length - len(some))

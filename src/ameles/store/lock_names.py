@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store.unavailable import StreamInUse
 
 _QUESTION = "question/"  # no stream has a slash in its name
 
@@ -30,7 +31,7 @@ def in_use(name: str, holder: str) -> StoreRefused:
             why="only one answer to a question is stored, and that process computes it",
             tip="ask again when it is done; a process that died holds no lock",
         )
-    return StoreRefused(
+    return StreamInUse(
         f"The stream '{name}' is run by another process{holder}.",
         why="two at once would publish two values for one step",
         tip="run again when it is done; a process that died holds no lock",

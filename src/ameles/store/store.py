@@ -7,7 +7,7 @@ belongs together is written in one transaction, so a crash leaves all of it or n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -44,6 +44,14 @@ class Store(ABC):
     def held(self, name: str) -> bool:
         """Whether any process holds this lock now; asking blocks nobody."""
 
+    @property
+    def lost_locks(self) -> bool:
+        """Whether locks of this object were lost that somebody still relies on.
+
+        No lock can be taken, and nothing written, until all of them are given up.
+        """
+        return False
+
     @abstractmethod
     def check(self) -> None:
         """Reads all of the store and refuses it if it is damaged."""
@@ -62,6 +70,13 @@ class Store(ABC):
     @abstractmethod
     def scrub(self) -> str:
         """Erases what removed rows have left, as far as the database can; says how far that is."""
+
+    def merging_aside(self) -> AbstractContextManager[None]:
+        """Inside the block, no commit waits until the store has tidied its own files.
+
+        It is for somebody who commits many times a second.  Most databases do so anyway.
+        """
+        return nullcontext()
 
     @abstractmethod
     def close(self) -> None:

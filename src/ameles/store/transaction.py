@@ -11,6 +11,7 @@ from ameles.store.descriptions import Descriptions
 from ameles.store.epochs import Epochs
 from ameles.store.gaps import Gaps
 from ameles.store.intrusions import IntrusionLog
+from ameles.store.published_tables import PublishedTables
 from ameles.store.releases import Releases
 from ameles.store.retirements import Retirements
 from ameles.store.seen import SeenUsersTable
@@ -29,6 +30,7 @@ class Transaction(
     IntrusionLog,
     Epochs,
     Gaps,
+    PublishedTables,
     Checked,
     Tokens,
     Batches,

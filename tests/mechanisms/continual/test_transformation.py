@@ -173,6 +173,11 @@ def test_what_cannot_be_is_refused() -> None:
         continual(_Gaussian(answers=(0,)), **good)
     with pytest.raises(BadInput, match="algorithm's own"):
         continual(_Short(answers=(0,)), **good)
+    # some occurrences of one user become another's: two bits of the answer move
+    two = NoisyDistinct(users=9, epsilon=1, neighbours="user-substitution")
+    with pytest.raises(BadInput, match=r"'sensitivity' .* at least the algorithm's own, 2"):
+        continual(two, **good)
+    assert continual(two, **{**good, "sensitivity": 2}).sensitivity == 2
 
 
 def test_noise_is_refused_from_where_it_would_not_fit() -> None:

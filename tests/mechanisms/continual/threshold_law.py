@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +47,7 @@ def log_sum(terms: Floats) -> float:
     return top + math.log(float(np.exp(terms - top).sum()))
 
 
+@cache
 def log_below_then_above(
     below: int, m: int, above: int, threshold_scale: Fraction, query_scale: Fraction
 ) -> float:
@@ -66,8 +69,8 @@ def worst_loss(
         for above in places
     }
     return max(
-        law[one] - law[other]
-        for one in law
-        for other in law
-        if max(abs(one[0] - other[0]), abs(one[1] - other[1])) <= 1
+        law[below, above] - law[below + moved, above + also]
+        for below, above in law
+        for moved, also in product((-1, 0, 1), repeat=2)
+        if (below + moved, above + also) in law
     )

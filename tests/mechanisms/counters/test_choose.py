@@ -23,6 +23,7 @@ from ameles.mechanisms.counters.choose import (
     points,
     worst_of,
 )
+from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import IndependentError, SimpleOneCounter
@@ -41,8 +42,8 @@ def test_rows_are_sorted_and_the_first_is_chosen(horizon: int, optimise: Any) ->
     assert len({row.name for row in rows}) == len(rows)
 
 
-def test_long_streams_get_siblings_and_endless_ones_a_hybrid() -> None:
-    assert isinstance(counter(epsilon=1, horizon=2**16), SiblingsCounter)
+def test_long_streams_get_hats_and_endless_ones_a_hybrid() -> None:
+    assert isinstance(counter(epsilon=1, horizon=2**16), HatsCounter)
     endless = counter(epsilon=1)
     assert isinstance(endless, HybridCounter)
     assert endless.inside == "SiblingsCounter"
@@ -86,8 +87,27 @@ def test_the_objective_of_one_step_is_its_deviation() -> None:
     assert objective_of(recipe, [1, 2], 7) == recipe.error.std(7)
 
 
+def test_the_choice_is_never_worse_than_siblings() -> None:
+    # Hats need a dozen steps to pay
+    for horizon in (*range(1, 65), 97, 365, 1000, 99_999):
+        rows = compare(epsilon=1, horizon=horizon)
+        siblings = next(row for row in rows if row.name == "SiblingsCounter")
+        assert rows[0].mean <= siblings.mean
+        assert rows[0].worst <= siblings.worst
+        assert (rows[0].name == "HatsCounter") == (horizon >= 13)
+
+
+def test_a_run_of_more_than_a_gibibyte_makes_room_for_one_that_is_nearly_as_good() -> None:
+    best, *others = compare(epsilon=1, horizon=2**20, width=10**6)
+    hats = next(row for row in others if row.name == "HatsCounter")
+    assert best.name == "SiblingsCounter"
+    assert best.recipe.memory <= 2**27 < hats.recipe.memory
+    assert hats.ratio < 1
+    assert isinstance(counter(epsilon=1, horizon=2**20, width=10**7), HatsCounter)
+
+
 @pytest.mark.parametrize(
-    ("power", "name", "mean"), [(10, "SiblingsCounter", 11.1), (20, "BufferedCounter", 24.1)]
+    ("power", "name", "mean"), [(10, "HatsCounter", 9.89), (20, "BufferedCounter", 24.1)]
 )
 def test_laplace_wins_short_streams_and_gaussian_long_ones(
     power: int, name: str, mean: float
@@ -126,6 +146,7 @@ def test_refusals_count_only_if_all_refuse() -> None:
         ("KAryCounter", 43.8),
         ("EldersCounter", 34.4),
         ("SiblingsCounter", 26.2),
+        ("HatsCounter", 21.07),
     ],
 )
 def test_the_worst_step_is_found_among_many(name: str, worst: float) -> None:
@@ -272,7 +293,7 @@ def test_a_counter_of_the_catalogue_is_considered_by_itself(
     for kind in (Newest, Unasked, Demanding, Surviving):
         monkeypatch.setattr(choose, "COUNTERS", (*COUNTERS, kind))
         chosen = kind in (Newest, Surviving)
-        assert best(horizon=1024) == (kind.__name__ if chosen else "SiblingsCounter")
+        assert best(horizon=1024) == (kind.__name__ if chosen else "HatsCounter")
         assert best() == "HybridCounter"  # which these cannot do
         seized = best(horizon=1024, intrusions="one")
         assert seized == ("Surviving" if kind is Surviving else "PanPrivateTreeCounter")

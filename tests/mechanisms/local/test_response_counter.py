@@ -15,7 +15,7 @@ from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.mechanisms.counters.choose import compare, counter
-from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.local import RandomizedResponseCounter
 from ameles.noise import System, Tape, Zero
@@ -121,6 +121,6 @@ def test_it_is_chosen_for_bits_alone() -> None:
         ]
         assert for_bits[0].mean <= plain[0].mean
     assert type(counter(epsilon=1, intrusions="every", bits=True)) is RandomizedResponseCounter
-    assert type(counter(epsilon=1, horizon=1024, bits=True)) is SiblingsCounter
+    assert type(counter(epsilon=1, horizon=1024, bits=True)) is HatsCounter
     # a bound of more than a bit is refused by it, and by it alone
     assert not counter(epsilon=1, intrusions="every", bits=True, bound=2).bits

@@ -6,9 +6,9 @@ import doctest
 import importlib.util
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -41,21 +41,33 @@ def test_the_deviations_of_the_page() -> None:
     assert f"{walk.std(2**10):.1f} / {walk.std(2**16):.0f} / {walk.std(2**20):.0f}" in PAGE
 
 
-def draw(folder: Path, *options: str) -> None:
-    command = [sys.executable, "-W", "error", str(DOCS / "seized.py"), "--into", str(folder)]
-    subprocess.run([*command, *options], check=True, timeout=900)
+def script(name: str) -> ModuleType:
+    """A program of the docs, as a module: a process of its own would load all packages again."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_the_picture_is_that_of_its_table(tmp_path: Path) -> None:
+def draw(patched: pytest.MonkeyPatch, folder: Path, *options: str) -> None:
+    patched.setattr(sys, "argv", ["seized.py", "--into", str(folder), *options])
+    assert script("seized").main() == 0
+
+
+def test_the_picture_is_that_of_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(DOCS / "seized.csv", tmp_path)
-    draw(tmp_path, "--redraw")
+    draw(monkeypatch, tmp_path, "--redraw")
     assert (tmp_path / "seized.svg").read_bytes() == (DOCS / "seized.svg").read_bytes()
 
 
 @pytest.mark.parametrize("new", [False, True], ids=["committed", "new"])
-def test_the_intruder_is_always_right_about_one_of_them(tmp_path: Path, new: bool) -> None:
+def test_the_intruder_is_always_right_about_one_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: bool
+) -> None:
     if new:
-        draw(tmp_path)
+        draw(monkeypatch, tmp_path)
     table = PlotTable.read((tmp_path if new else DOCS) / "seized.csv")
     assert table.column("TreeCounter") == table.column("truth")
     # 44 noises of deviation 20 and more: all zero with a probability below 1e-60
@@ -64,13 +76,9 @@ def test_the_intruder_is_always_right_about_one_of_them(tmp_path: Path, new: boo
 
 def test_the_picture_of_users_is_that_of_the_code(tmp_path: Path) -> None:
     """Its numbers are computed, and those for one crowd are computed again."""
-    spec = importlib.util.spec_from_file_location("seized_users", DOCS / "seized_users.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    users = script("seized_users")
     table = PlotTable.read(DOCS / "seized_users.csv")
-    assert tuple(table.values("users")) == script.CROWDS
-    assert table.where(users=3000).rows == script.compute((3000,)).rows
-    script.draw(table, tmp_path / "users.svg")
+    assert tuple(table.values("users")) == users.CROWDS
+    assert table.where(users=3000).rows == users.compute((3000,)).rows
+    users.draw(table, tmp_path / "users.svg")
     assert (tmp_path / "users.svg").read_bytes() == (DOCS / "seized_users.svg").read_bytes()

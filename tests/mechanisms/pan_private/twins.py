@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -94,7 +94,29 @@ class EpochsFromTwo(PanPrivateCounter):
 
 
 class SourceRun(PanPrivateRun):
-    """Draws an epoch's noise on the counter with the epoch's first event."""
+    """Draws an epoch's noise on the counter with the epoch's first event.
+
+    Whether it is due is in the state, beside the depth.
+    """
+
+    def __init__(self, recipe: PanPrivateCounter, state: State, noise: Noise) -> None:
+        self._due = False
+        if state.parts:
+            (position, depth), *others = state.parts
+            self._due = bool(depth >= 64)
+            state = replace(state, parts=(np.array([position, depth % 64]), *others))
+        super().__init__(recipe, state, noise)
+
+    def _parts(self) -> tuple[IntArray, ...]:
+        place, *others = super()._parts()
+        return place + np.array([0, 64 * self._due]), *others
+
+    def _feed(self, rows: IntArray) -> IntArray:
+        releases = []
+        for row in rows:
+            self._fold(row)
+            releases.append(self._close())
+        return np.array(releases, dtype=np.int64).reshape(rows.shape)
 
     def _counter_noise(self, depth: int) -> IntArray:
         self._due = True

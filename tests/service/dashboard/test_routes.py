@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from ameles.service.dashboard.files import FOLDER, PLACE, Files
+from ameles.service.dashboard.module_bundle import bundle
 from tests.service.small_service import Small
 
 PAGES = ["/", "/preview", "/streams/open", "/embed/open"]
 FILES = Files()
+BUNDLES = {"main.js", "embed.js"}
 ADDRESSES = {f"/static/{FILES.version}/{name}" for name in FILES.loaded}
 
 
@@ -59,7 +61,8 @@ def test_a_page_does_not_say_which_streams_there_are(service: Small, page: str) 
 def test_every_file_is_served_with_its_type_and_kept_for_ever(service: Small) -> None:
     for name, file in FILES.loaded.items():
         answer = service.client.get(f"/static/{FILES.version}/{name}")
-        assert (answer.status, answer.body) == (200, (FOLDER / name).read_bytes()), name
+        source = file.content if name in BUNDLES else (FOLDER / name).read_bytes()
+        assert (answer.status, answer.body) == (200, source), name
         assert answer.headers["content-type"] == file.media
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
@@ -110,11 +113,15 @@ def test_there_is_nothing_else(service: Small, path: str) -> None:
     assert service.client.get(path).status == 404
 
 
-def test_a_browser_learns_at_once_which_modules_a_page_needs(service: Small) -> None:
+def test_a_page_loads_its_modules_as_one(service: Small) -> None:
     page = service.client.get("/").body.decode()
-    preloaded = set(re.findall(r'rel="modulepreload" href="/static/\w+/([^"]+)"', page))
+    assert re.findall(r'src="/static/\w+/([^"]+)" type="module"', page) == ["main.js"]
+    whole = FILES.loaded["main.js"].content.decode()
+    assert not re.search(r"^(import|export)\b", whole, re.MULTILINE)
     own = {name for name in FILES.loaded if "/" not in name and name.endswith(".js")}
-    assert preloaded == own - {"main.js", "embed.js"}
+    for name in own - {"embed.js"}:
+        first, *_ = (FOLDER / name).read_text(encoding="utf-8").splitlines()
+        assert whole.count(first) == 1, name
 
 
 def test_the_address_of_files_changes_with_any_of_them(tmp_path: Path) -> None:
@@ -128,3 +135,34 @@ def test_the_address_of_files_changes_with_any_of_them(tmp_path: Path) -> None:
         return files.version
 
     assert version(b"1") == version(b"1") != version(b"2")
+
+
+def test_modules_in_other_forms_and_in_a_circle_are_refused() -> None:
+    for other in (
+        'import b from "./b.js";',
+        'import "./b.js";',
+        "export default 1;",
+        "export { a };",
+    ):
+        with pytest.raises(ValueError, match=r"a\.js imports or exports in a form"):
+            bundle("a.js", {"a.js": f"{other}\n", "b.js": ""})
+    circle = {"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'}
+    with pytest.raises(ValueError, match=r"a\.js, b\.js, a\.js import each other"):
+        bundle("a.js", circle)
+
+
+def test_a_module_stands_once_and_after_those_that_it_imports() -> None:
+    both = 'import {\n  b,\n  d as e,\n} from "./b.js";\nimport { c } from "./c.js";\n'
+    made = bundle(
+        "a.js",
+        {
+            "a.js": both + 'import("./x.js");\n',
+            "b.js": 'import { c } from "./c.js";\nexport class b {}\nexport const d = 1;\n',
+            "c.js": "export async function c() {}\n",
+        },
+    )
+    places = [made.index(text) for text in ("function c", "class b", 'import("./x.js")')]
+    assert places == sorted(places)
+    assert made.count("async function c") == 1
+    assert "return { b, d };" in made
+    assert "const {\n  b,\n  d: e,\n} = m1;" in made

@@ -12,9 +12,11 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from ameles.core.exceptions import StoreRefused
+from ameles.service.headers import HEADERS
 from ameles.service.ingest import posts
 from ameles.service.ingest.direct_posts import DirectPosts, plain_post
 from ameles.service.ingest.unfinished import UnfinishedBodies
+from ameles.service.proxies import TrustedProxies
 from ameles.service.refusals import Refused
 from ameles.service.views import Right
 from tests.service.asgi import Answer, Client
@@ -34,7 +36,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
 
 def scope(*headers: tuple[str, str], path: str = PATH, **given: Any) -> Scope:
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
-    return {"type": "http", "method": "POST", "path": path, "headers": raw, "client": None} | given
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "headers": raw,
+        "client": None,
+        "query_string": b"",
+    } | given
 
 
 async def receive() -> Message:
@@ -55,6 +64,7 @@ def test_a_plain_request_is_read_as_it_is() -> None:
             client=("192.0.2.1", 5),
         ),
         receive,
+        TrustedProxies(),
     )
     assert found is not None
     assert (found.stream, found.batch, found.step) == ("closed", "\xe9", 1 << 53)
@@ -79,12 +89,20 @@ def test_a_plain_request_is_read_as_it_is() -> None:
         scope(*GOOD.items(), path="/v1/streams/closed/events/"),
         scope(*GOOD.items(), path="/v1/streams//events"),
         scope(*GOOD.items(), method="GET"),
+        scope(*GOOD.items(), query_string=b"a"),
         {"type": "lifespan"},
     ],
     ids=repr,
 )
 def test_everything_unusual_goes_to_the_route(odd: Scope) -> None:
-    assert plain_post(odd, receive) is None
+    assert plain_post(odd, receive, TrustedProxies()) is None
+
+
+def test_a_trusted_proxy_says_for_whom_it_posts() -> None:
+    asked = scope(*GOOD.items(), ("X-Forwarded-For", "192.0.2.7"), client=("10.0.0.1", 5))
+    found = plain_post(asked, receive, TrustedProxies(["10.0.0.1"]))
+    assert found is not None
+    assert found.address == "192.0.2.7"
 
 
 def both(small: Small, token: str | None, headers: dict[str, str], body: bytes) -> Answer:
@@ -130,17 +148,48 @@ def test_the_short_way_does_not_pass_the_routes(small: Small) -> None:
         raise AssertionError("the routes are not asked")
 
     def gate(*asked: object) -> Any:
-        raise StoreRefused("The store is locked.")
+        raise problems[-1]
 
+    problems: list[Exception] = []
+    refused: list[object] = []
     told: list[Exception] = []
     refusing: Any = type("Gate", (), {"check": staticmethod(gate)})()
     with closing(
-        Client(DirectPosts(nowhere, refusing, Doorless(), UnfinishedBodies(), told.append))
+        Client(
+            DirectPosts(
+                nowhere,
+                refusing,
+                Doorless(),
+                UnfinishedBodies(),
+                told.append,
+                TrustedProxies(),
+                lambda *one: refused.append(one),
+            )
+        )
     ) as client:
-        answer = client.get(PATH, method="POST", headers=GOOD)
-    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-    assert "locked" not in answer.body.decode()
-    assert [type(one) for one in told] == [StoreRefused]
+        for problem, status in (
+            (StoreRefused("The store is locked."), 503),
+            (ValueError("a mistake, locked"), 500),
+            (Refused(401, "No."), 401),
+        ):
+            problems.append(problem)
+            answer = client.get(PATH, method="POST", headers=GOOD)
+            assert answer.status == status
+            assert "locked" not in answer.body.decode()
+            if status == 503:
+                assert answer.json["outcome"] == "not counted", "its token could not be looked up"
+            assert {name.lower() for name in HEADERS} <= set(answer.headers)
+    assert [type(one) for one in told] == [StoreRefused, ValueError]
+    assert refused == [("POST", "/v1/streams/{name}/events", 401)]
+
+
+def test_no_holder_of_a_token_can_name_a_batch_of_another() -> None:
+    named = [("web", "b"), ("app", "b"), ("a:b", "c"), ("a", "b:c"), ("1:a", "b"), ("1", "a:b")]
+    digests = {
+        posts._digest(Right(name=name, stream="s", scope="ingest", expires=NOW), batch)
+        for name, batch in named
+    }
+    assert len(digests) == len(named)
 
 
 def test_a_body_in_pieces_is_whole_and_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ameles.connectors.http_source import JSON, HttpSource
@@ -98,6 +101,12 @@ def test_what_is_whole_becomes_lines(
         (400, "application/x-ndjson", f'{{"a":"{CANARY}"}}\n{{"a":'.encode()),
         (400, "application/x-ndjson", b'{"a":1} {"a":2}'),
         (400, "application/x-ndjson", b'{"a":[1\n2]}\n'),
+        (400, "application/x-ndjson", b'{"a":\n1}'),
+        (400, "application/x-ndjson", b'{"a":"}\n{":1}'),
+        (400, "application/x-ndjson", b'{"a":"}\n{"},5'),
+        (400, "application/x-ndjson", b'{"a":"}\n{"}'),
+        (400, "application/x-ndjson", b'{"a":[{}\n{}]}\n{},{}'),
+        (400, "application/x-ndjson", b'1,{"a":{}\n{}}'),
         (400, "text/csv", b""),
         (400, "text/csv", f"at,{CANARY}\n".encode()),
         (400, "text/csv", f"{HEADER},who\n".encode()),
@@ -130,7 +139,10 @@ PACKED: dict[str, tuple[int, Callable[[], bytes]]] = {
     "no gzip": (400, lambda: b"no gzip"),
     "cut": (400, lambda: gzip.compress(b"[]")[:-1]),
     "more": (400, lambda: gzip.compress(b"[]") + b"more"),
-    "twice": (400, lambda: gzip.compress(b"[]") + gzip.compress(b"[]")),
+    "the second is cut": (400, lambda: gzip.compress(b"[") + gzip.compress(b"]")[:-1]),
+    "the second is none": (400, lambda: gzip.compress(b"[]") + b"\0" * 9),
+    "too many": (400, lambda: gzip.compress(b"[]") + gzip.compress(b"") * framing.MOST_MEMBERS),
+    "large together": (413, lambda: gzip.compress(b" " * (1 << 19)) * 3),
     "large": (413, lambda: gzip.compress(b"[" + b" " * (1 << 20) + b"]")),
     "a bomb is not unpacked": (413, lambda: gzip.compress(bytes(1 << 28), compresslevel=1)),
 }
@@ -140,6 +152,14 @@ PACKED: dict[str, tuple[int, Callable[[], bytes]]] = {
 def test_broken_compression_and_bombs_are_refused(source: HttpSource, name: str) -> None:
     status, make = PACKED[name]
     assert refused(source, make(), "application/json", "gzip").status == status
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_body_may_be_packed_in_several_parts(source: HttpSource, noisy: bool) -> None:
+    value = secrets.token_hex(3 * framing.AT_ONCE) if noisy else "a" * 6 * framing.AT_ONCE
+    lines = [f'{{"n":{n},"x":"{value if n == 1 else ""}"}}\n' for n in range(framing.MOST_MEMBERS)]
+    packed = b"".join(gzip.compress(line.encode()) for line in lines)
+    assert framed(packed, "application/x-ndjson", "gzip", source).lines.decode() == "".join(lines)
 
 
 def test_other_compression_is_refused(source: HttpSource) -> None:
@@ -187,6 +207,17 @@ def test_flat_events_are_split_where_they_end(events: list[object], tight: bool)
     assert [json.loads(line) for line in lines[:-1]] == events
 
 
+PARTS = st.sampled_from(["{", "}", "}\n{", '"', ",", ":", "[", "]", '"a":1', "1", "\n", "{}"])
+
+
+@given(st.lists(PARTS, max_size=12))
+@example(["{", '"', "}\n{", '"', ":", "1", "}", ",", "1"])
+def test_what_looks_like_an_object_a_line_is_that(parts: list[str]) -> None:
+    text = "".join(parts)
+    if framing._one_object_a_line(text.encode()):
+        assert {type(json.loads(line)) for line in text.split("\n")} == {dict}
+
+
 @given(st.binary(max_size=40))
 def test_any_bytes_are_framed_or_refused(body: bytes) -> None:
     for read in (framing.events_in_json, framing.events_in_lines):
@@ -200,3 +231,18 @@ def test_a_plan_may_name_the_columns_itself(tmp_path: Path) -> None:
     source = plan_source(world.plan)
     assert isinstance(source, HttpSource)
     assert framed(f"{row(1)}\n".encode(), "text/csv", "", source).lines == f"{row(1)}\n".encode()
+
+
+def test_the_copy_in_which_events_are_cut_is_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[np.ndarray[Any, Any]] = []
+
+    class Watched(np.ndarray[Any, Any]):
+        def copy(self, *given: Any) -> Any:
+            copies.append(super().copy(*given))
+            return copies[-1]
+
+    read = np.frombuffer
+    monkeypatch.setattr(np, "frombuffer", lambda *given, **more: read(*given, **more).view(Watched))
+    nested = f'[{{"who": {{"name": "{CANARY}"}}}}]'.encode()
+    assert CANARY.encode() in framing.events_in_json(nested).lines
+    assert [copy.any() for copy in copies] == [False]

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from ameles.connectors import http_source
+from ameles.connectors.http_source import Outcome
 from ameles.core.token import new_token, token_digest
 from ameles.plan.plan import read_plan_text
 from ameles.service.ingest import door
-from ameles.service.ingest.answers import OpenStep
+from ameles.service.ingest.answers import OpenStep, answer_to
 from ameles.service.ingest.door import SealedDoor
 from ameles.service.ingest.first_lines import MOST
 from ameles.service.ingest.unfinished import UnfinishedBodies
@@ -195,8 +196,8 @@ def test_what_is_refused_changes_nothing_and_quotes_nothing(
     before = posts.stored()
     answer = posts.post(stream, "refused", body.encode(), kind=kind, **headers)
     assert answer.status == status
-    assert sorted(answer.json) == ["closes", "step", "tip", "what", "why"]
-    assert answer.json["step"] == 1
+    assert sorted(answer.json) == ["closes", "outcome", "step", "tip", "what", "why"]
+    assert (answer.json["step"], answer.json["outcome"]) == (1, "not counted")
     assert CANARY not in answer.body.decode()
     assert posts.stored() == before
 
@@ -260,10 +261,20 @@ def test_a_stream_that_takes_no_events_says_so(
 ) -> None:
     followed = posts.service.following.streams["plain"]
     monkeypatch.setattr(followed, "door", None)
-    answer = posts.post("plain", "early")
-    assert (answer.status, answer.headers["retry-after"], answer.json["step"]) == (503, "1", 1)
+    for step in ("1", "+1"):  # the second does not take the short way
+        answer = posts.post("plain", "early", step=step)
+        assert (answer.status, answer.headers["retry-after"], answer.json["step"]) == (503, "1", 1)
+        assert answer.json["outcome"] == "not counted"
     asked = posts.client.get("/v1/streams/plain/events", posts.tokens["plain", "ingest"])
     assert (asked.status, asked.json["step"]) == (503, 1)
+    assert "outcome" not in asked.json
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_every_answer_says_whether_it_is_certain(outcome: Outcome) -> None:
+    answer = answer_to(outcome, OpenStep(step=1, closes=None))
+    told = {Outcome.COUNTED: "counted", Outcome.UNKNOWN: "unknown"}.get(outcome, "not counted")
+    assert json.loads(answer.content)["outcome"] == told
 
 
 def test_a_body_that_comes_too_slowly_is_refused_with_the_open_step(

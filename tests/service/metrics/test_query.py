@@ -10,10 +10,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from starlette.requests import Request
+from starlette.types import Message
 
 from ameles.service.metrics import evaluation, parameters
-from ameles.service.metrics.refusals import QueryRefused
-from ameles.service.metrics.regexes import full_matches
+from ameles.service.metrics.refusals import QueryRefused, refused
+from ameles.service.metrics.regexes import _engine, full_matches
+from ameles.service.metrics.selectors import MOST_MATCHERS
 from ameles.store import open_store
 from tests.service.asgi import Answer
 from tests.service.small_service import Small, released, small, world
@@ -141,7 +144,9 @@ def test_a_form_asks_as_an_address_does(service: Small) -> None:
     assert post("query", form).json == got.json
     assert post(f"query?time={FIRST + DAY}", form).json == got.json  # the body comes first
     assert post("query", form, {"Content-Type": "text/plain"}).status == 400
-    assert post("query", b"a=b&" * (parameters.MOST_FIELDS + 1)).status == 400
+    many = b"&a=b" * (parameters.MOST_FIELDS - 2)
+    assert post("query", form + many).json == got.json
+    assert "200 parameters" in post("query", form + many + b"&a=b").json["error"]
     large = form + b"&x=" + b"a" * parameters.LONGEST_BODY
     assert "bytes" in post("query", large).json["error"]
     whole = urlencode({"query": "1+1", "start": 0, "end": 2, "step": 1}).encode()
@@ -153,6 +158,26 @@ def test_a_form_asks_as_an_address_does(service: Small) -> None:
     assert post("labels", chosen).json["data"] == ["__name__", "stream"]
 
 
+def test_a_form_that_does_not_come_whole_is_refused(service: Small) -> None:
+    async def leaving() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def read() -> None:
+        scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
+        await parameters.parameters(Request(scope, leaving))
+
+    with pytest.raises(QueryRefused, match="not complete"):
+        service.client.run(read())
+
+
+def test_series_come_in_the_order_of_their_labels(motley: Small) -> None:
+    token = motley.token("read", "motley")
+    found = result(ask(motley, "query", token, query='{stream="motley"}', time=FIRST))
+    labels = [sorted(one["metric"].items()) for one in found]
+    assert len(labels) > 20
+    assert labels == sorted(labels)
+
+
 def test_limits(motley: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     token = motley.token("read", "motley")
 
@@ -162,7 +187,12 @@ def test_limits(motley: Small, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert status("up", start=FIRST, end=FIRST + 11_000, step=1) == (200, "")
     assert status("up", start=FIRST, end=FIRST + 11_001, step=1) == (400, "bad_data")
+    assert status("up", start=FIRST, end=FIRST - 1, step=1) == (400, "bad_data")
     times: dict[str, Any] = {"start": FIRST, "end": FIRST + 5 * DAY, "step": DAY}
+    for missing in times:
+        asked = {"query": "up"} | times | {missing: ""}
+        answer = ask(motley, "query_range", token, **asked)
+        assert (answer.status, answer.json["error"]) == (400, f"'{missing}' is missing.")
     series = len(result(ask(motley, "query_range", token, query="ameles_release_value", **times)))
     declared = 18 + 6 + 1 + 2 + 1
     assert series >= declared
@@ -170,8 +200,10 @@ def test_limits(motley: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     assert status(**times) == (200, "")
     monkeypatch.setattr(evaluation, "MOST_NUMBERS", declared * 6)
     assert status(**times) == (200, "")
+    assert status(**times | {"step": DAY // 2}) == (422, "execution"), "more moments, same steps"
     monkeypatch.setattr(evaluation, "MOST_NUMBERS", declared * 6 - 1)
     assert status(**times) == (422, "execution")
+    monkeypatch.undo()
     monkeypatch.setattr(evaluation, "MOST_SERIES", declared - 1)
     assert status(**times) == (422, "execution")
     assert ask(motley, "labels", token).status == 422
@@ -222,6 +254,11 @@ def test_a_pattern_that_is_too_large_or_not_regular_is_refused(motley: Small, wr
             "ameles_release_value offset 1d",
         ),
         *("1", "1+2", "ameles_stream_step + 1", "(ameles_stream_step)", "ameles_stream_step @ 0"),
+        *(f"{{stream={quoted}}}" for quoted in (r"'\"'", r'"\'"', r'"\q"', r'"\uD800"', r'"\xff"')),
+        r'{stream="\U00110000"}',
+        *('{stream="open" release="visits"}', '{="open"}', '{stream"open"}', "{stream=}"),
+        'ameles_stream_step{__name__="ameles_stream_step"}',
+        *('{stream=""}', '{stream=~".*"}'),
     ],
 )
 def test_anything_but_a_selector_is_refused(service: Small, query: str) -> None:
@@ -230,11 +267,37 @@ def test_anything_but_a_selector_is_refused(service: Small, query: str) -> None:
     assert "ameles_stream_step" not in answer.json["error"]
 
 
+def test_only_refused_queries_are_answered_so() -> None:
+    with pytest.raises(ZeroDivisionError):
+        refused(Request({"type": "http"}), ZeroDivisionError())
+
+
+def test_a_pattern_is_text_and_reads_no_file() -> None:
+    with pytest.raises(QueryRefused):
+        full_matches("\ud800", ["a"])
+    (allowed,) = _engine().sql("SELECT current_setting('enable_external_access')").fetchall()
+    assert allowed == (False,)
+
+
+def test_a_selector_has_so_many_matchers(service: Small) -> None:
+    def status(many: int) -> int:
+        matchers = ",".join(f'absent{n}=""' for n in range(many - 1))
+        return ask(service, "query", query=f"ameles_stream_step{{{matchers}}}").status
+
+    assert [status(many) for many in (MOST_MATCHERS, MOST_MATCHERS + 1)] == [200, 400]
+
+
 def test_listings(service: Small) -> None:
     everything = ask(service, "series", **{"match[]": '{stream!=""}'}).json["data"]
     assert {one["stream"] for one in everything} == {"open"}
     assert ask(service, "label/key/values", limit=1).json["data"] == ["=south"]
-    assert ask(service, "labels", limit="x").status == 400
+    assert ask(service, "series").status == 400
+    assert ask(service, "label/no-label/values").status == 400
+    every = ask(service, "labels").json["data"]
+    assert len(every) > 1
+    assert ask(service, "labels", limit=0).json["data"] == every
+    for wrong in ("x", "-1", "1.0", "\u00b2", "1" * 10):
+        assert ask(service, "labels", limit=wrong).status == 400
     assert ask(service, "labels", start=FIRST - 2, end=FIRST - 1).json["data"] == []
     assert ask(service, "labels", start=FIRST + 5 * DAY + 300).json["data"] == []
     assert "key" in ask(service, "labels", start=FIRST + 5 * DAY + 299).json["data"]

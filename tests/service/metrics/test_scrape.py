@@ -71,6 +71,7 @@ def test_openmetrics_has_an_end_and_units(motley: Small) -> None:
     assert b"# UNIT ameles_stream_step_end_timestamp_seconds seconds\n" in answer.body
     plain = motley.client.get("/metrics", token)
     assert plain.headers["content-type"] == PLAIN
+    assert plain.headers["vary"] == "Accept, Authorization", "a cache must not mix them up"
     assert b"\n# EOF" not in plain.body
     lines = [line for line in plain.body.splitlines() if not line.startswith(b"#")]
     assert lines == [line for line in answer.body.splitlines() if not line.startswith(b"#")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,11 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.measures.mean import Mean
-from ameles.measures.sum import Sum
 from ameles.noise import Zero
 from ameles.plan.forecast import forecasts, in_words
 from ameles.plan.plan import Plan, read_plan, read_plan_text
 from ameles.simulate.preview import preview as module
 from ameles.simulate.preview.preview import MADE_UP, Preview
-from ameles.simulate.preview.season import clamped_mean, events, inputs
-from ameles.simulate.preview.sliders import sliders
 from tests.each import each
 
 PLANS = Path(__file__).parents[3] / "examples" / "plans"
@@ -89,13 +85,6 @@ def test_the_sliders_are_the_public_parameters_around_those_of_the_plan(preview:
     }
 
 
-def test_what_cannot_be_changed_in_the_text_has_no_slider(plan: Plan) -> None:
-    hidden = USERS.replace('over = "7d"', '"over" = "7d"').replace("epsilon = 1\n", "epsilon=1\n")
-    labels = [slider.label for slider in sliders(plan, hidden)]
-    assert "window of visits" not in labels
-    assert "epsilon" in labels
-
-
 def test_at_its_start_it_is_the_plan_itself(preview: Preview, plan: Plan) -> None:
     told = preview.at(start(preview))
     assert told["text"] == USERS
@@ -139,26 +128,6 @@ def test_there_are_no_other_positions(preview: Preview, at: tuple[int, ...]) -> 
     for season, size in (("flu", 0), (MADE_UP, 5), (MADE_UP, -1)):
         with pytest.raises(BadInput, match="no such position"):
             preview.at(start(preview), season, size)
-
-
-def test_a_made_up_value_is_clamped_as_the_engine_clamps() -> None:
-    """Even between 0 and 100, clamped to 50: half of them are 50, the others 25 on average."""
-
-    def ages(upper: int) -> Sum:
-        return Sum(
-            name="s",
-            measure="sum",
-            column="age",
-            lower=Fraction(0),
-            upper=Fraction(upper),
-            granularity=Fraction(1),
-        )
-
-    own = ages(100)
-    means = [clamped_mean(own, ages(upper)) for upper in (100, 50, 200)]
-    assert means == [50, Fraction(75, 2), 50]
-    made = inputs(ages(50), own, 10, 100)
-    assert (made == np.rint(events(own, 10, 100) * 37.5)).all()
 
 
 def test_without_noise_a_mean_is_the_mean_of_what_was_made_up(plan: Plan, preview: Preview) -> None:

@@ -22,7 +22,9 @@ def test_who_lost_the_lock_cannot_write_any_more(postgres: Server, schema: Postg
     with new_store(schema) as store, new_store(schema) as other:
         with store.writing() as transaction:
             stream = launch(transaction)
+        assert not store.lost_locks
         with store.holding("flu"):
+            assert not store.lost_locks
             end_all(postgres)
             # the server has freed the stream, and another process runs it
             with other.holding("flu"), other.writing() as transaction:
@@ -34,8 +36,10 @@ def test_who_lost_the_lock_cannot_write_any_more(postgres: Server, schema: Postg
                     pass
             with pytest.raises(StoreRefused, match="no longer holds"), store.holding("cold"):
                 pass
+            assert store.lost_locks
             with store.reading() as transaction:
                 assert transaction.position(stream) == "the other's"
+        assert not store.lost_locks
         with store.holding("flu"), store.writing() as transaction:
             transaction.set_position(stream, "again")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from ameles.core.exceptions import StoreRefused
@@ -10,6 +12,7 @@ from ameles.store.migration import scripts as sqlite_scripts
 from ameles.store.postgres.address import address_of
 from ameles.store.postgres.connection import connect
 from ameles.store.postgres.migration import SECRET, migrate, scripts, version_of
+from tests.each import together
 from tests.postgres import Server
 from tests.store.places import PostgresPlace
 from tests.store.stores import launch, new_store
@@ -175,8 +178,9 @@ def test_an_empty_schema_that_somebody_prepared_is_used(schema: PostgresPlace) -
     new_store(schema).close()
 
 
-@pytest.mark.parametrize("table", SECRET)
-@pytest.mark.parametrize("right", ["SELECT ON {}", "SELECT (stream) ON {}", "UPDATE ON {}"])
+@together(
+    ("table", "right"), product(SECRET, ["SELECT ON {}", "SELECT (stream) ON {}", "UPDATE ON {}"])
+)
 def test_secrets_that_others_may_read_are_refused(
     postgres: Server, schema: PostgresPlace, table: str, right: str
 ) -> None:

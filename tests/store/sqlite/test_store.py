@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import Store, StreamRecord, open_store
+from ameles.store.sqlite.connection import StoreConnection
 from ameles.store.sqlite.store import SETTINGS, SqliteStore
 from tests.store.stores import launch, minutes, new_store
 
@@ -98,7 +98,7 @@ def fill(store: Store, stream: StreamRecord) -> None:
 
 def test_a_full_disk_is_refused_and_what_was_there_stays(tmp_path: Path) -> None:
     class Small(SqliteStore):
-        def _connect(self) -> sqlite3.Connection:
+        def _connect(self) -> StoreConnection:
             connection = super()._connect()
             connection.execute("PRAGMA max_page_count = 100")
             return connection

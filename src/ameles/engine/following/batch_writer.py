@@ -1,7 +1,8 @@
 """Stores batches as they come, so that their senders get an answer at once.
 
 It runs in a thread of its own, because counting and releasing take longer than a sender wants to
-wait.  Batches that came together are stored in one transaction.
+wait.  Batches that came together are stored in one transaction.  The same transaction deletes some
+that were counted: the new ones then take their place, so that half as much is written.
 """
 
 from __future__ import annotations
@@ -20,42 +21,70 @@ from ameles.store.batches import NewBatch
 PATIENCE = 0.25
 # No batch is taken while this many bytes wait to be counted: counting must have stopped.
 MOST_WAITING = 256 << 20
+# How many rows are deleted at a time.
+FEW = 64
 
 
 class BatchWriter:
     """Decides about each batch of a stream that keeps its state in the store."""
 
-    def __init__(
-        self, plan: Plan, store: Store, stream: StreamRecord, source: HttpSource, waiting: int
-    ) -> None:
-        """``waiting`` is how many bytes are stored and not counted yet."""
+    def __init__(self, plan: Plan, store: Store, stream: StreamRecord, source: HttpSource) -> None:
         self._plan = plan
         self._store = store
         self._stream = stream
         self._source = source
         self._lock = threading.Lock()
-        self._waiting = waiting
+        self._waiting = 0
+        self.failing = False  # whether the store refused the last batches
+        self._counted = stream, 0  # the stream then, and the number of the last one
+        self._left = False  # whether something that was counted may not be deleted yet
 
     @property
     def waiting(self) -> int:
         """How many bytes are stored and not counted."""
         return self._waiting
 
-    def counted(self, size: int) -> None:
-        """Says that this many bytes were counted."""
+    def begin(self) -> None:
+        """Refuses what names a released step, and finds out what waits to be counted."""
+        with self._store.writing() as transaction:
+            transaction.close_intake(self._stream, self._stream.released)
+            self._waiting = transaction.waiting_bytes(self._stream)
+
+    def counted(self, stream: StreamRecord, number: int, size: int = 0) -> None:
+        """Says that batches up to this number were counted, the last of them with so many bytes."""
         with self._lock:
             self._waiting -= size
+            self._counted = stream, number
+            self._left = True
+
+    def forget(self) -> None:
+        """Deletes all that were counted, a few at a time: whoever stores new ones must not wait."""
+        while self._left:
+            with self._store.writing() as transaction:
+                all_of = self._forget_some(transaction)
+            self._forgot(all_of)
+
+    def _forget_some(self, transaction: Transaction) -> tuple[StreamRecord, int] | None:
+        """Deletes a few; if none is left, returns which those were."""
+        counted = stream, number = self._counted
+        more = transaction.forget_batches(stream, counted=number, most=FEW)
+        return None if more else counted
+
+    def _forgot(self, all_of: tuple[StreamRecord, int] | None) -> None:
+        with self._lock:  # more may have been counted meanwhile
+            self._left = self._left and self._counted is not all_of
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Stores batches inside the block; what waits at its end is stored before it ends."""
+        """Stores batches inside the block; what was not begun at its end is not stored."""
         stop = threading.Event()
         thread = threading.Thread(target=self._run, args=(stop,), daemon=True)
         thread.start()
         try:
             yield
         finally:
-            self._source.close()
+            over = self._counted[0].released == self._plan.stream.horizon
+            self._source.close(Outcome.ENDED if over else Outcome.UNKNOWN)
             stop.set()
             thread.join()
 
@@ -94,8 +123,10 @@ class BatchWriter:
         batches = [batch for group in groups for batch in group.batches]
         try:
             outcomes = self._stored(batches)
+            self.failing = False
         except Exception:  # a full disk, for example: nobody waits for ever, and all may try again
             outcomes = [Outcome.UNKNOWN] * len(batches)
+            self.failing = True
         for group in groups:
             count = len(group.batches)
             group.answer(outcomes[:count])
@@ -104,7 +135,9 @@ class BatchWriter:
     def _stored(self, batches: Sequence[Batch]) -> list[Outcome]:
         with self._store.writing() as transaction:
             outcomes, new = self._decided(transaction, batches)
+            all_of = self._forget_some(transaction) if self._left else None
             transaction.add_batches(self._stream, new)
+        self._forgot(all_of)
         with self._lock:
             self._waiting += sum(len(batch.lines) for batch in new)
         return outcomes

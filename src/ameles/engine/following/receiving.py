@@ -14,8 +14,8 @@ from ameles.engine.following.followed import Followed
 from ameles.store.batches import StoredBatch
 
 # Stored batches are counted before their step ends when they have this many bytes.
-AT_ONCE = 32 << 20
-# How many batches are read from the store, or deleted, at a time.
+AT_ONCE = 8 << 20
+# How many rows of batches are read from the store at a time.
 FEW = 64
 
 
@@ -27,7 +27,8 @@ def receive(followed: Followed, source: HttpSource) -> None:
         else:
             _Sealed(followed, source).run()
     finally:
-        source.close()
+        # what nobody has looked at counts nowhere, also if the stream ends before its last answer
+        source.give_up(Outcome.ENDED if followed.session.over else Outcome.UNKNOWN)
 
 
 class _Stored:
@@ -41,21 +42,27 @@ class _Stored:
 
     def run(self) -> None:
         session = self._session
-        self._forget(self._counted)  # a crash may have left some
-        with self._store.writing() as transaction:
-            transaction.close_intake(session.stream, session.stream.released)
-            waiting = transaction.waiting_bytes(session.stream)
         plan = self._followed.engine.plan
-        writer = BatchWriter(plan, self._store, session.stream, self._source, waiting)
-        with writer.running():
+        writer = BatchWriter(plan, self._store, session.stream, self._source)
+        writer.counted(session.stream, self._counted)
+        writer.forget()  # a crash may have left some
+        writer.begin()
+        with self._store.merging_aside(), writer.running():
             arrivals: Arrivals[Handed] = self._followed.arrivals(None)
             for arrival in arrivals:
                 if isinstance(arrival, Ended):
                     writer.close_step(arrival.step)
                     self._close(writer, arrival.step)
                     self._followed.told(arrival.step)
+                elif writer.failing:
+                    with self._store.writing():  # if that is refused, so is the stream
+                        pass
                 elif writer.waiting >= AT_ONCE:
                     self._count(writer, session.stream.released + 1, closing=False)
+                else:
+                    writer.forget()
+        if not writer.failing:
+            writer.forget()
 
     @property
     def _counted(self) -> int:
@@ -69,7 +76,9 @@ class _Stored:
             if arrived <= step:
                 self._count(writer, arrived, closing=True)
         self._session.take(self._source.reading([], self._counted), step)
-        self._forget(self._counted)
+        writer.counted(self._session.stream, self._counted)
+        if not self._source.fill:  # else the writer deletes them, with what it stores
+            writer.forget()
 
     def _count(self, writer: BatchWriter, arrived: int, *, closing: bool) -> None:
         """Counts the batches that arrived by the end of a step, and closes it with the last."""
@@ -81,8 +90,7 @@ class _Stored:
             reading = self._source.reading([(batch.form, batch.lines) for batch in batches], number)
             step = None if self._followed.engine.plan.stream.time is not None else arrived
             self._session.take(reading, arrived if closing and not more else 0, arrived=step)
-            writer.counted(size)
-            self._forget(number)
+            writer.counted(self._session.stream, number, size)
 
     def _next(self, step: int) -> tuple[list[StoredBatch], bool]:
         """Some batches that arrived by the end of a step, and whether there are more."""
@@ -98,13 +106,6 @@ class _Stored:
                 return batches, False
             after = some[-1].number
         return batches, True
-
-    def _forget(self, counted: int) -> None:
-        """Deletes counted batches, a few at a time: whoever stores new ones must not wait long."""
-        more = True
-        while more:
-            with self._store.writing() as transaction:
-                more = transaction.forget_batches(self._session.stream, counted=counted, most=FEW)
 
 
 class _Sealed:

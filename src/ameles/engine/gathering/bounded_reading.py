@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, SeenUsers
-from ameles.engine.gathering.event_sql import KEY_BYTES, user_key
+from ameles.engine.gathering.event_sql import user_key
+from ameles.engine.gathering.keyed_rows import fetched_rows
 from ameles.engine.gathering.moment import Moment
-from ameles.engine.gathering.pending import Arrays
+from ameles.engine.gathering.packed_arrays import Arrays
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.noise.arrays import IntArray
 
@@ -57,18 +57,10 @@ class Bounded:
         target = self.moment.target
         if self.held is None or target >= self.moment.last:
             return {}
-        ahead = f"FROM {self.held} WHERE step > {target}"
-        if not self.tables.any(f"SELECT step {ahead}"):
+        ahead = f"{self.held} WHERE step > {target}"
+        if not self.tables.any(f"SELECT step FROM {ahead}"):
             return {}
-        columns = self.bounds.columns("step", "key", "place", "part")
-        rows = self.tables.fetched(f"SELECT {columns} {ahead}")
-        kept: Arrays = {"key": _packed(rows.pop("key"))}
-        for name, values in rows.items():
-            plain = np.ma.getdata(values)
-            kept[name] = plain if name in ("place", "part") else plain.astype(np.int64)
-            if name in self.bounds.answers:
-                kept[f"no_{name}"] = np.ma.getmaskarray(values)
-        return kept
+        return fetched_rows(self.tables, self.bounds, ahead)
 
     def seen(self, cells: dict[str, str]) -> SeenUsers | None:
         """What must be remembered about these users; ``cells`` are those of the marked releases."""
@@ -101,8 +93,3 @@ def _bit(place: int) -> str:
 
 def _whole(values: Any) -> IntArray:
     return np.ma.getdata(values).astype(np.int64)
-
-
-def _packed(keys: Any) -> NDArray[np.uint8]:
-    joined = b"".join(bytes(key) for key in keys)
-    return np.frombuffer(joined, dtype=np.uint8).reshape(-1, KEY_BYTES).copy()

@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, Lookup
 from ameles.engine.gathering.crowded import without_crowds
 from ameles.engine.gathering.event_sql import foremost, user_key
+from ameles.engine.gathering.keyed_rows import fetched_rows, given_rows, selected_rows
 from ameles.engine.gathering.moment import Moment
-from ameles.engine.gathering.pending import Arrays
+from ameles.engine.gathering.packed_arrays import Arrays
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 
 
@@ -34,6 +33,7 @@ class Bounding:
     moment: Moment
     salt: bytes = field(repr=False)
     lookup: Lookup | None  # None: nothing is remembered yet
+    place: str = "place"  # SQL: an event's place, from the columns of a scan
 
     @contextmanager
     def passing(self, select: str) -> Iterator[Bounded]:
@@ -75,17 +75,17 @@ class Bounding:
                 yield self._allowed(tables, f"(SELECT *, who AS key FROM {fresh})", hashed=False)
 
     @contextmanager
-    def keyed(self, rows: str) -> Iterator[Bounded]:
-        """Holds rows whose users are keyed hashes: (step, key, place, part, answers)."""
+    def keyed(self, rows: Arrays) -> Iterator[Bounded]:
+        """Holds rows that ``with_keys`` gave, here or in other processes."""
         with TemporaryTables(self.duck) as tables:
-            names = self.bounds.columns("step", "key", "place", "part")
-            kept = f"SELECT {names} FROM ({rows}) {self._foremost('key')}"
-            yield self._allowed(tables, tables.create("keyed", kept))
+            kept = f"SELECT * FROM ({selected_rows(self.bounds)}) {self._foremost('key')}"
+            yield self._allowed(tables, tables.create_from("keyed", given_rows(rows), kept))
 
-    def with_keys(self, select: str) -> str:
-        """SQL: the events of a scan, in the form that ``keyed`` takes."""
-        names = self.bounds.columns("step", "place", "part")
-        return f"SELECT {names}, {user_key(self.salt, 'who')} AS key FROM ({select})"
+    def with_keys(self, selects: Iterable[str], *, single: bool = False) -> Arrays:
+        """The events of some scans, bounded within each scan, with keyed hashes of users."""
+        with TemporaryTables(self.duck) as tables:
+            fresh, _ = self._fresh(tables, selects, single=single)
+            return fetched_rows(tables, self.bounds, self._keyed(tables, fresh))
 
     def _fresh(
         self, tables: TemporaryTables, selects: Iterable[str], *, single: bool = False
@@ -105,7 +105,7 @@ class Bounding:
         return fresh, scans
 
     def _uncrowded(self, tables: TemporaryTables, select: str) -> str:
-        return without_crowds(tables, select, self.bounds)
+        return without_crowds(tables, select, self.bounds, self.place)
 
     def _foremost(self, user: str) -> str:
         return foremost(user, self.bounds.per_step, self.bounds.answers)
@@ -129,12 +129,8 @@ class Bounding:
             held = f"SELECT * FROM ({rows}) {order}" if again else rows
             table = tables.create("keyed", held)
         else:
-            answers = "".join(
-                f", CASE WHEN no_{name} THEN NULL ELSE {name} END AS {name}"
-                for name in self.bounds.answers
-            )
-            rows += f" UNION ALL SELECT step, key, place, part{answers} FROM {{}}{mine}"
-            given = {**waiting, "key": _unpacked(waiting["key"])}
+            rows += f" UNION ALL {selected_rows(self.bounds, mine)}"
+            given = given_rows(waiting)
             table = tables.create_from("keyed", given, f"SELECT * FROM ({rows}) {order}")
         tables.drop(fresh)  # so that the rows are in memory only once
         return table
@@ -213,9 +209,3 @@ class Bounding:
         if target >= self.moment.last:
             return False
         return tables.any(f"SELECT step FROM {table} WHERE step > {target}")
-
-
-def _unpacked(keys: NDArray[Any]) -> NDArray[Any]:
-    unpacked = np.empty(len(keys), dtype=object)
-    unpacked[:] = [bytes(row) for row in keys]
-    return unpacked

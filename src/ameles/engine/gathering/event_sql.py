@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ameles.connectors.typed_columns import HEAVIEST
+from ameles.core.rules import PLACES
 from ameles.engine.gathering.moment import Moment
 from ameles.measures.fields import identifier
 from ameles.measures.measure import Measure
@@ -62,6 +63,7 @@ class EventSql:
     ) -> str:
         """SELECT step, answers and, for users, the user and the event's place; counted rows only.
 
+        It has also all columns of a user's event as facts, for those who compute the place later.
         Events of released steps are late; events after the last step count nowhere.  ``secret`` is
         the stream's salt.  The query selects one of several shares of the users.
         """
@@ -72,12 +74,12 @@ class EventSql:
         step, kept = self.counted(moment)
         answers = [f"{step} AS step", *self._answers()]
         if privacy.user is not None:
-            columns = ", ".join(identifier(name) for name in stream.columns)
             who = f"CAST({identifier(privacy.user)} AS VARCHAR)"
             answers += [
                 f"{who} AS who",
-                f"hash('{salt}', {columns}) AS place",
+                f"{self._place(salt, [identifier(name) for name in stream.columns])} AS place",
                 f"hash('{salt}', {who}) AS part",
+                *(f"{identifier(name)} AS fact_{n}" for n, name in enumerate(stream.columns)),
             ]
         if stream.weight is not None:
             answers.append(f"{identifier(stream.weight)} AS weight")
@@ -94,6 +96,20 @@ class EventSql:
             weight = identifier(stream.weight)
             kept += f" AND {weight} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
         return step, kept
+
+    def place(self, secret: bytes) -> str:
+        """SQL: the place of an event in its user's order, a UBIGINT, from its facts."""
+        return self._place(
+            secret.hex(), [f"fact_{n}" for n in range(len(self.plan.stream.columns))]
+        )
+
+    def _place(self, salt: str, facts: Sequence[str]) -> str:
+        if self.plan.rules < PLACES:
+            return f"hash('{salt}', {', '.join(facts)})"
+        kinds = self.plan.stream.columns.values()
+        texts = [_text(fact, kind) for fact, kind in zip(facts, kinds, strict=True)]
+        joined = f"concat_ws(chr(31), '{salt}', {', '.join(texts)})"
+        return f"CAST('0x' || left(sha256({joined}), 16) AS UBIGINT)"
 
     def _step(self, moment: Moment) -> tuple[str, str]:
         """SQL: an event's step, and whether it has one."""
@@ -135,6 +151,12 @@ class EventSql:
         if release.where is None:
             return cell
         return f"CASE WHEN {self.matches(release)} THEN {cell} END"
+
+
+def _text(column: str, kind: str) -> str:
+    """SQL: a value as text, in which a time has no zone."""
+    value = f"epoch_us({column})" if kind == "timestamp" else column
+    return f"coalesce(CAST({value} AS VARCHAR), '')"
 
 
 def user_key(salt: bytes, who: str) -> str:

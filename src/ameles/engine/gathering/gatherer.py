@@ -1,9 +1,10 @@
 """A gatherer turns rows into exact bounded totals; its state is opaque to everybody else.
 
 The engine stores the state beside the position, in the transaction that releases the steps.  So
-rows can be gathered elsewhere by the same SQL, for example in the tasks of a cluster: pieces of a
-reading are sent there, ``EventSql`` selects their events, and ``Bounding.with_keys`` and
-``Bounding.keyed`` bound them.  Only the engine draws noise, after everything was gathered.
+rows can be gathered elsewhere by the same SQL, for example in the tasks of a cluster
+(``engine/distributed``): pieces of a reading are sent there, ``EventSql`` selects their events, and
+``Bounding.with_keys`` and ``Bounding.keyed`` bound them.  Only the engine draws noise, after
+everything was gathered.
 
 ``DuckGatherer`` adds up single events as their rows pass.  Of users it holds the rows of one share
 at a time, where a share fits into memory.  Which events of a user count depends on that user's
@@ -18,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import duckdb
-import numpy as np
 
 from ameles.connectors.duck import KeptConnection, OutOfMemory, quiet
 from ameles.connectors.reading import Reading
@@ -27,7 +27,8 @@ from ameles.engine.gathering.contribution_bounds import ContributionBounds, Look
 from ameles.engine.gathering.event_sql import EventSql
 from ameles.engine.gathering.exact_totals import AddingUp
 from ameles.engine.gathering.moment import Moment
-from ameles.engine.gathering.pending import Arrays, GathererState, Totals
+from ameles.engine.gathering.packed_arrays import Arrays, stacked
+from ameles.engine.gathering.pending import GathererState, Totals
 from ameles.plan.plan import Plan
 
 # The most rows of users that are held at a time; more need several passes over the source.
@@ -60,6 +61,9 @@ class Gatherer(Protocol):
         self, reading: Reading, moment: Moment, salt: bytes, state: GathererState
     ) -> Gathered: ...
 
+    def committed(self, state: GathererState) -> None:
+        """Is told the state that the store has now: what only earlier states need may go."""
+
     def close(self) -> None:
         """Frees everything that it holds about events."""
 
@@ -81,6 +85,9 @@ class DuckGatherer:
         earlier = self.lookup if moment.released else None  # nobody was seen before the first step
         task = _Task(self.plan, duck, reading, moment, salt, state, earlier)
         return task.events() if self.plan.privacy.user is None else task.users()
+
+    def committed(self, state: GathererState) -> None:
+        """Nothing is kept outside of the state."""
 
     def close(self) -> None:
         self.connection.close()
@@ -130,8 +137,9 @@ class _Task:
 
     def _shares(self, bounds: ContributionBounds, passes: int, *, passing: bool) -> Gathered:
         adding, waiting, seen = AddingUp(self.plan, self.duck), list[Arrays](), list[SeenUsers]()
-        bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup)
-        cells = EventSql(self.plan).cells
+        events = EventSql(self.plan)
+        cells, place = events.cells, events.place(self.salt)
+        bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup, place)
         for share in range(passes):
             # Close the generator even on failure: its ``finally`` unregisters the block, so that
             # a retry can read it again.
@@ -157,7 +165,7 @@ class _Task:
                         seen.append(remembered)
                 for _ in selected:  # fails if the source changed while it was read
                     pass
-        kept_open = _stacked(waiting)
+        kept_open = stacked(waiting)
         # If some candidates may have older hashes, all are treated as having them.
         older = bool(self.state) and bool(kept_open)
         state = GathererState(kept_open, self.state.made_by if older else duckdb.__version__)
@@ -169,10 +177,3 @@ class _Task:
             return ROWS_PASSING
         new = self.lookup is None and not self.state and self.reading.single
         return ROWS_OF_NEW_USERS if new else ROWS_AT_ONCE
-
-
-def _stacked(parts: list[Arrays]) -> Arrays:
-    some = [part for part in parts if part]
-    if not some:
-        return {}
-    return {name: np.concatenate([part[name] for part in some]) for name in some[0]}

@@ -12,25 +12,22 @@ a numpy archive, which took most of the time of a step.
 from __future__ import annotations
 
 import io
-import json
-import math
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.exceptions import StoreRefused
+from ameles.engine.gathering.packed_arrays import Arrays, pack, unpack
 from ameles.noise.arrays import IntArray
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
 _ARCHIVE = b"AMELES\x00P\x01"
 _MAGIC = b"AMELES\x00P\x02"
-_HEAD = struct.Struct("<II")  # the checksum of the rest, and the length of the list of arrays
 # Up to this many places, a table of all of them is quicker than sorting.
 DENSE = 1 << 22
 
@@ -149,17 +146,14 @@ class Pending:
             parts[f"total/{name}/cell"] = totals.cell
             parts[f"total/{name}/amounts"] = totals.amounts
         parts |= {f"candidate/{name}": array for name, array in self.state.arrays.items()}
-        named = [(name, array.dtype.str, array.shape) for name, array in parts.items()]
-        listed = json.dumps({"hashed_by": self.state.made_by, "arrays": named}).encode()
-        body = b"".join([listed, *(array.tobytes() for array in parts.values())])
-        return _MAGIC + _HEAD.pack(zlib.crc32(body), len(listed)) + body
+        return _MAGIC + pack(parts, self.state.made_by)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Pending:
         """What ``to_bytes`` wrote, now or in the first version."""
         try:
             if stored.startswith(_MAGIC):
-                return cls._from(*_arrays(stored[len(_MAGIC) :]))
+                return cls._from(*unpack(stored[len(_MAGIC) :]))
             if stored.startswith(_ARCHIVE):
                 with np.load(io.BytesIO(stored[len(_ARCHIVE) :]), allow_pickle=False) as archive:
                     parts = dict(archive)
@@ -188,20 +182,3 @@ class Pending:
             if name.startswith(prefix)
         }
         return cls(totals, GathererState(candidates, hashed_by))
-
-
-def _arrays(stored: bytes) -> tuple[dict[str, NDArray[Any]], str]:
-    """The arrays, by name, and the version of DuckDB that computed the candidates' hashes."""
-    check, length = _HEAD.unpack_from(stored)
-    body = stored[_HEAD.size :]
-    if zlib.crc32(body) != check:
-        raise ValueError
-    listed, place, arrays = json.loads(body[:length]), length, {}
-    for name, kind, shape in listed["arrays"]:
-        dtype, count = np.dtype(kind), math.prod(shape)
-        flat = np.frombuffer(body, dtype, count=count, offset=place)
-        arrays[name] = flat.reshape(shape).copy()  # a writable copy
-        place += count * dtype.itemsize
-    if place != len(body):
-        raise ValueError
-    return arrays, listed["hashed_by"]

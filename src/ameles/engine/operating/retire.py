@@ -7,6 +7,9 @@ The order, so that a crash leaves a stream that cannot run, and that can be reti
 2. the database erases what the removed rows have left;
 3. the key of a pan-private state is overwritten, then its ciphertexts.
 
+A stream on a cluster has files of users, and only its state in the store says where.  So they are
+removed after the retirement is recorded, and before the state is erased.
+
 Each may be done again: what is erased stays erased.
 """
 
@@ -14,8 +17,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from ameles.core.exceptions import StoreRefused
+from ameles.engine.distributed.bucket_folder import BucketFolder
+from ameles.engine.distributed.manifest import Manifest
+from ameles.engine.gathering.pending import Pending
 from ameles.engine.sealed.stream_vault import erase_state
 from ameles.plan.plan import Plan
 from ameles.store import Retirement, Store, StreamRecord, Transaction
@@ -32,6 +39,7 @@ class RetiredStream:
     tokens: int  # how many were revoked now
     store: str  # how far the state in the store is erased
     key: str | None  # how far the key of a pan-private state is erased
+    files: str | None  # how far the files of users are gone, if the stream ran on a cluster
 
 
 def retire_stream(plan: Plan, store: Store, why: str) -> RetiredStream:
@@ -44,7 +52,10 @@ def retire_stream(plan: Plan, store: Store, why: str) -> RetiredStream:
             if before is None:
                 transaction.retire(stream, at=retired.at, why=retired.why)
             tokens = _revoked(transaction, stream.name)
-            transaction.erase_secrets(stream)
+            folder = _folder(transaction, stream)
+            if folder is None:
+                transaction.erase_secrets(stream)
+        files = None if folder is None else _without_files(store, stream, folder)
         erased = store.scrub()
         key = None if plan.privacy.intrusions == "none" else _erased(plan, stream)
     return RetiredStream(
@@ -55,6 +66,7 @@ def retire_stream(plan: Plan, store: Store, why: str) -> RetiredStream:
         tokens=tokens,
         store=erased,
         key=key,
+        files=files,
     )
 
 
@@ -65,6 +77,30 @@ def _launched(transaction: Transaction, plan: Plan) -> StreamRecord:
             f"Stream '{plan.stream.name}' was not launched, so there is nothing to retire."
         )
     return stream
+
+
+def _folder(transaction: Transaction, stream: StreamRecord) -> BucketFolder | None:
+    """The folder with files of users; None if there is none, or they are erased."""
+    stored = transaction.pending(stream)
+    manifest = None if stored is None else Manifest.of(Pending.from_bytes(stored).state)
+    return None if manifest is None else BucketFolder(Path(manifest.folder))
+
+
+def _without_files(store: Store, stream: StreamRecord, folder: BucketFolder) -> str:
+    """Removes the files of users, then what the store has; says how far they are gone."""
+    if not folder.path.is_dir():
+        raise StoreRefused(
+            f"Stream '{stream.name}' is retired, but its files of users are not removed yet: the "
+            f"folder '{folder.path}' is not there.",
+            why="they have the keyed hashes of its users",
+            tip="a machine that has this folder, or an empty one if it is lost; then ameles retire "
+            "again",
+        )
+    count = folder.remove_all()
+    with store.writing() as transaction:
+        transaction.erase_secrets(stream)
+    folder.remove_if_empty()
+    return f"{count} files of users removed; the salt of their hashes is erased with the store"
 
 
 def _revoked(transaction: Transaction, stream: str) -> int:

@@ -6,6 +6,7 @@ Everything in it is public: ledger entries, renewals, and what the launched plan
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,6 +26,7 @@ from ameles.ledger.registry import (
 from ameles.plan.clock import instant
 from ameles.plan.sections import StreamSection
 from ameles.store import StreamRecord, Transaction
+from ameles.store.gaps import Gap
 
 
 def registered(
@@ -48,6 +50,7 @@ def registered(
                 stream,
                 looked_at(transaction, stream),
                 privately=chosen_privately(transaction, stream),
+                gaps=transaction.gaps(stream),
             )
             for stream in mine
         ],
@@ -63,12 +66,16 @@ def promises(transaction: Transaction, ledger: Ledger) -> dict[int, Guarantee]:
 
 
 def deployment(
-    stream: StreamRecord, looked: datetime | None = None, *, privately: bool = False
+    stream: StreamRecord,
+    looked: datetime | None = None,
+    *,
+    privately: bool = False,
+    gaps: Sequence[Gap] = (),
 ) -> Deployment:
     """What the plan of a launched stream declares.
 
     ``looked`` is when its owner first looked at the data before the launch; ``privately`` says that
-    a mechanism chose its bounds, which means little after a look.
+    a mechanism chose its bounds, which means little after a look; ``gaps`` are those of its source.
     """
     section = _section(stream)
     clock = section.clock
@@ -84,6 +91,7 @@ def deployment(
         intrusions=_intrusions(stream),
         bounds=AFTER_LOOKING if looked is not None else PRIVATELY if privately else DECLARED,
         looked=looked,
+        gaps=tuple((gap.at, gap.place, gap.why) for gap in gaps),
     )
 
 

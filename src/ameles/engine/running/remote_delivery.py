@@ -67,6 +67,23 @@ class RemoteDelivery(StreamSink):
         self._broken: BaseException | None = None  # a mistake in this program
         self._failures = 0  # attempts since the last one that succeeded
         self._thread: threading.Thread | None = None
+        self._reached: tuple[int | None] | None = None  # what the other side had at first
+
+    @property
+    def last(self) -> int | None:
+        """The last step that the other side has; None if it does not tell, or is away.
+
+        It is asked once: what was sent since is known.
+        """
+        if self._reached is None:
+            try:
+                has = self.sink.reached() if isinstance(self.sink, RemoteSink) else None
+            except AmelesError as problem:
+                has = None
+                if not isinstance(problem, Undelivered):  # not away, but not fit
+                    self.failed = problem
+            self._reached = (has,)
+        return self._reached[0]
 
     def publish(self, store: Store, stream: StreamRecord) -> None:
         """Tells the thread which steps are released, and returns at once."""
@@ -95,6 +112,8 @@ class RemoteDelivery(StreamSink):
             self.sink.abort()
         if self._thread is not None:
             self._thread.join(PATIENCE)
+        if isinstance(self.sink, RemoteSink) and not (self._thread and self._thread.is_alive()):
+            self.sink.close()
 
     @property
     def _behind(self) -> bool:
@@ -153,11 +172,12 @@ class RemoteDelivery(StreamSink):
             raise self.failed or AmelesError(f"The sink {self.name} cannot be opened.")
         with work.store.reading() as transaction:
             sent = transaction.sent(work.stream, self.name)
-            rows: list[Row] = []
-            through = work.stream.released
-            needed = transaction.release_rows(work.stream, first=self.sink.first_needed(sent))
-            for row in needed:
-                if len(rows) >= _ROWS and row[_STEP] > max(sent + 1, rows[-1][_STEP]):
+        first = self.sink.first_needed(sent)  # it may ask the other side
+        rows: list[Row] = []
+        through = work.stream.released
+        with work.store.reading() as transaction:
+            for row in transaction.release_rows(work.stream, first=first):
+                if len(rows) >= _ROWS and row[_STEP] > max(min(first, sent) + 1, rows[-1][_STEP]):
                     through = rows[-1][_STEP]
                     break
                 rows.append(row)
@@ -167,7 +187,9 @@ class RemoteDelivery(StreamSink):
             if self._ended:
                 return recorded
             self.sink.send(batch)
-            if batch.last:
+            if self.sink.has > work.stream.released:
+                raise self.older(self.sink.has, work.stream.released)
+            if batch.last and batch.step > sent:
                 self._record(work, batch.step)
                 recorded = batch.step
         if recorded < through:

@@ -48,10 +48,20 @@ def check_apart(plan: Plan) -> None:
 
 
 def _check_remote(plan: Plan) -> None:
-    """Refuses two remote sinks with one address: the store could not say what each has."""
+    """Refuses a remote sink that is the source, and two with one address: the store could not say
+    what each has."""
     given = [pair for section in plan.sinks for pair in section.given.items()]
     for kind, target in given:
-        if issubclass(SINKS[kind], RemoteSink) and given.count((kind, target)) > 1:
+        sink = SINKS[kind]
+        if not issubclass(sink, RemoteSink):
+            continue
+        if sink.feeds(target, plan.stream.source):
+            raise PlanError(
+                f"The sink {target!r} is the source of the plan.",
+                why="its releases would be read as events",
+                tip="a topic of its own for each",
+            )
+        if given.count((kind, target)) > 1:
             raise PlanError(
                 f"Two sinks have the address {target!r}.",
                 why="what a sink has accepted is remembered by its address",

@@ -13,8 +13,9 @@ from ameles.connectors.duck import KeptConnection
 from ameles.connectors.reading import Skipped
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
+from ameles.engine.distributed.bucket_gatherer import BucketGatherer, Cluster, check_engine
 from ameles.engine.gathering.contribution_bounds import SeenUsers
-from ameles.engine.gathering.gatherer import DuckGatherer, Gathered
+from ameles.engine.gathering.gatherer import DuckGatherer, Gathered, Gatherer
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.releasing.held_stream import HeldStream, Intake
@@ -46,10 +47,16 @@ class StoredState:
         *,
         progress: Callable[[int, int], None],
         batch: int,
+        cluster: Cluster | None = None,
     ) -> None:
         self.runs = runs
         self._held = held
-        self._gatherer = DuckGatherer(held.plan, connection, self._seen)
+        self._cluster = cluster
+        self._gatherer: Gatherer = (
+            DuckGatherer(held.plan, connection, self._seen)
+            if cluster is None
+            else BucketGatherer(held.plan, cluster, held.record.identity)
+        )
         self._progress = progress
         self._many = max(1, batch // sum(run.width for run in runs))
         self._known: _Kept | None = None
@@ -63,10 +70,11 @@ class StoredState:
         *,
         progress: Callable[[int, int], None],
         batch: int,
+        cluster: Cluster | None = None,
     ) -> StoredState:
         """The state, resumed from the store."""
         runs = resumed_runs(held, noise)
-        return cls(held, runs, connection, progress=progress, batch=batch)
+        return cls(held, runs, connection, progress=progress, batch=batch, cluster=cluster)
 
     @property
     def _kept(self) -> _Kept:
@@ -75,6 +83,7 @@ class StoredState:
             with self._held.store.reading() as transaction:
                 stored = transaction.pending(stream)
                 waiting = Pending() if stored is None else Pending.from_bytes(stored)
+                check_engine(self._held.plan, waiting.state, self._cluster, stream.identity)
                 self._known = _Kept(transaction.position(stream), waiting)
         return self._known
 
@@ -151,6 +160,7 @@ class StoredState:
                     transaction.set_pending(stream, None if pending.empty else pending.to_bytes())
                 committed = transaction.advance(stream, released=until, scheduled=target)
             self._held.record, self._known = committed, _Kept(position, pending)
+            self._gatherer.committed(pending.state)
             if until > released:
                 self._progress(until - first + 1, target - first + 1)
             released = until

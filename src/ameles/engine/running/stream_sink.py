@@ -65,13 +65,17 @@ class StreamSink:
         """Refuses a store that is older than what it published."""
         has = self.last
         if has is not None and has > released:
-            raise StoreRefused(
-                f"The sink {self.name} has step {has}; the store has released {released}.",
-                why="the store is older than what it published, such as a restored backup, and "
-                "would publish other numbers for the same steps",
-                tip="the newest copy of the store. If it is that one, somebody has added to the "
-                "sink: put that right, and keep its note",
-            )
+            raise self.older(has, released)
+
+    def older(self, has: int, released: int) -> StoreRefused:
+        """The refusal of a store that has released less than its sink has."""
+        return StoreRefused(
+            f"The sink {self.name} has step {has}; the store has released {released}.",
+            why="the store is older than what it published, such as a restored backup, and "
+            "would publish other numbers for the same steps",
+            tip="the newest copy of the store. If it is that one, somebody has added to the "
+            "sink: put that right, and keep its note",
+        )
 
     @property
     def lost(self) -> bool:

@@ -21,6 +21,7 @@ from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.engine.running.remote_delivery import RemoteDelivery
 from ameles.engine.running.sink_places import check_apart
+from ameles.engine.running.store_table import in_store
 from ameles.engine.running.stream_sink import StreamSink
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan
@@ -57,7 +58,7 @@ class StreamSinks:
         self._identity = identity
         self._genuine = genuine
         self.sinks = [
-            _driver(kind).of(plan, identity, kind, target, section.settings)
+            in_store(plan, _driver(kind).of(plan, identity, kind, target, section.settings))
             for section in plan.sinks
             for kind, target in section.given.items()
         ]
@@ -71,9 +72,9 @@ class StreamSinks:
     def check_new(self) -> None:
         """Refuses sinks that cannot take the first step of a new stream."""
         for sink in self.sinks:
+            sink.check_fence(0)
             if sink.failed is not None:
                 raise sink.failed
-            sink.check_fence(0)
 
     def check(self, store: Store, stream: StreamRecord) -> None:
         """Refuses a store that is or may be behind its own sinks, or was run without real noise."""

@@ -35,7 +35,7 @@ from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, Whole
 from ameles.mechanisms.continual.estimators.estimator import EstimatorRun
 from ameles.mechanisms.continual.nested import OuterRun
-from ameles.mechanisms.continual.published_answers import PublishedAnswers
+from ameles.mechanisms.continual.published_answers import PublishedAnswers, check_sensitivity
 from ameles.mechanisms.counters import gaussian_error
 from ameles.mechanisms.counters.gaussian_error import sum_factor
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
@@ -56,6 +56,10 @@ class Afresh(PublishedAnswers["AfreshRun"]):
     epsilon: Epsilon = Epsilon()
     sensitivity: Whole = Whole(1, 2**40)
     delta: Number = Number(0, "0.5", 0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sensitivity(self.algorithm, self.sensitivity)
 
     @property
     def scale(self) -> Fraction:

@@ -26,7 +26,11 @@ from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.loss import Approx, Pure
 from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
 from ameles.core.recipe import Recipe
-from ameles.mechanisms.continual.estimators.estimator import Algorithm, check_estimator
+from ameles.mechanisms.continual.estimators.estimator import (
+    Algorithm,
+    Estimator,
+    check_estimator,
+)
 from ameles.mechanisms.counters.lower_bounds import varying_bound
 from ameles.mechanisms.mechanism import Mechanism, RunT
 from ameles.mechanisms.pan_private.intrusions import PAPER
@@ -91,6 +95,13 @@ class PublishedAnswers(Mechanism[RunT]):
             horizon=self.horizon,
             intrusions=self.intrusions,
         )
+
+
+def check_sensitivity(algorithm: Estimator, sensitivity: int) -> None:
+    """Refuses noise for answers that are closer together than the algorithm says its own are."""
+    own = algorithm.sensitivity
+    if own is not None and sensitivity < own:
+        raise refuse("sensitivity", f"at least the algorithm's own, {own}", sensitivity)
 
 
 def parts(value: object) -> Iterator[Recipe]:

@@ -34,6 +34,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -43,7 +44,7 @@ from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Exact, Whole, exact, refuse
 from ameles.mechanisms.continual.estimators.estimator import Estimator, EstimatorRun, grid_units
 from ameles.mechanisms.continual.nested import OuterRun
-from ameles.mechanisms.continual.published_answers import PublishedAnswers
+from ameles.mechanisms.continual.published_answers import PublishedAnswers, check_sensitivity
 from ameles.mechanisms.continual.transformation_error import ContinualError, Scales
 from ameles.mechanisms.pan_private.erase import only
 from ameles.mechanisms.run import Turn
@@ -92,17 +93,21 @@ class Continual(PublishedAnswers["ContinualRun"]):
     sensitivity: Whole = Whole(1, 2**40)
     threshold: Whole = Whole(0, 2**61)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sensitivity(self.algorithm, self.sensitivity)
+
     @property
     def levels(self) -> int:
         """How many intervals of the threshold's noise are open at a time."""
         return (self.horizon - 1).bit_length()
 
-    @property
+    @cached_property
     def threshold_scale(self) -> Fraction:
         """The scale of the noise of one interval of the threshold."""
         return self.sensitivity * self.levels / self.epsilon
 
-    @property
+    @cached_property
     def decision_scale(self) -> Fraction:
         """The scale of the noise on each comparison and on each new value."""
         return 2 * self.sensitivity * (self.changes + 1) / self.epsilon

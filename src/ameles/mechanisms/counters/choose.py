@@ -8,15 +8,15 @@ considered as soon as it is listed there.
 
 >>> recipe = counter(epsilon=1, horizon=1024)
 >>> recipe
-SiblingsCounter(unit='event', width=None, contributions=1, bound=1, epsilon=Fraction(1, 1),
-                horizon=1024, arity=14)
+HatsCounter(unit='event', width=None, contributions=1, bound=1, epsilon=Fraction(1, 1),
+            horizon=1024, radices=(22, 14), offset=6, tops=(371, 332, 283), lows=(539, 484))
 >>> type(counter(epsilon=1)).__name__
 'HybridCounter'
 >>> for row in compare(epsilon=1, horizon=1024)[:3]:
 ...     print(f"{row.name:18} {row.mean:7.2f} {row.ratio:6.2f}")
-SiblingsCounter      11.07   1.00
-EldersCounter        13.00   1.17
-KAryCounter          15.57   1.41
+HatsCounter           9.89   1.00
+SiblingsCounter      11.07   1.12
+EldersCounter        13.00   1.31
 >>> for intrusions in ("one", "announced", "every"):
 ...     print(type(counter(epsilon=1, horizon=1024, intrusions=intrusions)).__name__)
 PanPrivateTreeCounter
@@ -29,17 +29,20 @@ SimpleTwoCounter
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields, replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.comparison import CounterComparison, Row
-from ameles.mechanisms.counters.recipe import CounterRecipe
+from ameles.mechanisms.counters.hats_error import HatsError
+from ameles.mechanisms.counters.recipe import CounterError, CounterRecipe
 
 Objective: TypeAlias = Literal["mean", "worst"] | int
 
@@ -47,6 +50,10 @@ Objective: TypeAlias = Literal["mean", "worst"] | int
 REFERENCE = 1 << 20
 # Means over longer streams are taken at this many steps, spread evenly; maxima start from these.
 POINTS = 1024
+# If the best run holds more 64-bit integers than this, and another one does not whose error is at
+# most this many times as large, that one is chosen.
+MOST_MEMORY = 1 << 27
+NEARLY = 1.25
 
 
 def counter(
@@ -99,7 +106,8 @@ def compare(
 ) -> CounterComparison:
     """All counters that can give this guarantee, with their errors, the smallest first.
 
-    The result is a list of rows; it prints as a table, also in a notebook.
+    The result is a list of rows; it prints as a table, also in a notebook.  If the best would need
+    more than a gibibyte, another one that needs less and is nearly as good comes first.
     """
     if not 0 <= exact(delta, "delta") < 1:
         raise refuse("delta", "a probability: zero or more and below 1", delta)
@@ -114,6 +122,7 @@ def compare(
     kinds = [kind for kind in COUNTERS if kind.choosable and (bits or not kind.bits)]
     recipes = _built(_candidates(kinds, pure, delta, asked, steps, optimise))
     rows = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
+    rows.sort(key=partial(_put_back, best=rows[0]))
     return CounterComparison(_relative(row, rows[0].objective) for row in rows)
 
 
@@ -129,7 +138,7 @@ def objective_of(recipe: CounterRecipe, at: list[int], optimise: Objective) -> f
     """The quantity to minimise: the deviation at one step, on average, or at the worst step."""
     if isinstance(optimise, int):
         return recipe.error.std(optimise)
-    deviations = [*map(recipe.error.std, at)]
+    deviations = stds_of(recipe.error, at)
     if optimise == "worst":
         return max(deviations)
     return math.sqrt(math.fsum(d * d for d in deviations) / len(at))
@@ -224,20 +233,42 @@ def worst_of(recipe: CounterRecipe, steps: int, at: list[int]) -> float:
     A tree's error depends on the digits of t, so changing one digit after the other, as long
     as the error grows, leads from a bad step to the worst.
     """
-    return _worst(recipe, steps, at, cache(recipe.error.std))  # some steps are visited repeatedly
+    return _worst(recipe, steps, dict(zip(at, stds_of(recipe.error, at), strict=True)))
 
 
-def _worst(recipe: CounterRecipe, steps: int, at: list[int], std: Callable[[int], float]) -> float:
-    base = max(getattr(recipe, "arity", None) or getattr(recipe, "block", None) or 2, 2)
-    worst = max(at, key=std)
-    sizes = [base**level for level in range(1 + int(math.log(max(steps, 2), base)))]
-    shifts = [d * size for size in sizes for d in range(1 - min(base, 64), min(base, 64))]
+def stds_of(error: CounterError, at: Sequence[int]) -> list[float]:
+    """The deviation at each of these steps, all at once if the error knows how to."""
+    if isinstance(error, HatsError):
+        deviations: list[float] = error.stds(np.array(at, dtype=np.int64)).tolist()
+        return deviations
+    return [*map(error.std, at)]
+
+
+def _worst(recipe: CounterRecipe, steps: int, known: dict[int, float]) -> float:
+    """The same, if some deviations are known; all that are visited are added to them."""
+    worst = max(known, key=known.__getitem__)
+    shifts = [
+        d * size
+        for size, base in _digits(recipe, steps)
+        for d in range(1 - min(base, 64), min(base, 64))
+    ]
     while True:
         tried = [worst + shift for shift in shifts if 1 <= worst + shift <= steps]
-        better = max(tried, key=std, default=worst)
-        if std(better) <= std(worst):
-            return std(worst)
+        fresh = [t for t in tried if t not in known]
+        known.update(zip(fresh, stds_of(recipe.error, fresh), strict=True))
+        better = max(tried, key=known.__getitem__, default=worst)
+        if known[better] <= known[worst]:
+            return known[worst]
         worst = better
+
+
+def _digits(recipe: CounterRecipe, steps: int) -> list[tuple[int, int]]:
+    """For each digit that the error depends on its size, and how many values it has."""
+    if isinstance(recipe.error, HatsError):
+        shape = recipe.error.shape
+        return [*zip(shape.spans, (*shape.radices, shape.knots), strict=True)]
+    base = max(getattr(recipe, "arity", None) or getattr(recipe, "block", None) or 2, 2)
+    return [(base**level, base) for level in range(1 + int(math.log(max(steps, 2), base)))]
 
 
 def _measured(recipe: CounterRecipe, steps: int, optimise: Objective) -> Row:
@@ -250,14 +281,20 @@ def _measured(recipe: CounterRecipe, steps: int, optimise: Objective) -> Row:
 @lru_cache(maxsize=512)  # plans ask again and again about the same few recipes
 def _errors(recipe: CounterRecipe, steps: int) -> tuple[float, float, float]:
     """The mean and the worst deviation, and the bound at the end."""
-    at, std = points(steps), cache(recipe.error.std)
-    deviations = [*map(std, at)]
-    mean = math.sqrt(math.fsum(d * d for d in deviations) / len(at))
-    return mean, _worst(recipe, steps, at, std), recipe.error.bound(steps, 0.05)
+    at = points(steps)
+    known = dict(zip(at, stds_of(recipe.error, at), strict=True))
+    mean = math.sqrt(math.fsum(d * d for d in known.values()) / len(at))
+    return mean, _worst(recipe, steps, known), recipe.error.bound(steps, 0.05)
 
 
 def _objective(row: Row) -> float:
     return row.objective
+
+
+def _put_back(row: Row, best: Row) -> bool:
+    """Whether a row comes after those that are nearly as good as the best and need less memory."""
+    close = row.objective <= NEARLY * best.objective
+    return not (close and row.recipe.memory <= MOST_MEMORY < best.recipe.memory)
 
 
 def _relative(row: Row, best: float) -> Row:

@@ -23,8 +23,12 @@ from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.summed import Process
 from ameles.mechanisms.counters.tape_order import Demands
+from ameles.mechanisms.laplace.confined import Band, Floats, Walk, either
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
+
+# The law of all steps at once is computed for this many noises, one after the other.
+MOST_WALKED = 1 << 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +161,24 @@ class DigitError(LaplaceError):
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         return LaplaceMixture((LaplacePart(self.scale, 1.0, self.most_terms(steps)),))
+
+    def walk(self, steps: int) -> Walk | None:
+        scale, arities, digits = self.scale, self.arities, self.digits(steps)
+        if sum(arities) + sum(digits) > MOST_WALKED:
+            return None
+
+        def leaving(band: Band) -> Floats:
+            inside = after = band.inside
+            for digit, arity in zip(digits, (*arities, 1), strict=True):
+                for _ in range(digit):
+                    after = either(inside, band.then(scale, after))
+                block = inside
+                for _ in range(arity - 1):
+                    block = either(inside, band.then(scale, block))
+                inside = block
+            return after
+
+        return Walk(leaving, steps, self.most_terms(steps), frozenset((scale,)))
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         unshared = sum(unshared_blocks(before, t, self.arities))

@@ -35,6 +35,7 @@ from ameles.mechanisms.counters.arity import TRIED, best_arity, digit_total
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.summed import Process
+from ameles.mechanisms.laplace.confined import Band, Floats, Walk, either
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
@@ -171,6 +172,31 @@ class EldersError(LaplaceError):
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         return LaplaceMixture((LaplacePart(self.scale, 1.0, self.most_terms(steps)),))
+
+    def walk(self, steps: int) -> Walk:
+        """Exact if ``steps`` ends in the first half of its blocks; else with a block to its end.
+
+        The noise in the left half of a block depends on that before the block alone, that in
+        the right half on that after it alone, and in the same way.
+        """
+        scale, k = self.scale, self.arity
+
+        def leaving(band: Band) -> Floats:
+            half = after = band.inside
+            count = steps
+            for _ in range(self.levels):
+                digit, count = count % k, count // k
+                if digit > k // 2:
+                    digit, count, after = 0, count + 1, band.inside
+                for _ in range(digit):
+                    after = either(half, band.then(scale, either(half, after)))
+                wider = band.inside
+                for _ in range(k // 2):
+                    wider = band.then(scale, either(either(half, half), wider))
+                half = either(half, wider)
+            return after
+
+        return Walk(leaving, steps, self.most_terms(steps), frozenset((scale,)))
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         k, unshared = self.arity, 0

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -37,12 +37,11 @@ from ameles.core.parameters import Epsilon, Number, OptionalHorizon, Parameter, 
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.elders import EldersCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
+from ameles.mechanisms.counters.hybrid_error import HybridError, epoch_end
 from ameles.mechanisms.counters.k_ary import KAryCounter
-from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.summed import Process, SummedCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 Bounded: TypeAlias = (
@@ -192,76 +191,6 @@ class HybridProcess:
         inner = self._recipe.within(epoch)
         begun = state is not None and len(state) > 0
         self._inner = inner.process(self._noise, state if begun else None) if inner else None
-
-
-@dataclass(frozen=True)
-class HybridError(LaplaceError):
-    """The totals' noises and those of the counter inside."""
-
-    recipe: HybridCounter
-
-    @property
-    def rounding(self) -> float:
-        """A twelfth if the counter inside rounds; it does not round the few last steps."""
-        return 1 / 12 if self.recipe.resolution > 1 else 0.0
-
-    def law(self, t: int) -> LaplaceMixture:
-        return self.between(0, t)
-
-    def between(self, before: int, t: int) -> LaplaceMixture:
-        (old, passed), (new, steps) = self._place(before), self._place(t)
-        if old == new:
-            return LaplaceMixture(self._inside(new, passed, steps))
-        parts = self._inside(old, 0, passed) + self._inside(new, 0, steps)
-        return LaplaceMixture((LaplacePart(self._scale, 1.0, new - old), *parts))
-
-    def _place(self, t: int) -> tuple[int, int]:
-        """How many epochs have ended by t, and how far into the next one t is."""
-        first, growth = self.recipe.first, self.recipe.growth
-        ended = 0
-        while epoch_end(ended, first, growth) <= t:
-            ended += 1
-        return ended, t - epoch_end(ended - 1, first, growth)
-
-    def _inside(self, epoch: int, before: int, t: int) -> tuple[LaplacePart, ...]:
-        """What the counter inside an epoch adds."""
-        if before == t:
-            return ()
-        if epoch not in self._errors:
-            inner = self.recipe.within(epoch)
-            self._errors[epoch] = inner.error if inner else None
-        error = self._errors[epoch]
-        if error is None:
-            return ()
-        return (error.between(before, t) if before else error.law(t)).parts
-
-    @cached_property
-    def _errors(self) -> dict[int, LaplaceError | None]:
-        """The errors of the counters inside that were asked for so far."""
-        return {}
-
-    @cached_property
-    def _scale(self) -> Fraction:
-        return self.recipe.scale
-
-    def worst_law(self, steps: int) -> LaplaceMixture:
-        # later epochs have more totals and longer counters, whose noise is larger
-        epoch = self.recipe.epoch_of(steps)
-        inner = self.recipe.within(epoch) or self.recipe.within(max(epoch - 1, 0))
-        inside = inner.error.worst_law(inner.horizon).parts if inner else ()
-        return LaplaceMixture((LaplacePart(self._scale, 1.0, epoch + 1), *inside), bounding=True)
-
-
-LONGEST = 1 << 40  # no epoch is longer, since no bounded counter is
-
-
-@lru_cache(maxsize=4096)
-def epoch_end(epoch: int, first: int, growth: int) -> int:
-    """The last step of an epoch, counted from 0; before the first, 0."""
-    if epoch < 0:
-        return 0
-    end: int = first * growth**epoch
-    return min(end, epoch_end(epoch - 1, first, growth) + LONGEST)
 
 
 @lru_cache(maxsize=1024)

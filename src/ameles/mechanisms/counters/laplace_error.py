@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.error import checks_step
+from ameles.mechanisms.laplace.clusters import Clusters, clustered
+from ameles.mechanisms.laplace.confined import Walk
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, quantiles
 from ameles.noise.arrays import IntArray
 
@@ -43,10 +46,20 @@ class LaplaceError(ABC):
         """The error at step ``t`` is at most this with probability at least 1 - beta."""
         return self.law(t).quantile(beta)
 
+    def walk(self, steps: int) -> Walk | None:
+        """The noise of the first ``steps`` steps as a walk of walks, if it is one."""
+        return None
+
+    def clusters(self, last: int) -> Clusters | None:
+        """The weights of the noises of steps up to ``last`` and their neighbours, if they are
+        known."""
+        return None
+
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """All of the first ``steps`` errors are at most this: a union bound."""
-        return self.worst_law(steps).quantile(beta / steps)
+        """All of the first ``steps`` errors are at most this: exact for walks of walks, elsewhere a
+        union bound over steps, or over blocks of them."""
+        return _bound_all(self, steps, beta)
 
     def bounds(self, steps: IntArray, beta: float) -> NDArray[np.float64]:
         """``bound`` at each of these steps, all at once."""
@@ -57,3 +70,15 @@ class LaplaceError(ABC):
         pairs = zip(before.tolist(), after.tolist(), strict=True)
         laws = (self.between(start, t) for start, t in pairs)
         return quantiles(laws, beta).astype(np.float64)
+
+
+@lru_cache(maxsize=256)
+def _bound_all(error: LaplaceError, steps: int, beta: float) -> int:
+    union = error.worst_law(steps).quantile(beta / steps)
+    walk = error.walk(steps)
+    if walk is not None:
+        return walk.bound(beta, union)
+    clusters = error.clusters(steps)
+    if clusters is None:
+        return union
+    return clustered(clusters, steps=steps, beta=beta, high=union)

@@ -38,10 +38,13 @@ from ameles.core.parameters import Parameter, refuse
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureCounter
 from ameles.mechanisms.counters.summed import Process
+from ameles.mechanisms.laplace.confined import Band, Floats, Walk, either
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 Interval: TypeAlias = tuple[int, int]
+# The law of all steps at once is computed for this many, one after the other.
+MOST_WALKED = 1 << 10
 
 
 class Intervals(Parameter[Sequence[Sequence[int]], tuple[Interval, ...]]):
@@ -153,6 +156,20 @@ class PSumError(LaplaceError):
 
     def law(self, t: int) -> LaplaceMixture:
         return LaplaceMixture((LaplacePart(self.scale, 1.0, self.terms(t)),))
+
+    def walk(self, steps: int) -> Walk | None:
+        if steps > MOST_WALKED:
+            return None
+        scale, starts = self.scale, self.starts
+
+        def leaving(band: Band) -> Floats:
+            after = [band.inside] * (steps + 1)
+            for t in range(steps, 0, -1):
+                before = starts[t] - 1
+                after[before] = either(after[before], band.then(scale, after[t]))
+            return after[0]
+
+        return Walk(leaving, steps, max(map(self.terms, range(1, steps + 1))), frozenset((scale,)))
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         most = max(self.terms(t) for t in range(1, steps + 1))

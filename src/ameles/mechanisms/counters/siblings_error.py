@@ -12,6 +12,7 @@ carrying the sums of V, C and C^2 from level to level.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,7 +22,14 @@ from numpy.typing import NDArray
 
 from ameles.mechanisms.counters.arity import digits_of
 from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.laplace.clusters import LARGEST_BLOCK, Cluster, Clusters
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
+from ameles.noise.arrays import IntArray
+
+# With more noises at a step their blocks are not simulated.
+MOST_NOISES = 512
+# How many blocks are worked on together, so that their numbers stay in the cache.
+TOGETHER = 256
 
 
 @lru_cache(maxsize=4096)
@@ -161,6 +169,39 @@ class SiblingsError(LaplaceError):
             if weight and count:
                 counts[abs(weight)] = counts.get(abs(weight), 0) + count
         return LaplaceMixture(tuple(LaplacePart(self.scale, a, n) for a, n in counts.items()))
+
+    def clusters(self, last: int) -> Clusters | None:
+        if sum(self.sizes) > MOST_NOISES:
+            return None
+
+        def some(t: IntArray, alone: bool) -> Iterator[Cluster]:
+            for start in range(0, len(t), TOGETHER):
+                places = np.arange(start, min(start + TOGETHER, len(t)))
+                yield self._cluster(places, t[places], last, alone=alone)
+
+        return some
+
+    def _cluster(self, places: IntArray, t: IntArray, last: int, *, alone: bool) -> Cluster:
+        """Steps with their group of leaves: all of its steps have the same noises."""
+        inside = 1 if alone else min(self.arity, LARGEST_BLOCK)
+        first = t - t % self.arity % inside
+        block = first[:, None] + np.arange(inside)
+        valid = (block >= 1) & (block <= last) & (block // self.arity == t[:, None] // self.arity)
+        count = np.clip(block, 1, last)
+        digits = np.empty((*block.shape, len(self.sizes)), dtype=np.int64)
+        for level, size in enumerate(self.sizes[:-1]):
+            count, digits[:, :, level] = np.divmod(count, size)
+        digits[:, :, -1] = count
+        pulled = digits @ weight_matrix(self.arity, len(self.sizes)).T
+        zero = np.zeros((*block.shape, 1))
+        own, under = (np.concatenate(pair, axis=2) for pair in ((pulled, zero), (zero, pulled)))
+        weights = []
+        for level, size in enumerate(self.sizes):
+            ahead = np.arange(size) - digits[:, :, level, None]
+            weights.append((ahead < 0) + (ahead == 0) * under[..., level, None])
+            weights[-1] -= own[..., level, None]
+        scales = np.full((len(t), sum(self.sizes)), float(self.scale))
+        return Cluster(places, np.concatenate(weights, axis=2), scales, t - first, valid)
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         # No weight exceeds 1.  By convexity, sums of squares being equal, fewer variables of

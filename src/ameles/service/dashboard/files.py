@@ -1,7 +1,8 @@
 """The files of the page, read once, with their digests.
 
-An address of a file holds the digest of all files together, so its answer can be kept for ever,
-and modules that import each other by relative addresses always are of the same version.
+An address of a file holds the digest of all files together, so its answer can be kept for ever.
+The modules that a page needs are sent as one (``module_bundle.py``): forty requests take longer
+than everything that is in them.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ameles.service.dashboard.module_bundle import bundle
+
 FOLDER = Path(__file__).with_name("static")
 PAGES = ("index.html", "embed.html")
+HEAD = "head.html"  # what stands in the head of both
 PLACE = b"/static/-/"  # what pages have in the place of the files' address
 MEDIA = {
     ".css": "text/css; charset=utf-8",
@@ -55,40 +59,34 @@ class Files:
         paths = sorted(path for path in folder.rglob("*") if path.suffix in MEDIA)
         read = {path.relative_to(folder).as_posix(): path for path in paths}
         plain = {name: File(path.read_bytes(), MEDIA[path.suffix]) for name, path in read.items()}
-        together = "".join(f"{name}{file.tag}" for name, file in plain.items())
-        self.version = hashlib.sha256(together.encode()).hexdigest()[:16]
-        self.pages: Mapping[str, File] = {
-            name: File(self._page(plain[name].content, plain), plain[name].media) for name in PAGES
+        pages = {name: whole_page(plain, name) for name in PAGES}
+        sources = {name: file.content.decode() for name, file in plain.items() if _is_ours(name)}
+        bundles = {
+            first: File(bundle(first, sources).encode(), MEDIA[".js"])
+            for page in pages.values()
+            for first in (found.decode() for found in _MODULE.findall(page))
         }
         self.loaded: Mapping[str, File] = {
-            name: file for name, file in plain.items() if name not in PAGES
+            **{name: file for name, file in plain.items() if not name.endswith(".html")},
+            **bundles,
         }
-
-    def _page(self, page: bytes, files: Mapping[str, File]) -> bytes:
-        """A page with the addresses of its files, and of all modules that it needs."""
-        first = [name.decode() for name in _MODULE.findall(page)]
-        needed = modules(first, {name: file.content for name, file in files.items()})
-        links = b"".join(
-            b'  <link rel="modulepreload" href="%s%s">\n' % (PLACE, name.encode())
-            for name in needed
-            if name not in first
-        )
-        whole = page.replace(b"</head>", links + b"</head>")
-        return whole.replace(PLACE, f"/static/{self.version}/".encode())
+        together = "".join(f"{name}{file.tag}" for name, file in (*plain.items(), *bundles.items()))
+        self.version = hashlib.sha256(together.encode()).hexdigest()[:16]
+        place = f"/static/{self.version}/".encode()
+        self.pages: Mapping[str, File] = {
+            name: File(page.replace(PLACE, place), plain[name].media)
+            for name, page in pages.items()
+        }
 
 
 _MODULE = re.compile(rb'<script src="/static/-/([^"]+)" type="module">')
-_IMPORT = re.compile(rb'^(?:import|export|\}) .*from "\./([^"]+)";$', re.MULTILINE)
 
 
-def modules(first: Iterable[str], files: Mapping[str, bytes]) -> list[str]:
-    """Some modules, and all that these import.
+def _is_ours(name: str) -> bool:
+    return name.endswith(".js") and "/" not in name
 
-    >>> modules(["a.js"], {"a.js": b'import { b } from "./b.js";\\n', "b.js": b"", "c.js": b""})
-    ['a.js', 'b.js']
-    """
-    found = list(first)
-    for name in found:  # grows meanwhile
-        imported = (each.decode() for each in _IMPORT.findall(files[name]))
-        found.extend(new for new in dict.fromkeys(imported) if new not in found)
-    return found
+
+def whole_page(files: Mapping[str, File], name: str) -> bytes:
+    """A page with the beginning that it shares with others."""
+    head = files[HEAD].content if HEAD in files else b""
+    return files[name].content.replace(b"<!-- head -->\n", head)

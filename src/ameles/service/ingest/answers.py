@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import orjson
@@ -25,8 +26,14 @@ class Taken(OpenStep):
     outcome: Literal["counted"] = "counted"
 
 
-class NotTaken(Problem, OpenStep):
-    """Why a batch does not count, and which step is open."""
+class Untold(Problem, OpenStep):
+    """Why nobody can post now, and which step is open."""
+
+
+class NotTaken(Untold):
+    """Why a batch does not count, whether that is certain, and which step is open."""
+
+    outcome: Literal["not counted", "unknown"]
 
 
 class Answer(NamedTuple):
@@ -59,18 +66,30 @@ SAID: dict[Outcome, tuple[int, str, str, str]] = {
     ),
 }
 HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+NOT_COUNTED = {"outcome": "not counted"}  # of every refusal: a batch is handed over last
 AGAIN = {**HEADERS, "Retry-After": "1"}
 
 
 def answer_to(outcome: Outcome, now: OpenStep) -> Answer:
     """The answer to a batch, with the step that is open now."""
     if outcome is Outcome.COUNTED:
-        taken = Taken(step=now.step, closes=now.closes)
-        return Answer(200, taken.model_dump_json().encode(), HEADERS)
+        return _taken(now.step, now.closes)
     status, what, why, tip = SAID[outcome]
-    said = NotTaken(what=what, why=why, tip=tip, step=now.step, closes=now.closes)
+    said = NotTaken(
+        what=what,
+        why=why,
+        tip=tip,
+        step=now.step,
+        closes=now.closes,
+        outcome="unknown" if outcome is Outcome.UNKNOWN else "not counted",
+    )
     headers = AGAIN if status in (429, 503) else HEADERS
     return Answer(status, said.model_dump_json().encode(), headers)
+
+
+@lru_cache(maxsize=64)  # all batches of a step get the same answer
+def _taken(step: int | None, closes: datetime | None) -> Answer:
+    return Answer(200, Taken(step=step, closes=closes).model_dump_json().encode(), HEADERS)
 
 
 def refusal_answer(refusal: Refused) -> Answer:

@@ -9,7 +9,7 @@ sends a body slowly holds up nobody.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +23,7 @@ TOGETHER = 64  # requests that are read at a time
 WAITING = 256  # requests that wait unread
 SECONDS_TO_READ = 5.0  # for a body
 MOMENT = 0.05  # seconds that a fold waits for others, which are then sealed with it
+SLOW = 0.25  # seconds after which a body may be refused for the sake of those who wait
 
 
 class Door:
@@ -47,8 +48,8 @@ class Door:
     def _fill(self) -> float:
         return self._source.fill
 
-    async def take(self, read: Callable[[], Awaitable[Batch]]) -> Outcome:
-        """Reads a batch, hands it over, and waits for its outcome.
+    async def take(self, read: Callable[[], Awaitable[Batch]], sender: str = "") -> Outcome:
+        """Reads a batch of a sender, hands it over, and waits for its outcome.
 
         If too much waits already it is refused unread, so that a refusal costs little.
         """
@@ -100,33 +101,42 @@ class _Answers:
 
 @dataclass(slots=True)
 class _Waiting:
-    """A request that is not read yet."""
+    """A request that is not read yet, or not yet whole."""
 
     read: Callable[[], Awaitable[Batch]]
+    sender: str
     outcome: asyncio.Future[Outcome] = field(repr=False)
+    begun: float = 0.0  # when its reading began
 
 
 class SealedDoor(Door):
     """Takes batches of a stream whose state may be seized, some requests at a time.
 
     Those that have come whole are folded, and whoever is still sending holds up nobody.  No other
-    request is read meanwhile.
+    request is read meanwhile.  If so many bodies come slowly that others would have to wait, those
+    of the sender with most of them are refused, the oldest first.  While steps wait to be released,
+    nothing can be folded, and all requests are refused unread.
     """
 
-    def __init__(self, source: HttpSource) -> None:
+    def __init__(self, source: HttpSource, behind: Callable[[], bool] = lambda: False) -> None:
         super().__init__(source)
+        self._behind = behind
         self._waiting: deque[_Waiting] = deque()
-        self._begun: set[asyncio.Task[None]] = set()  # requests that are being read
+        # requests that are being read, the oldest first
+        self._begun: dict[asyncio.Task[None], _Waiting] = {}
+        self._looking: asyncio.TimerHandle | None = None  # for slow ones
         self._whole: list[tuple[_Waiting, Batch]] = []  # and those that have been
         self._folding: asyncio.Task[None] | None = None
 
     def _fill(self) -> float:
         return len(self._waiting) / WAITING
 
-    async def take(self, read: Callable[[], Awaitable[Batch]]) -> Outcome:
+    async def take(self, read: Callable[[], Awaitable[Batch]], sender: str = "") -> Outcome:
         if len(self._waiting) >= WAITING:
             raise busy()
-        waiting = _Waiting(read, asyncio.get_running_loop().create_future())
+        if self._behind():
+            raise releasing()
+        waiting = _Waiting(read, sender, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._folding is None:
             self._begin()
@@ -134,12 +144,41 @@ class SealedDoor(Door):
 
     def _begin(self) -> None:
         """Has some of those who wait read."""
+        loop = asyncio.get_running_loop()
         while self._waiting and len(self._begun) < TOGETHER:
             one = self._waiting.popleft()
+            if self._behind():
+                _fail(one, releasing())
             if not one.outcome.done():  # whoever waited may have gone
-                task = asyncio.get_running_loop().create_task(self._read(one))
-                self._begun.add(task)
+                one.begun = loop.time()
+                task = loop.create_task(self._read(one))
+                self._begun[task] = one
                 task.add_done_callback(self._ended)
+        if self._waiting and self._looking is None:
+            self._looking = loop.call_later(SLOW, self._make_room, loop.time() + SLOW)
+
+    def _make_room(self, planned: float) -> None:
+        """Refuses slow bodies for the sake of those who wait, unless they wait for a fold.
+
+        If this comes late, the loop was busy, and nobody was slow but itself.
+        """
+        self._looking = None
+        now = asyncio.get_running_loop().time()
+        if self._folding is None:
+            if now < planned + SLOW:
+                for _ in range(min(len(self._waiting), TOGETHER // 4)):
+                    self._refuse_slowest(now - SLOW)
+            self._begin()
+
+    def _refuse_slowest(self, before: float) -> None:
+        """Refuses the oldest body that began before, of the sender who has most of them."""
+        slow = {task: one for task, one in self._begun.items() if one.begun <= before}
+        if slow:
+            most = Counter(one.sender for one in slow.values()).most_common(1)[0][0]
+            task, one = next((task, one) for task, one in slow.items() if one.sender == most)
+            del self._begun[task]
+            _fail(one, too_slow())
+            task.cancel()
 
     async def _read(self, one: _Waiting) -> None:
         batch = await _in_time(one)
@@ -147,7 +186,7 @@ class SealedDoor(Door):
             self._whole.append((one, batch))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._begun.discard(task)
+        self._begun.pop(task, None)
         if self._folding is not None:
             return
         if self._whole:
@@ -182,10 +221,26 @@ async def _in_time(waiting: _Waiting) -> Batch | None:
     try:
         return await asyncio.wait_for(waiting.read(), SECONDS_TO_READ)
     except TimeoutError:
-        _fail(waiting, Refused(408, "The body came too slowly.", tip="a smaller batch"))
+        _fail(waiting, too_slow())
     except Exception as problem:  # its own request tells it
         _fail(waiting, problem)
     return None
+
+
+def too_slow() -> Refused:
+    """The refusal of a body that did not come in time."""
+    return Refused(408, "The body came too slowly.", tip="a smaller batch")
+
+
+def releasing() -> Refused:
+    """The refusal of a batch while steps that have ended wait to be released."""
+    return Refused(
+        503,
+        "This stream takes no events now.",
+        why="steps that have ended wait to be released",
+        tip="try again later; if this lasts, longer steps or a faster disk",
+        headers={"Retry-After": "1"},
+    )
 
 
 def _fail(waiting: _Waiting, problem: Exception) -> None:

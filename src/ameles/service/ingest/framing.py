@@ -14,6 +14,7 @@ import json
 import re
 import zlib
 from codecs import BOM_UTF8
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -26,6 +27,8 @@ from ameles.service.refusals import Refused
 MOST_BYTES = 1 << 20
 MOST_EVENTS = 1_000
 LONGEST_HEADER = 1 << 14
+MOST_MEMBERS = 1_000  # as many as events: a sender may have packed each by itself
+AT_ONCE = 1 << 14
 _CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]+)", re.IGNORECASE)
 _SPACED = bytes.maketrans(b"\r\n", b"  ")
 
@@ -68,16 +71,30 @@ def unpacked(body: bytes, encoding: str) -> bytes:
         return body
     if name != "gzip":
         raise _type("The compression of this body is not one that Ameles reads.")
-    unpacking = zlib.decompressobj(wbits=31)
     try:
-        plain = unpacking.decompress(body, MOST_BYTES + 1)
+        return b"".join(_members(body))
     except zlib.error:
         raise _broken("The compressed body is broken.") from None
-    if len(plain) > MOST_BYTES:
-        raise too_large()
-    if not unpacking.eof or unpacking.unused_data:
-        raise _broken("The compressed body is broken.")
-    return plain
+
+
+def _members(body: bytes) -> Iterator[bytes]:
+    """The pieces of an unpacked body, which may have been packed in several parts (RFC 1952)."""
+    left, size, members = memoryview(body), 0, 0
+    while left or not members:
+        members += 1
+        if members > MOST_MEMBERS:
+            raise _broken("The compressed body has too many parts.")
+        unpacking = zlib.decompressobj(wbits=31)
+        while not unpacking.eof:
+            if not left:
+                raise _broken("The compressed body is broken.")
+            some = left[:AT_ONCE]  # what follows a part is copied, so not all of the rest
+            piece = unpacking.decompress(some, MOST_BYTES + 1 - size)
+            size += len(piece)
+            if size > MOST_BYTES:
+                raise too_large()
+            left = left[len(some) - len(unpacking.unused_data) :]
+            yield piece
 
 
 def events_in_json(plain: bytes) -> Framed:
@@ -112,19 +129,37 @@ def events_in_json(plain: bytes) -> Framed:
 
 def events_in_lines(plain: bytes) -> Framed:
     """The events of JSON Lines, of which each is valid JSON."""
-    lines = plain.removesuffix(b"\n").split(b"\n")
-    if len(lines) <= MOST_EVENTS:
-        with suppress(orjson.JSONDecodeError):
-            for line in lines:
-                orjson.loads(line)
-            return Framed(JSON, plain if plain.endswith(b"\n") else plain + b"\n")
-    # It has an empty line, a number that is too large for this parser, or something wrong.
-    lines = [line for line in lines if line.strip(b" \t\r")]
+    alone = plain.removesuffix(b"\n")
+    if _one_object_a_line(alone):
+        return Framed(JSON, alone + b"\n")
+    lines = [line for line in alone.split(b"\n") if line.strip(b" \t\r")]
     if len(lines) > MOST_EVENTS:
         raise _too_many()
     for line in lines:
         _valid(line)
     return Framed(JSON, _joined(lines))
+
+
+def _one_object_a_line(plain: bytes) -> bool:
+    """Whether each line is an object without another inside, and there are not too many lines.
+
+    All lines are parsed at once, as an array.  If it has as many objects as there are lines, and as
+    there are opening braces, then no such brace is in a string or inside of an object.  Each line
+    begins with one, after a line that ends with a closing one; so each line is one of the objects.
+
+    >>> _one_object_a_line(b'{"a": 1}\\n{"a": 2}'), _one_object_a_line(b'{"a": "}\\n{"}')
+    (True, False)
+    """
+    count = plain.count(b"\n") + 1
+    if count > MOST_EVENTS or plain.count(b"{") != count or plain[:1] != b"{":
+        return False
+    together = plain.replace(b"}\n{", b"},{")
+    if b"\n" in together:
+        return False
+    with suppress(orjson.JSONDecodeError):  # it also refuses numbers that are too large for it
+        events = orjson.loads(b"[%b]" % together)
+        return len(events) == count and set(map(type, events)) == {dict}
+    return False
 
 
 def events_in_csv(plain: bytes, source: HttpSource) -> Framed:

@@ -12,7 +12,7 @@ from typing import Protocol
 from starlette.types import Receive
 
 from ameles.connectors.http_source import Batch, Outcome
-from ameles.service.ingest.answers import Answer, OpenStep, answer_to
+from ameles.service.ingest.answers import NOT_COUNTED, Answer, OpenStep, answer_to
 from ameles.service.ingest.door import Door
 from ameles.service.ingest.framing import MOST_BYTES, framed, too_large
 from ameles.service.ingest.unfinished import UnfinishedBodies
@@ -70,7 +70,7 @@ async def take_batch(post: Post, gate: Gate, doors: Doors, bodies: UnfinishedBod
             door.first_lines.check(right.name, events.form)
             return Batch(digest, post.step, time.time_ns() // 1000, events.form, events.lines)
 
-        outcome = await door.take(read)
+        outcome = await door.take(read, right.name)
     return answer_to(outcome, doors.open_step(post.stream))
 
 
@@ -84,14 +84,17 @@ def held_by(right: Right) -> Iterator[None]:
         raise
 
 
-def with_open_step(refusal: Refused, stream: str, doors: Doors) -> Refused:
-    """A refusal that tells the open step, if it goes to somebody who may post to the stream.
+def with_open_step(refusal: Refused, stream: str, doors: Doors, *, posted: bool) -> Refused:
+    """A refusal that tells the open step, if it goes to somebody who may post to the stream; and,
+    if it refuses a batch, that this was not counted.
 
     Nobody else learns from a refusal whether there is such a stream.
     """
     holder = refusal.holder
     if holder is not None and holder.stream == stream and holder.scope in INGEST:
         refusal.more = doors.open_step(stream).model_dump(mode="json")
+        if posted:
+            refusal.more |= NOT_COUNTED
     return refusal
 
 

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from ameles.service.dependencies import BEARER, NAME, REFUSALS, address, gate
-from ameles.service.ingest.answers import SAID, NotTaken, OpenStep, Taken
+from ameles.service.ingest.answers import SAID, NotTaken, OpenStep, Taken, Untold
 from ameles.service.ingest.direct_posts import LAST_STEP, LONGEST_ID
 from ameles.service.ingest.posts import (
     Doors,
@@ -41,7 +41,7 @@ class TellingRoute(APIRoute):
                 refusal = _of_parameters(request, name, wrong)
             except Refused as problem:
                 refusal = problem
-            raise with_open_step(refusal, name, _doors(request))
+            raise with_open_step(refusal, name, _doors(request), posted=request.method == "POST")
 
         return telling
 
@@ -59,7 +59,7 @@ def _model(status: int) -> Any:
     response_model=OpenStep,
     responses={
         **REFUSALS,
-        **{code: REFUSALS[code] | {"model": _model(code)} for code in (429, 503)},
+        **{code: REFUSALS[code] | {"model": Untold | Problem} for code in (429, 503)},
     },
     dependencies=[Security(BEARER)],
 )

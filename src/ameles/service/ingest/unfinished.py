@@ -18,8 +18,8 @@ ameles.service.refusals.Refused: Too many batches are waiting.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
 from ameles.service.refusals import busy
 
@@ -38,14 +38,9 @@ class UnfinishedBodies:
         """The bytes of all senders."""
         return self._sizes.total()
 
-    @contextmanager
-    def of(self, sender: str) -> Iterator[Body]:
+    def of(self, sender: str) -> Body:
         """A body that is read from here to the end of the block."""
-        body = Body(self, sender)
-        try:
-            yield body
-        finally:
-            self.change(sender, -body.size)
+        return Body(self, sender)
 
     def change(self, sender: str, size: int) -> None:
         """More or less bytes of a sender; more are refused if there are too many."""
@@ -63,6 +58,17 @@ class Body:
         self._bodies = bodies
         self._sender = sender
         self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bodies.change(self._sender, -self.size)
 
     def add(self, size: int) -> None:
         """So many bytes have come."""

@@ -12,10 +12,11 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ameles.service.refusals import TOKEN_REFUSED
+
 POSTED = "/events"  # the end of the addresses of posted batches
 READY = "/readyz"
 ROUGH = 100
-TOKEN_REFUSED = (401, 403)
 
 
 class AnswerCounts:

@@ -10,11 +10,12 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from ameles.service.dependencies import BEARER, ReadableNames, Source, samples
+from ameles.service.metrics.both_methods import get_and_post
 from ameles.service.metrics.evaluation import MOST_NUMBERS, Chosen, check_series, choose
 from ameles.service.metrics.families import FAMILIES
 from ameles.service.metrics.like import LIKE
 from ameles.service.metrics.models import RESPONSES, BuildInfo, Metadata, Names, SeriesNames
-from ameles.service.metrics.parameters import Asked, Parameters, described, described_form
+from ameles.service.metrics.parameters import Asked, Parameters, described
 from ameles.service.metrics.query import PREFIX
 from ameles.service.metrics.refusals import QueryRefused
 from ameles.service.metrics.selectors import LABEL, NAME, read_selector
@@ -27,25 +28,11 @@ router = APIRouter(tags=["prometheus"], prefix=PREFIX, dependencies=[Depends(BEA
 _ASKED = ("match[]", "start", "end", "limit")
 
 
-@router.get("/labels", response_model=Names, responses=RESPONSES, openapi_extra=described(*_ASKED))
+@get_and_post(router, "/labels", Names, *_ASKED)
 def labels(request: Request, names: ReadableNames, source: Source, asked: Asked) -> Response:
     """The names of all labels."""
     found = {name for one in _series(request, names, source, asked) for name in one}
     return _answer(sorted(found), asked)
-
-
-@router.post(
-    "/labels",
-    response_model=Names,
-    responses=RESPONSES,
-    openapi_extra=described_form(*_ASKED),
-    operation_id="labels_by_form",
-)
-def labels_by_form(
-    request: Request, names: ReadableNames, source: Source, asked: Asked
-) -> Response:
-    """The same, asked by a form."""
-    return labels(request, names, source, asked)
 
 
 @router.get(
@@ -64,32 +51,13 @@ def label_values(
     return _answer(sorted({one[label] for one in series if label in one}), asked)
 
 
-@router.get(
-    "/series",
-    response_model=SeriesNames,
-    responses=RESPONSES,
-    openapi_extra=described(*_ASKED, required=frozenset({"match[]"})),
-)
+@get_and_post(router, "/series", SeriesNames, *_ASKED, required=frozenset({"match[]"}))
 def series(request: Request, names: ReadableNames, source: Source, asked: Asked) -> Response:
     """The series that selectors choose, by their labels."""
     if not asked.all("match[]"):
         raise QueryRefused("'match[]' is missing.")
     found = {tuple(sorted(one.items())): one for one in _series(request, names, source, asked)}
     return _answer([found[key] for key in sorted(found)], asked)
-
-
-@router.post(
-    "/series",
-    response_model=SeriesNames,
-    responses=RESPONSES,
-    openapi_extra=described_form(*_ASKED, required=frozenset({"match[]"})),
-    operation_id="series_by_form",
-)
-def series_by_form(
-    request: Request, names: ReadableNames, source: Source, asked: Asked
-) -> Response:
-    """The same, asked by a form."""
-    return series(request, names, source, asked)
 
 
 @router.get(

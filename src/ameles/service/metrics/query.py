@@ -11,10 +11,11 @@ from fastapi import APIRouter, Depends, Request, Response
 from numpy.typing import NDArray
 
 from ameles.service.dependencies import BEARER, ReadableNames, Source, samples
+from ameles.service.metrics.both_methods import get_and_post
 from ameles.service.metrics.evaluation import Line, choose, evaluate
-from ameles.service.metrics.models import RESPONSES, QueryAnswer
+from ameles.service.metrics.models import QueryAnswer
 from ameles.service.metrics.number_text import number_text, time_text
-from ameles.service.metrics.parameters import Asked, Parameters, described, described_form
+from ameles.service.metrics.parameters import Asked, Parameters
 from ameles.service.metrics.query_times import duration
 from ameles.service.metrics.refusals import QueryRefused
 from ameles.service.metrics.selectors import read_selector
@@ -28,12 +29,7 @@ router = APIRouter(tags=["prometheus"], prefix=PREFIX, dependencies=[Depends(BEA
 _AT, _RANGE = ("query", "time"), ("query", "start", "end", "step")
 
 
-@router.get(
-    "/query",
-    response_model=QueryAnswer,
-    responses=RESPONSES,
-    openapi_extra=described(*_AT, required=frozenset({"query"})),
-)
+@get_and_post(router, "/query", QueryAnswer, *_AT, required=frozenset({"query"}))
 def query(request: Request, names: ReadableNames, source: Source, asked: Asked) -> Response:
     """The series that a selector chooses, at one moment."""
     now = samples(request).now()
@@ -44,24 +40,7 @@ def query(request: Request, names: ReadableNames, source: Source, asked: Asked) 
     return _answer("vector", ",".join(_points(lines, [at], "value")))
 
 
-@router.post(
-    "/query",
-    response_model=QueryAnswer,
-    responses=RESPONSES,
-    openapi_extra=described_form(*_AT, required=frozenset({"query"})),
-    operation_id="query_by_form",
-)
-def query_by_form(request: Request, names: ReadableNames, source: Source, asked: Asked) -> Response:
-    """The same, asked by a form."""
-    return query(request, names, source, asked)
-
-
-@router.get(
-    "/query_range",
-    response_model=QueryAnswer,
-    responses=RESPONSES,
-    openapi_extra=described(*_RANGE, required=frozenset(_RANGE)),
-)
+@get_and_post(router, "/query_range", QueryAnswer, *_RANGE, required=frozenset(_RANGE))
 def query_range(request: Request, names: ReadableNames, source: Source, asked: Asked) -> Response:
     """The series that a selector chooses, at equally distant moments."""
     times = _moments(asked)
@@ -70,20 +49,6 @@ def query_range(request: Request, names: ReadableNames, source: Source, asked: A
         return _answer("matrix", f'{{"metric":{{}},"values":[{twos}]}}')
     lines = _lines(request, names, source, asked, times)
     return _answer("matrix", ",".join(_points(lines, times, "values")))
-
-
-@router.post(
-    "/query_range",
-    response_model=QueryAnswer,
-    responses=RESPONSES,
-    openapi_extra=described_form(*_RANGE, required=frozenset(_RANGE)),
-    operation_id="query_range_by_form",
-)
-def query_range_by_form(
-    request: Request, names: ReadableNames, source: Source, asked: Asked
-) -> Response:
-    """The same, asked by a form."""
-    return query_range(request, names, source, asked)
 
 
 def _moments(asked: Parameters) -> list[int]:

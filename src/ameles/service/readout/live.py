@@ -11,6 +11,7 @@ reader: each reads from his own place on, and one who does not take what is sent
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from ameles.service.dependencies import BEARER, READ, REFUSALS, Readable, Source, address, gate
+from ameles.service.dependencies import BEARER, READ, REFUSALS, Readable, Source, gate
 from ameles.service.readout.cursors import cursor_of, place_of
 from ameles.service.readout.feed import Feed
 from ameles.service.readout.formats import WRITTEN, Format
@@ -31,7 +32,8 @@ from ameles.service.readout.streams import summary
 from ameles.service.refusals import Problem, Refused
 from ameles.service.views import Place, Published, StreamView, Wanted
 
-HEARTBEAT = 15.0  # seconds after which something is sent, and the right to read is checked again
+HEARTBEAT = 15.0  # seconds after which something is sent
+RECHECK = 1.0  # seconds after which the right to read is checked again before anything is sent
 SLOW = 30.0  # seconds that a reader may take to accept what is sent
 MOST_READERS = 5_000
 AT_ONCE = 1_000  # rows of an event
@@ -74,28 +76,32 @@ async def live(
     return LiveResponse(events, readers)
 
 
-def _still_allowed(request: Request, stream: StreamView) -> Callable[[], bool]:
-    """Asks whether a request that was allowed still is: its token may have been revoked."""
-    given = request.headers.get("Authorization"), address(request)
+def _still_allowed(request: Request, stream: StreamView) -> Callable[[], bool] | None:
+    """Asks whether a request that was allowed still is: its token may have been revoked.
 
-    def allowed() -> bool:
-        try:
-            gate(request).check(*given, stream.name, READ)
-        except Refused as refusal:
-            return refusal.status == 429
-        return True
-
-    return allowed
+    None if it has no token: a stream that is public stays so while the service runs.
+    """
+    given = request.headers.get("Authorization")
+    return None if given is None else partial(gate(request).still_allows, given, stream.name, READ)
 
 
 class LiveReaders:
     """What the live readers of a service share: the feed and the last reads."""
 
-    def __init__(self, feed: Feed, heartbeat: float = HEARTBEAT, slow: float = SLOW) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        heartbeat: float = HEARTBEAT,
+        slow: float = SLOW,
+        recheck: float = RECHECK,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.feed = feed
         self.slow = slow
         self.count = 0
         self._heartbeat = heartbeat
+        self._recheck = recheck
+        self._clock = clock
         self._news: SharedReads[_News] = SharedReads()
         self._states: SharedReads[tuple[StreamView, bytes]] = SharedReads()
 
@@ -106,12 +112,16 @@ class LiveReaders:
         wanted: Wanted,
         place: Place,
         form: Format,
-        allowed: Callable[[], bool],
+        allowed: Callable[[], bool] | None,
     ) -> AsyncIterator[bytes]:
-        """The events of one reader, from his place on."""
-        name, shown = stream.name, b""
+        """The events of one reader, from his place on, while he is allowed to read."""
+        name, shown, checked = stream.name, b"", self._clock()
         yield HELLO
         while not self.feed.closed:
+            if allowed is not None and self._clock() >= checked + self._recheck:
+                if not await run_in_threadpool(allowed):
+                    return
+                checked = self._clock()
             news = self.feed.news(name)
             view, state = await self._states.read(
                 (name, news), partial(_state, source, name), keep=lambda read: True
@@ -129,8 +139,6 @@ class LiveReaders:
                 yield new.event
             elif not await self.feed.wait(name, news, self._heartbeat):
                 yield b": \n\n"
-                if not await run_in_threadpool(allowed):
-                    return
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from ameles.store.pool import Pool
 from ameles.store.postgres.connection import NAME, Wire
 from ameles.store.postgres.driver import driver
 from ameles.store.postgres.problems import LOCKED, refusal, sentence
+from ameles.store.unavailable import StoreAway
 
 _LOCK = (
     "locktype = 'advisory' AND granted AND objsubid = 1 "
@@ -53,6 +54,12 @@ class StreamLocks:
     def number(self, name: str) -> int:
         """The number of a stream's lock."""
         return key(self._schema, name)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the connection has ended that held the locks of streams, which still run."""
+        keeper = self._keeper
+        return keeper is not None and keeper.broken
 
     @contextmanager
     def held(self, name: str) -> Iterator[None]:
@@ -138,8 +145,8 @@ class StreamLocks:
             else:
                 return wire
 
-    def _lost(self) -> StoreRefused:
-        return StoreRefused(
+    def _lost(self) -> StoreAway:
+        return StoreAway(
             f"The store '{self._where}' no longer holds the streams of this process.",
             why="the connection that held them was ended, so another process may run them now",
             tip="run again: what is not released yet is released then",

@@ -14,6 +14,6 @@ def driver() -> Any:
         return importlib.import_module("psycopg")
     except ImportError:  # also if it is installed without the library that it needs
         raise MissingExtra(
-            "A store in Postgres needs psycopg, which is not installed.",
+            "Postgres needs psycopg, which is not installed.",
             tip="pip install 'ameles[postgres]'",
         ) from None

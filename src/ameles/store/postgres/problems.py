@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store.unavailable import StoreAway
 
 Sentence = tuple[str, str, str]
 
@@ -170,4 +171,5 @@ def is_double(problem: Exception) -> bool:
 def sentence(words: Sentence, where: str) -> StoreRefused:
     """A refusal about the store at ``where``."""
     what, why, tip = words
-    return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)
+    kind = StoreAway if words in (GONE, _BUSY) else StoreRefused
+    return kind(f"The store '{where}' {what}.", why=why, tip=tip)

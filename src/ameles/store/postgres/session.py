@@ -22,6 +22,7 @@ from ameles.store.postgres.driver import driver
 from ameles.store.postgres.problems import READ_ONLY, is_double, refusal, sentence
 from ameles.store.postgres.published_sql import ONE_COLUMN, PUBLISHED
 from ameles.store.session import Connected, Row
+from ameles.store.unavailable import StoreAway
 
 _CHUNK = 4096
 _BLOCK = 1 << 16
@@ -82,7 +83,7 @@ class PostgresSession(Connected[Wire]):
             ended = wire.execute("COMMIT").statusmessage
         except self.failures as problem:
             if wire.broken and self._writable:
-                raise StoreRefused(
+                raise StoreAway(
                     f"The store '{self._where}' did not confirm the last transaction.",
                     why="the connection broke during the commit: all of it was kept, or nothing",
                     tip="run again: the store then shows what was kept",

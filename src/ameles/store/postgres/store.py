@@ -94,6 +94,10 @@ class PostgresStore(Store):
         with self._session(False) as session:
             return bool(session.rows(HELD, (self._holds.number(name),)))
 
+    @property
+    def lost_locks(self) -> bool:
+        return self._holds.lost
+
     def check(self) -> None:
         with self._session(False) as session:
             for (table,) in session.rows(_TABLES):

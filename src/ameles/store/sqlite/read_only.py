@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
+from ameles.store.sqlite.connection import StoreConnection
 from ameles.store.sqlite.session import SqliteSession
 from ameles.store.sqlite.store import SETTINGS, SqliteStore
 from ameles.store.transaction import Transaction
@@ -57,7 +58,7 @@ class ReadOnlyStore(SqliteStore):
     def holding(self, name: str) -> AbstractContextManager[None]:
         raise self._cannot("be written")
 
-    def _first(self) -> sqlite3.Connection:
+    def _first(self) -> StoreConnection:
         # The file is looked at before its log: while it stays the same, it is what it was when
         # there was no log.
         self._looked_at = self._now()
@@ -82,13 +83,14 @@ class ReadOnlyStore(SqliteStore):
             raise
         return connection
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> StoreConnection:
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode=ro{'&immutable=1' if self._immutable else ''}",
             uri=True,
             timeout=self._patience,
             isolation_level=None,
             check_same_thread=False,
+            factory=StoreConnection,
         )
         for name, value, _ in SETTINGS:
             if name in _FOR_READING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,13 @@ from ameles.core.exceptions import StoreRefused
 from ameles.store.columns import Columns, height, rows
 from ameles.store.session import Connected, Row
 from ameles.store.sqlite import whole_tables
+from ameles.store.sqlite.connection import StoreConnection
 from ameles.store.sqlite.problems import is_double, refusal
 
 _CHUNK = 4096
+# Rows of one INSERT, the most that fit first.  Each call of SQLite lets other threads run, and then
+# waits until they let it go on; so a few large calls are much quicker than many small ones.
+_AT_ONCE = (64, 16, 4, 1)
 
 # The outer loop is over steps, the inner one over releases: rows come in order, without sorting.
 # For SQLite, CROSS JOIN fixes the order of the loops.  The plus keeps it from using the range of
@@ -36,12 +41,12 @@ ONE_COLUMN = {
 }
 
 
-class SqliteSession(Connected[sqlite3.Connection]):
+class SqliteSession(Connected[StoreConnection]):
     """From ``begin`` to ``end``."""
 
     failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
 
-    def __init__(self, connection: sqlite3.Connection, where: str, *, writable: bool) -> None:
+    def __init__(self, connection: StoreConnection, where: str, *, writable: bool) -> None:
         super().__init__(connection, where, writable=writable)
         self._reading: list[sqlite3.Cursor] = []
 
@@ -50,7 +55,7 @@ class SqliteSession(Connected[sqlite3.Connection]):
         connection = self._open()
         if connection.in_transaction:  # an earlier try failed halfway
             connection.execute("ROLLBACK")
-        connection.execute(f"PRAGMA query_only = {'OFF' if self._writable else 'ON'}")
+        connection.only_read(not self._writable)
         connection.execute(how)
         connection.execute("SELECT count(*) FROM meta").fetchone()
 
@@ -87,11 +92,11 @@ class SqliteSession(Connected[sqlite3.Connection]):
         given = {"place": np.arange(height(keys)), **keys}
         names, marks = _names(given)
         try:
-            connection.execute("PRAGMA query_only = OFF")
+            connection.only_read(False)
             connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS asked_{table} ({names})")
             connection.execute(f"DELETE FROM temp.asked_{table}")
-            connection.executemany(f"INSERT INTO temp.asked_{table} VALUES ({marks})", rows(given))
-            connection.execute(f"PRAGMA query_only = {'OFF' if self._writable else 'ON'}")
+            _insert(connection, f"INSERT INTO temp.asked_{table} VALUES", marks, given)
+            connection.only_read(not self._writable)
         except self.failures as problem:
             raise self._broken(problem) from None
         return self.rows(lookup_sql(table, tuple(keys), wanted))
@@ -121,16 +126,17 @@ class SqliteSession(Connected[sqlite3.Connection]):
 
     def append(self, table: str, columns: Columns, *, double: str = "") -> None:
         names, marks = _names(columns)
-        self._write_many(f"INSERT INTO {table} ({names}) VALUES ({marks})", columns, double)
+        self._write_many(f"INSERT INTO {table} ({names}) VALUES", marks, columns, double=double)
 
     def replace(self, table: str, columns: Columns, key: Sequence[str]) -> None:
         names, marks = _names(columns)
         keys, _ = _names(key)
         changes = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in key)
         self._write_many(
-            f"INSERT INTO {table} ({names}) VALUES ({marks}) "
-            f"ON CONFLICT ({keys}) DO UPDATE SET {changes}",
+            f"INSERT INTO {table} ({names}) VALUES",
+            marks,
             columns,
+            f"ON CONFLICT ({keys}) DO UPDATE SET {changes}",
         )
 
     def copy_into(self, path: Path) -> None:
@@ -166,10 +172,12 @@ class SqliteSession(Connected[sqlite3.Connection]):
         except self.failures as problem:
             raise self._broken(problem) from None
 
-    def _write_many(self, sql: str, columns: Columns, double: str = "") -> None:
+    def _write_many(
+        self, head: str, marks: str, columns: Columns, tail: str = "", *, double: str = ""
+    ) -> None:
         connection = self._changing()
         try:
-            connection.executemany(sql, rows(columns))
+            _insert(connection, head, marks, columns, tail)
         except BaseException as problem:
             raise self._broken(problem, double) from None
 
@@ -187,6 +195,19 @@ class SqliteSession(Connected[sqlite3.Connection]):
         for cursor in self._reading:
             cursor.close()
         self._reading.clear()
+
+
+def _insert(
+    connection: sqlite3.Connection, head: str, marks: str, columns: Columns, tail: str = ""
+) -> None:
+    """Inserts rows, many with each call."""
+    left, given = height(columns), rows(columns)
+    for size in _AT_ONCE:
+        sql = f"{head} {', '.join([f'({marks})'] * size)} {tail}"
+        calls, left = divmod(left, size)
+        if calls:
+            some = (tuple(chain.from_iterable(islice(given, size))) for _ in range(calls))
+            connection.executemany(sql, some)
 
 
 def lookup_sql(table: str, keys: Sequence[str], wanted: Sequence[str]) -> str:

@@ -22,8 +22,10 @@ from typing import TypeVar
 from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
 from ameles.store.pool import Pool
+from ameles.store.sqlite.connection import PAGES, StoreConnection
 from ameles.store.sqlite.database_file import prepare, temporary_files_in
 from ameles.store.sqlite.lock_files import held, is_held
+from ameles.store.sqlite.log_merging import LONGEST, LogMerging
 from ameles.store.sqlite.problems import locked, refusal
 from ameles.store.sqlite.session import SqliteSession
 from ameles.store.sqlite.turns import Turns
@@ -69,6 +71,8 @@ class SqliteStore(Store):
         self._patience = patience
         self._migrating = migrating
         self._turns = Turns()
+        self._commits = 0
+        self._merging = 0  # how many have asked for a thread that merges the log
         self._pool = Pool(
             self._where, connect=lambda: self._patiently(self._connect), discard=_discard
         )
@@ -130,7 +134,18 @@ class SqliteStore(Store):
         self._pool.close()
 
     @contextmanager
-    def _alone(self) -> Iterator[sqlite3.Connection]:
+    def merging_aside(self) -> Iterator[None]:
+        with self._alone() as connection:
+            self._merging += 1
+            merging = LogMerging(connection, lambda: self._commits, self._turn)
+            try:
+                yield
+            finally:
+                merging.stop()
+                self._merging -= 1
+
+    @contextmanager
+    def _alone(self) -> Iterator[StoreConnection]:
         """A connection for what cannot be done in a transaction; it is not used again."""
         self._pool.check()
         connection = self._patiently(self._connect)
@@ -153,9 +168,12 @@ class SqliteStore(Store):
             connection, _ = self._pool.take()
             session = SqliteSession(connection, self._where, writable=writable)
             try:
+                if writable:
+                    connection.merge_log_at(LONGEST if self._merging else PAGES)
                 self._patiently(lambda: session.begin(begin))
                 yield session
                 session.commit()
+                self._commits += writable  # it is this thread's turn
             finally:
                 # What was not committed is rolled back; a connection that cannot roll back is not
                 # used again.
@@ -171,7 +189,7 @@ class SqliteStore(Store):
         finally:
             self._turns.give_back()
 
-    def _first(self) -> sqlite3.Connection:
+    def _first(self) -> StoreConnection:
         connection = self._connect()
         try:
             if self._migrating:
@@ -183,7 +201,7 @@ class SqliteStore(Store):
             raise
         return connection
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> StoreConnection:
         # mode=rw: SQLite must not create the file, because its mode would depend on the umask.
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode=rw",
@@ -191,6 +209,7 @@ class SqliteStore(Store):
             timeout=self._patience,
             isolation_level=None,
             check_same_thread=False,
+            factory=StoreConnection,
         )
         try:
             for name, value, expected in SETTINGS:
@@ -221,7 +240,7 @@ class SqliteStore(Store):
             time.sleep(0.005)
 
 
-def _discard(connection: sqlite3.Connection) -> None:
+def _discard(connection: StoreConnection) -> None:
     # Its transaction has ended or will never be committed, so nothing is lost.
     with suppress(sqlite3.Error):
         connection.close()

@@ -157,9 +157,12 @@ def test_an_epsilon_that_is_not_divided_is_caught(monkeypatch: pytest.MonkeyPatc
     assert worst(afresh(HEAVY, 1), [AGAIN], modulus=MODULUS) >= 4
 
 
-def test_noise_for_one_bit_is_caught() -> None:
+def test_noise_for_one_bit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     # a user's bits move the answer by 3: noise for 1 is not enough
     honest = Afresh(algorithm=HEAVY, epsilon=3, horizon=1, sensitivity=3)
+    with pytest.raises(BadInput, match=r"'sensitivity' .* at least the algorithm's own, 3"):
+        replace(honest, sensitivity=1)
+    monkeypatch.setattr(type(HEAVY), "sensitivity", 1)
     scarce = replace(honest, sensitivity=1)
     assert scarce.scale * 3 == honest.scale
     assert worst(honest, [AGAIN], modulus=9) <= 5 < worst(scarce, [AGAIN], modulus=9)

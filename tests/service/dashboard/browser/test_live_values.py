@@ -88,6 +88,38 @@ def test_after_a_restart_of_the_service_it_goes_on_without_a_gap_or_a_double(
         visitor.expect_failures(0)
 
 
+def test_a_tab_that_was_in_the_background_gets_what_it_missed_by_one_request(
+    visit: Visit, growing: Served
+) -> None:
+    hide = """(away) => {
+      Object.defineProperty(document, "hidden", { get: () => away, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    with visit() as visitor:
+        visitor.page.clock.install()
+        page = visitor.open("/streams/open?view=table")
+        growing.release("open", 2)
+        expect(page.locator("[data-release=visits] tr[data-step='2']")).to_be_visible()
+        page.evaluate(hide, True)
+        page.clock.fast_forward(30_000)
+        growing.release("open", 3)
+        expect(page.locator("[data-release=visits] tr[data-step='3']")).to_be_visible()
+        with page.expect_event("requestfailed", lambda one: "/live?" in one.url):
+            page.clock.fast_forward(31_000)  # after a minute it lets go of its connection
+        asked = len(visitor.requests)
+        for step in range(4, 8):
+            growing.release("open", step)
+        page.clock.fast_forward(3_600_000)
+        assert len(visitor.requests) == asked, "nothing is asked in the background"
+        page.evaluate(hide, False)
+        for release in ("visits", "ages"):
+            row = page.locator(f"[data-release={release}] tr[data-step='7']")
+            expect(row).to_be_visible()
+            assert table(page, release) == stored(growing, release)
+        assert ["/live?" in one.url for one in visitor.requests[asked:]] == [True]
+        visitor.expect_failures(0)
+
+
 def test_the_list_of_streams_looks_again_by_itself(visit: Visit, growing: Served) -> None:
     with visit() as visitor:
         page = visitor.open("/")

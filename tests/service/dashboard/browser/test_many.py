@@ -1,6 +1,6 @@
 """Many charts: each is drawn when its reader comes to it, and the others cost nothing before.
 
-A hundred series of a thousand steps: ``./run bench page``.
+A hundred series of a thousand steps: ``./run bench service page``.
 """
 
 from __future__ import annotations

@@ -70,11 +70,13 @@ def test_an_address_shows_the_same_to_others(visit: Visit) -> None:
 
 
 def drawn(page: Page) -> None:
-    """Waits until all releases are drawn, and figures, which need a library, too."""
+    """Waits until all releases are drawn: tables at once, lines and figures when they are seen."""
     expect(page.locator("[data-release][data-view]").first).to_be_visible()
     page.wait_for_function(
-        """() => !document.querySelector('[data-release] .loading')
-          && [...document.querySelectorAll('.bars')].every((one) => one.querySelector('svg'))"""
+        """() => [...document.querySelectorAll('[data-release] .drawing')].every((one) =>
+          one.querySelector('table, .uplot, svg')
+          && [...one.querySelectorAll('.plot, .bars')]
+            .every((each) => each.querySelector('.uplot, svg')))"""
     )
 
 

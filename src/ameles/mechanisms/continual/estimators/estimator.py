@@ -67,6 +67,14 @@ class Estimator(Startable[EstimatorRun]):
         """How far the answers are from the truth, in units of the grid."""
 
     @property
+    def sensitivity(self) -> int | None:
+        """How far apart the answers on neighbours can be, in units of the grid; None: not said.
+
+        A smaller one is refused where the answers are published.
+        """
+        return None
+
+    @property
     def seizable(self) -> bool:
         """As the guarantee of the state says."""
         return self.state_guarantee.intrusions is not Intrusions.NONE

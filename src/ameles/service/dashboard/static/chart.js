@@ -16,9 +16,15 @@ export class LineChart {
     this.element = h("div", { class: small ? "plot small" : "plot", "aria-hidden": "true" });
   }
 
+  /** Looks how wide it may be; before any of many is drawn, so that the page is laid out once. */
+  measure() {
+    this.room = this.element.clientWidth;
+  }
+
   /** Draws it for the first time; its element must be in the page. */
   draw() {
-    const width = this.element.clientWidth;
+    const width = this.room || this.element.clientWidth;
+    this.room = null;
     if (!width || this.plot) return;
     this.plot = new uPlot(this.options(width), this.columns(), this.element);
     listenForGestures(this.plot.over, this.scene, (clientX) => this.stepAt(clientX));

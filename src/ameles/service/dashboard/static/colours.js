@@ -1,6 +1,14 @@
 // Colours of the style sheet for canvases, which cannot use its variables.
 
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+const known = new Map(); // to ask for a style makes the browser compute all of them
+
 export function colours() {
+  if (!known.has(DARK.matches)) known.set(DARK.matches, readColours());
+  return known.get(DARK.matches);
+}
+
+function readColours() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(`--${name}`).trim();
   return {
@@ -12,7 +20,6 @@ export function colours() {
 
 /** Calls back when the reader changes between light and dark. */
 export function onColours(changed) {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", changed);
-  return () => dark.removeEventListener("change", changed);
+  DARK.addEventListener("change", changed);
+  return () => DARK.removeEventListener("change", changed);
 }

@@ -18,6 +18,14 @@ export function fill(element, ...children) {
   return element;
 }
 
+/** Waits until the browser has nothing more urgent to do, or half a second. */
+export function idle() {
+  return new Promise((done) => {
+    if (globalThis.requestIdleCallback) requestIdleCallback(done, { timeout: 500 });
+    else setTimeout(done, 100);
+  });
+}
+
 let numbered = 0;
 
 /** An id that no other element has. */

@@ -2,7 +2,7 @@
 
 import { addressOf } from "./address.js";
 import { LineChart } from "./chart.js";
-import { fill, h } from "./dom.js";
+import { fill, h, idle } from "./dom.js";
 import { lastValue } from "./last.js";
 import { lineSummary } from "./summary.js";
 import { number } from "./words.js";
@@ -15,11 +15,7 @@ export class Lines {
     this.grid = h("div", { class: "multiples" });
     this.more = h("button", { type: "button", onclick: () => this.showMore() });
     this.element = h("div", {}, this.grid);
-    this.seen = new IntersectionObserver((seen) => {
-      for (const { target, isIntersecting } of seen) {
-        this.cells.find(({ element }) => element === target)?.seen(isIntersecting);
-      }
-    }, { rootMargin: "300px" });
+    this.seen = new IntersectionObserver((seen) => this.scrolled(seen), { rootMargin: "300px" });
   }
 
   draw() {
@@ -35,6 +31,17 @@ export class Lines {
     const left = lines.length - this.cells.length;
     this.more.textContent = `Show ${number(left)} more`;
     fill(this.element, this.grid, left ? h("p", { class: "actions" }, this.more) : null);
+  }
+
+  scrolled(seen) {
+    const cells = new Map(this.cells.map((cell) => [cell.element, cell]));
+    const here = seen.filter(({ target }) => cells.has(target));
+    const near = here.filter(({ isIntersecting }) => isIntersecting);
+    const inView = ({ boundingClientRect: { top, bottom } }) => bottom > 0 && top < innerHeight;
+    for (const { target } of near) cells.get(target).chart.measure();
+    for (const { target, isIntersecting } of here) cells.get(target).visible = isIntersecting;
+    for (const { target } of near.filter(inView)) cells.get(target).show();
+    idle().then(() => near.forEach(({ target }) => cells.get(target).show()));
   }
 
   showMore() {
@@ -79,9 +86,9 @@ class Cell {
       alone ? null : caption, this.chart.element, this.words);
   }
 
-  seen(visible) {
-    this.visible = visible;
-    if (visible && this.stale) this.refresh();
+  /** Draws what is to be seen, if that is not drawn yet. */
+  show() {
+    if (this.visible && this.stale && this.element.isConnected) this.refresh();
   }
 
   /** Does something to the chart now, or all of it when the chart is next seen. */

@@ -74,8 +74,8 @@ export class ReleaseSection {
     if (!this.page.embedded && !this.asked) this.foot.append(this.tools());
     try {
       const { rest } = await this.page.load(this.release.name);
-      this.fetching = true;
-      rest.then(() => {
+      this.fetching = rest !== null;
+      rest?.then(() => {
         this.fetching = false;
         this.showLegend();
       });
@@ -85,10 +85,12 @@ export class ReleaseSection {
       fill(this.body, refusalNotice(refused, { actions: [again] }));
       const wait = retryAfter(refused);
       if (wait !== null) setTimeout(() => this.ready || this.load(), wait);
+      this.page.drew();
       return;
     }
     this.ready = true;
     this.show();
+    this.page.drew();
   }
 
   get view() {

@@ -34,7 +34,7 @@ export class Scene {
 
   /** The step that is shown when somebody points to one, or to none; null if there is none yet. */
   shown(step) {
-    const last = Math.max(0, ...this.lines().map((line) => line.last?.step ?? 0));
+    const last = Math.max(0, ...this.lines().map((line) => line.step.at(-1) ?? 0));
     const [, end] = this.steps();
     return last ? Math.min(step ?? end, last) : null;
   }

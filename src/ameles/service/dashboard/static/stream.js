@@ -3,7 +3,7 @@
 import { addressOf, parseViews, showAddress, viewsText } from "./address.js";
 import { Announcer } from "./announce.js";
 import { onColours } from "./colours.js";
-import { fill, h } from "./dom.js";
+import { fill, h, idle } from "./dom.js";
 import { Live } from "./live.js";
 import { addPanels } from "./panels.js";
 import { AT_FIRST, Range } from "./range.js";
@@ -16,6 +16,7 @@ import { Clock, fromNow, lengthOf, number, spanWords } from "./words.js";
 
 const ROWS_AT_ONCE = 20000; // fetched before a chart is drawn
 const MOST_ROWS = 200000; // fetched without being asked for
+const LONGEST_WAIT = 3000; // milliseconds in which releases are drawn before anything else
 
 export async function showStream(api, host, address, { embedded = false } = {}) {
   fill(host, loading(address.name));
@@ -41,8 +42,9 @@ class StreamPage {
     this.views = parseViews(address.view);
     this.picked = /^[1-9]\d{0,12}$/.test(address.step ?? "") ? +address.step : null;
     this.hovered = null;
-    this.connected = new Promise((ready) => {
-      this.ready = ready;
+    this.drawn = new Promise((done) => {
+      this.drew = done; // a release is drawn, or cannot be
+      setTimeout(done, LONGEST_WAIT);
     });
     this.start();
     document.title = `${stream.name} · Ameles`;
@@ -52,18 +54,12 @@ class StreamPage {
     setInterval(() => this.tellProgress(), 1000);
   }
 
-  /** Numbers are fetched once the connection stands, or cannot: so none is missed in between. */
-  begin() {
-    if (this.begun) return;
-    this.begun = true;
-    this.ready();
-  }
-
   /** Builds the page from what is known about the stream. */
   start() {
     const { stream } = this;
     this.clock = new Clock(stream.zone, lengthOf(stream.every));
     this.series = new Series(this.api, stream.name, lengthOf(stream.every));
+    this.fetchFirst();
     this.connection = new Connection(() => this.live.now());
     this.announcer = new Announcer();
     this.toolbar = new Toolbar(this);
@@ -77,7 +73,8 @@ class StreamPage {
       ? [this.notices, this.releases, this.source(), this.connection.element, this.announcer.element]
       : [this.header(), this.notices, this.toolbar.element, this.releases, this.panels, this.announcer.element]));
     this.showState();
-    if (!this.embedded) addPanels(this, this.panels);
+    if (!this.sections.length) this.drew();
+    if (!this.embedded) this.drawn.then(idle).then(() => addPanels(this, this.panels));
   }
 
   /** Where an embedded chart comes from. */
@@ -115,10 +112,7 @@ class StreamPage {
   }
 
   follow() {
-    if (isOver(this.stream) || !this.readable) {
-      this.begin();
-      return this.connection.show({ over: true });
-    }
+    if (isOver(this.stream) || !this.readable) return this.connection.show({ over: true });
     const { release, key } = this.stream.releases.length && !this.missing() ? this.address : {};
     this.live = new Live(this.api, this.name, { release, key }, {
       connection: (told) => this.connectionChanged(told),
@@ -130,13 +124,11 @@ class StreamPage {
 
   connectionChanged(told) {
     if (told.refused?.status === 409) location.reload(); // a stream of this name was launched anew
-    if (!told.connected) this.begin();
     this.connection.show(told);
   }
 
   async stateChanged(stream) {
-    this.begin();
-    if (!this.followed) this.series.catchUp(); // numbers may have been fetched before the first connection
+    if (!this.followed) this.drawn.then(() => this.series.catchUp()); // what came before the connection stood
     this.followed = true;
     const launched = stream.launched && !this.stream.releases.length;
     Object.assign(this.stream, stream);
@@ -193,15 +185,29 @@ class StreamPage {
 
   /** Fetches a release as far back as is shown, or as a chart takes at first. */
   async load(release) {
-    await this.connected;
+    const { key, first, soon } = this.needed(release);
+    await this.series.load(release, soon, key);
+    if (first === soon) return { rest: null };
+    const rest = idle().then(() => this.series.load(release, first, key)); // while that is looked at
+    return { rest: rest.catch(() => null) };
+  }
+
+  /** From which step on a release is fetched, and from which before it is drawn. */
+  needed(release) {
     const { released, releases } = this.stream;
     const key = this.address.release === release ? this.address.key : null;
     const keys = key === null ? releases.find(({ name }) => name === release)?.keys.length ?? 1 : 1;
     const back = (rows) => Math.max(1, released - Math.max(100, Math.floor(rows / keys)) + 1);
     const first = Math.min(this.steps()[0], Math.max(back(MOST_ROWS), released - AT_FIRST + 1));
-    await this.series.load(release, Math.max(first, back(ROWS_AT_ONCE)), key);
-    const rest = this.series.load(release, Math.max(1, first), key); // while that is looked at
-    return { rest: rest.catch(() => null) };
+    return { key, first: Math.max(1, first), soon: Math.max(1, first, back(ROWS_AT_ONCE)) };
+  }
+
+  /** Asks for the first release while the page is being built. */
+  fetchFirst() {
+    const [release] = this.wanted();
+    if (!release) return;
+    const { key, soon } = this.needed(release.name);
+    this.series.load(release.name, soon, key).catch(() => null); // the section asks again, and tells
   }
 
   steps() {

@@ -1,0 +1,223 @@
+"""Faults of Kafka: kill -9 of Ameles and of brokers, cut connections and networks; 0 violations.
+
+There are three brokers, and three copies of each topic.  Each life is a plan from a topic to a
+topic; its program is started again until all steps are released and published.  Then the counts in
+the store must be those of what was written, and the topic must have each release once.  Networks
+are cut by namespaces of Linux, which needs the rights of root.  The exit code is 1 if anything was
+violated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.engine.worlds import World, day
+from tests.faults.choices import Choices
+from tests.kafka_faults import (
+    Fault,
+    Faults,
+    KafkaLife,
+    Running,
+    cut_connections,
+    kill_ameles,
+    kill_broker,
+)
+from tests.kafka_server import ADMIN, Cluster, serving
+
+from ameles.connectors.kafka_topic import KafkaAway, KafkaTopic
+from ameles.connectors.source import SourceAway
+from ameles.core.exceptions import SourceUnreadable
+
+BRIDGE, NETWORK = "ameles-br", "10.177.16"
+PARTS: dict[str, tuple[str, Fault | None]] = {
+    "ameles": ("kill -9 of Ameles", kill_ameles),
+    "connections": ("connections cut", cut_connections),
+    "brokers": ("kill -9 of a broker", kill_broker),
+    "networks": ("a broker cut off by its network", None),
+    "elections": ("a partition that lost its end", None),
+}
+
+
+def ip(*arguments: str) -> None:
+    """Runs the command ip."""
+    subprocess.run(["ip", *arguments], check=True)
+
+
+@contextmanager
+def networks(number: int) -> Iterator[list[str]]:
+    """Namespaces that reach each other and this machine through a bridge; gives their names."""
+    names = [f"ameles-{each}" for each in range(1, number + 1)]
+    try:
+        ip("link", "add", BRIDGE, "type", "bridge")
+        ip("addr", "add", f"{NETWORK}.254/24", "dev", BRIDGE)
+        ip("link", "set", BRIDGE, "up")
+        for each, name in enumerate(names, start=1):
+            ip("netns", "add", name)
+            ip("link", "add", f"ameles-v{each}", "type", "veth", "peer", "eth0", "netns", name)
+            ip("link", "set", f"ameles-v{each}", "master", BRIDGE, "up")
+            inside = ("netns", "exec", name, "ip")
+            ip(*inside, "addr", "add", f"{NETWORK}.{each}/24", "dev", "eth0")
+            ip(*inside, "link", "set", "eth0", "up")
+            ip(*inside, "link", "set", "lo", "up")
+        yield names
+    finally:
+        for each, name in enumerate(names, start=1):
+            subprocess.run(["ip", "link", "del", f"ameles-v{each}"], check=False)
+            subprocess.run(["ip", "netns", "del", name], check=False)
+        subprocess.run(["ip", "link", "del", BRIDGE], check=False)
+
+
+def cut_network(life: KafkaLife, running: Running, choices: Choices) -> bool:
+    """A broker is cut off from the others and from the program, and comes back."""
+    time.sleep(choices.upto(1.0))
+    link = f"ameles-v{1 + choices.below(len(life.cluster.brokers))}"
+    ip("link", "set", link, "down")
+    time.sleep(choices.upto(4.0))
+    ip("link", "set", link, "up")
+    running.wait(600)
+    life.cluster.wait()
+    return True
+
+
+def lives(cluster: Cluster, fault: Fault, args: argparse.Namespace, folder: Path) -> Faults:
+    """Lives until there were enough faults, or the time is over."""
+    faults, since = Faults(), time.monotonic()
+    for number in count():
+        if faults.number >= args.faults or time.monotonic() - since > 60 * args.minutes:
+            return faults
+        proxied = fault is cut_connections
+        life = KafkaLife(cluster, folder / f"{fault.__name__}-{number}", proxied=proxied)
+        life.live(fault, Choices(args.seed, fault.__name__, number), faults)
+        print(f"  {faults.number} faults, violations {len(faults.wrong)}", flush=True)
+        shutil.rmtree(life.folder)
+    return faults
+
+
+def elections(cluster: Cluster, args: argparse.Namespace, folder: Path) -> Faults:
+    """A copy that was behind becomes the leader: what was read is gone, and that is refused."""
+    faults = Faults()
+    for number in range(args.elections):
+        topic = f"cut-{number}"
+        settings = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+        new = ADMIN.NewTopic(topic, 1, replica_assignment=[[1, 2]], config=settings)
+        admin = cluster.admin()
+        admin.create_topics([new])[topic].result()
+        world = World(folder / topic, stream='format = "jsonl"')
+        world.text = world.text.replace("events.csv", cluster.url(topic))
+        write(cluster, topic, 1, 3)
+        run(world, 1)
+        first, second = cluster.brokers[:2]
+        second.kill()
+        write(cluster, topic, 2, 4)
+        settle(KafkaTopic.at(cluster.url(topic)), 7)
+        run(world, 2)  # these messages are read, and only the first broker has them
+        if world.values() != [3, 7]:
+            faults.wrong.append(f"election {number}: the messages before it were not read")
+        first.kill()
+        second.start()
+        write(cluster, topic, 3, 9)
+        try:
+            run(world, 3)
+            faults.wrong.append(f"election {number}: a partition that was cut is read on")
+        except SourceUnreadable as refused:
+            if "removed before they were read" not in refused.what:
+                faults.wrong.append(f"election {number}: {refused.what}")
+        faults.number += 1
+        first.start()
+        cluster.wait()
+    return faults
+
+
+def run(world: World, step: int) -> None:
+    """Releases a step as soon as the leader of the partition is known to all."""
+    deadline = time.monotonic() + 600
+    while True:
+        try:
+            world.run(step)
+            return
+        except SourceAway:
+            if time.monotonic() > deadline:
+                raise
+
+
+def settle(topic: KafkaTopic, end: int) -> None:
+    """Waits until the leader no longer waits for the copy that is away."""
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline:
+        with suppress(KafkaAway):
+            if topic.look().partitions[0].end == end:
+                return
+        time.sleep(0.2)
+    raise RuntimeError("the leader waits for its copy")
+
+
+def write(cluster: Cluster, topic: str, number: int, times: int) -> None:
+    """Messages of a day, acknowledged by the leader."""
+    producer = cluster.producer(acks=1, message_timeout_ms=600_000)
+    for _ in range(times):
+        at = f"{day(number, 10):%Y-%m-%dT%H:%M:%SZ}"
+        producer.produce(topic, f'{{"at": "{at}", "region": "north"}}', partition=0)
+    if producer.flush(600):
+        raise RuntimeError("the writer of events cannot write")
+
+
+def asked() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("parts", nargs="*", default=[], help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--faults", type=int, default=300, help="of each part")
+    parser.add_argument("--elections", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=30.0, help="the most for each part")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args()
+
+
+def main() -> int:
+    """All parts, and what came of them."""
+    args = asked()
+    lines, wrong = [], 0
+    for part in args.parts or PARTS:
+        title, fault = PARTS[part]
+        print(title, flush=True)
+        since = time.monotonic()
+        with tempfile.TemporaryDirectory() as name, cluster_for(part, Path(name)) as cluster:
+            if part == "elections":
+                faults = elections(cluster, args, Path(name))
+            else:
+                faults = lives(cluster, fault or cut_network, args, Path(name))
+        took = time.monotonic() - since
+        lines.append(
+            f"{title:34} {faults.number:5}   violations {len(faults.wrong)}   {took:.0f} s"
+        )
+        lines += [f"  {one}" for one in faults.wrong]
+        wrong += len(faults.wrong)
+    print("\n".join(lines))
+    return 1 if wrong else 0
+
+
+@contextmanager
+def cluster_for(part: str, folder: Path) -> Iterator[Cluster]:
+    """Three brokers, each in a network of its own if networks are cut."""
+    if part != "networks":
+        with serving(folder, 3) as cluster:
+            yield cluster
+        return
+    with networks(3) as names:
+        hosts = [f"{NETWORK}.{each}" for each in (1, 2, 3)]
+        within: Sequence[Sequence[str]] = [("ip", "netns", "exec", name) for name in names]
+        with serving(folder, 3, hosts=hosts, within=within) as cluster:
+            yield cluster
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Costs of a stream by its size, and a simulation that carries them further."""

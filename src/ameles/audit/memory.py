@@ -1,0 +1,189 @@
+"""All that can be reached from a run in memory, in a fixed order: what an intruder would find.
+
+A snapshot has what the run declares as its state.  Here the run itself is searched: its attributes
+and slots, closures, arrays and the buffers that they are views of, generators and iterators,
+buffers of bytes, the recipe, and values that are kept in the run's classes.  Two runs whose
+snapshots are equal must be equal here too, number by number.
+
+Left out are code, modules, classes, weak references, the noise itself, and the run's random
+identity.  Not found is what no reference leads to: globals of modules, files, memory that compiled
+code has for itself.
+
+>>> from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+>>> from ameles.noise import Zero
+>>> noise = Zero()
+>>> one, other = (SimpleTwoCounter(epsilon=1).start(noise) for _ in range(2))
+>>> memory_of(one, noise) == memory_of(other, noise)
+True
+>>> one.add(1)
+>>> memory_of(one, noise) == memory_of(other, noise)
+False
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping, Set
+from enum import Enum
+from functools import lru_cache
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ameles.mechanisms.run import LiveRun
+
+# A number that was found, or the words for something that is none.
+Token: TypeAlias = int | float | str
+
+MOST_FOUND = 1 << 20
+_SKIPPED = (
+    CodeType,
+    ModuleType,
+    type,
+    weakref.ReferenceType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+)
+_IN_CLASSES = (int, float, str, bytes, bytearray, list, dict, set, deque, np.ndarray)
+_WRITTEN_IN_PYTHON = 1 << 9  # a flag of classes; others have members that are no slots
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+class TooMuchMemory(Exception):
+    """More can be reached from the run than the search takes."""
+
+
+def memory_of(run: LiveRun, *apart: object) -> list[Token]:
+    """Everything that can be reached from the run, except from what is kept ``apart``."""
+    return list(_Search(run, apart).tokens())
+
+
+def numbers_in(memory: list[Token]) -> list[int | float]:
+    """The numbers alone."""
+    return [token for token in memory if not isinstance(token, str)]
+
+
+class _Search:
+    def __init__(self, run: LiveRun, apart: tuple[object, ...]) -> None:
+        self._run = run
+        self._identity = getattr(run, "_id", None)
+        # kept alive while searched, so that no number of an object is used twice
+        self._met: dict[int, object] = {id(each): each for each in apart}
+
+    def tokens(self) -> Iterator[Token]:
+        waiting: list[object] = [*self._in_classes(), self._run]
+        found = 0
+        while waiting:
+            held = waiting.pop()
+            if isinstance(held, _SKIPPED):
+                continue
+            token = self._leaf(held)
+            if token is not None:
+                found += 1
+                yield token
+                continue
+            if id(held) in self._met:
+                continue
+            self._met[id(held)] = held
+            found += 1
+            if found > MOST_FOUND:
+                raise TooMuchMemory(f"more than {MOST_FOUND} things are reached from the run")
+            yield type(held).__name__
+            if isinstance(held, np.ndarray) and held.dtype != object:
+                yield from held.ravel().tolist()
+            waiting += reversed(self._parts(held))
+
+    def _leaf(self, held: object) -> Token | None:
+        """What stands for something that has no parts."""
+        if isinstance(held, bool) or held is None:
+            return str(held)
+        if type(held) is int or type(held) is float:
+            return held
+        if isinstance(held, np.generic):
+            value = held.item()
+            return value if isinstance(value, int | float) else repr(value)
+        if isinstance(held, Enum):
+            return str(held)
+        if isinstance(held, bytes):
+            return "the run's identity" if held == self._identity else held.hex()
+        return held if type(held) is str else None
+
+    def _parts(self, held: Any) -> list[object]:
+        """What something consists of, in a fixed order."""
+        own = _attributes(held)
+        if isinstance(held, np.ndarray):
+            own += list(held.ravel()) if held.dtype == object else []
+            return [*own, held.base]
+        if isinstance(held, FunctionType):
+            cells = [cell for cell in held.__closure__ or () if _filled(cell)]
+            return [*own, *(cell.cell_contents for cell in cells), held.__defaults__]
+        if isinstance(held, MethodType | BuiltinFunctionType):
+            return [held.__self__, getattr(held, "__func__", None)]
+        if isinstance(held, Mapping):
+            return [*own, *(part for pair in held.items() for part in pair)]
+        if isinstance(held, list | tuple | deque):
+            return [*own, *held]
+        if isinstance(held, Set):
+            return [*own, *sorted(held, key=repr)]
+        if isinstance(held, memoryview | bytearray):
+            return [*own, bytes(held)]
+        if isinstance(held, GeneratorType):
+            frame = held.gi_frame
+            return [] if frame is None else [frame.f_lasti, dict(frame.f_locals)]
+        kind: Any = type(held)
+        if hasattr(held, "__dict__") or _slots(kind):
+            return own
+        # iterators, partial calls, cells: what they refer to, and what their text says
+        return [*gc.get_referents(held), _ADDRESS.sub("", repr(held))]
+
+    def _in_classes(self) -> list[object]:
+        """The values that the classes of the run keep."""
+        return [
+            value
+            for kind in type(self._run).__mro__
+            for name, value in vars(kind).items()
+            if not name.startswith(("__", "_abc_")) and isinstance(value, _IN_CLASSES)
+        ]
+
+
+def _attributes(held: object) -> list[object]:
+    """The values of attributes and of slots."""
+    values: list[Any] = list(getattr(held, "__dict__", {}).values())
+    kind: Any = type(held)
+    for slot in _slots(kind):
+        try:
+            values.append(slot.__get__(held))
+        except AttributeError:  # an empty slot
+            continue
+    return values
+
+
+@lru_cache(maxsize=1024)
+def _slots(kind: Any) -> list[MemberDescriptorType]:
+    return [
+        slot
+        for base in kind.__mro__
+        if base.__flags__ & _WRITTEN_IN_PYTHON
+        for slot in vars(base).values()
+        if isinstance(slot, MemberDescriptorType)
+    ]
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # a name that is not bound yet
+        return False

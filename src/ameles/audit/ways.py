@@ -1,0 +1,176 @@
+"""The ways to run a mechanism: whatever the calls, the same noise and inputs show the same.
+
+What an audit knows about one way to call a run says nothing about the others.  So each of these is
+compared with one ``feed``: single steps; several feeds, some of them empty, with steps between
+them; a run that is resumed from its snapshot before every step, within every step, and before
+every feed; and inputs that are chosen after seeing earlier releases.
+
+A way that differs is an observer of its own: the audit solves for its loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ameles.audit.instant import Place
+from ameles.audit.observation import Block, Observer
+from ameles.audit.patterns import mixed_number
+from ameles.mechanisms.mechanism import AnyMechanism
+from ameles.mechanisms.run import Run
+from ameles.mechanisms.stepped import FoldedRun
+from ameles.noise import Tape
+
+# What a recipe shows on a tape and inputs, called in some way.
+Way: TypeAlias = Callable[[AnyMechanism, Tape, Sequence[Any]], list[Any]]
+
+# A run is resumed at most this often, evenly spread; that is at every step of a short one.
+MOST_RESUMED = 64
+
+
+def at_once(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """All steps in one call."""
+    return list(recipe.start(tape).feed(inputs))
+
+
+def one_by_one(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """A call for each step."""
+    run = recipe.start(tape)
+    return [run.step(x) for x in inputs]
+
+
+def in_pieces(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """A step, an empty feed, and a feed of one, two, three and more steps, again and again."""
+    run = recipe.start(tape)
+    shown: list[Any] = []
+    done, size = 0, 1
+    while done < len(inputs):
+        shown.append(run.step(inputs[done]))
+        shown += list(run.feed([]))
+        some = inputs[done + 1 : done + 1 + size]
+        shown += list(run.feed(some)) if len(some) else []
+        done, size = done + 1 + size, size + 1
+    return shown
+
+
+def resumed(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """Single steps, each by a run that was resumed from the snapshot of the one before."""
+    run = recipe.start(tape)
+    shown = []
+    for t, x in enumerate(inputs):
+        if t % _apart(inputs) == 0:
+            run = recipe.resume(run.snapshot(), tape)
+        shown.append(run.step(x))
+    return shown
+
+
+def resumed_within(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """The same, resumed between the input of each step and its release."""
+    run: Any = recipe.start(tape)
+    shown = []
+    for t, x in enumerate(inputs):
+        run.add(x)
+        if t % _apart(inputs) == 0:
+            run = recipe.resume(run.snapshot(), tape)
+        shown.append(run.release())
+    return shown
+
+
+def resumed_feeds(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """Feeds of a step each, which draw nothing ahead, by runs that were resumed."""
+    run = recipe.start(tape)
+    shown: list[Any] = []
+    size = _apart(inputs)
+    for start in range(0, len(inputs), size):
+        run = recipe.resume(run.snapshot(), tape)
+        shown += list(run.feed(inputs[start : start + size]))
+    return shown
+
+
+def _apart(inputs: Sequence[Any]) -> int:
+    return -(-len(inputs) // MOST_RESUMED)
+
+
+def ways_of(run: Run[Any, Any]) -> dict[str, Way]:
+    """The ways besides the first, by what a report calls them."""
+    ways: dict[str, Way] = {
+        "single steps": one_by_one,
+        "several feeds with steps between them": in_pieces,
+        "runs resumed before every step": resumed,
+        "runs resumed before every feed": resumed_feeds,
+    }
+    if isinstance(run, FoldedRun):
+        ways["runs resumed within every step"] = resumed_within
+    return ways
+
+
+class WayObserver(Observer):
+    """Observes the outputs of a mechanism that is called in some way."""
+
+    def __init__(self, recipe: AnyMechanism, steps: int, way: Way) -> None:
+        super().__init__(recipe, steps, decoded=True)
+        self.steps_too = False
+        self._way = way
+
+    def shown(self, tape: Tape, inputs: Sequence[Any]) -> list[tuple[Place | None, Block]]:
+        """What the run shows, called this way."""
+        return [(None, np.asarray(self._way(self.recipe, tape, inputs)))]
+
+
+def script(laws: Sequence[tuple[str, Any]], number: int) -> list[int]:
+    """Numbers for a tape of these laws that no code expects."""
+    return [_scripted(law, scale, mixed_number(number, i)) for i, (law, scale) in enumerate(laws)]
+
+
+def _scripted(law: str, scale: Any, value: int) -> int:
+    match law:
+        case "laplace" | "gaussian":
+            return value - (1 << 19)
+        case "uniform":
+            return value % int(scale)
+        case "bernoulli" | "bernoulli_exp" | "accept":
+            return value & 1
+    return 0
+
+
+def shaped(recipe: AnyMechanism, numbers: Sequence[int]) -> Sequence[Any]:
+    """Inputs as a run takes them: numbers, or rows of them."""
+    width = getattr(recipe, "width", None)
+    return list(numbers) if width is None else list(np.array(numbers).reshape(-1, width))
+
+
+def some_inputs(recipe: AnyMechanism, steps: int, number: int) -> Sequence[Any]:
+    """Inputs of both signs, or bits, for so many steps of a run."""
+    numbers = (
+        mixed_number(number, i) for i in range(steps * (getattr(recipe, "width", None) or 1))
+    )
+    bits = getattr(recipe, "bits", False)
+    return shaped(recipe, [n & 1 if bits else n - (1 << 19) for n in numbers])
+
+
+def same(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two ways have shown the same."""
+    return np.array_equal(np.asarray(one), np.asarray(other))
+
+
+def chosen_inputs(recipe: AnyMechanism, tape: Tape, steps: int) -> tuple[list[Any], list[Any]]:
+    """Inputs that depend on the releases before them, and the releases of such a run."""
+    run = recipe.start(tape)
+    inputs: list[Any] = []
+    shown: list[Any] = []
+    bits = getattr(recipe, "bits", False)
+    width = getattr(recipe, "width", None)
+    last: list[int] = [0] * (width or 1)
+    for t in range(steps):
+        row = [int(v) & 1 if bits else _answer(t, int(v)) for v in last]
+        inputs.append(row[0] if width is None else np.array(row))
+        shown.append(run.step(inputs[-1]))
+        last = np.asarray(shown[-1]).ravel().tolist()
+    return inputs, shown
+
+
+def _answer(t: int, last: int) -> int:
+    """The next input: one that cancels the count, one that hardly changes it, one that is large."""
+    return (1, -last, last % 5 - 2, 1_000_003 if last % 2 else -7)[t % 4]

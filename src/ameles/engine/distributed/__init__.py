@@ -1,0 +1,1 @@
+"""Gathering in tasks that somebody else schedules, such as the tasks of a Spark cluster."""

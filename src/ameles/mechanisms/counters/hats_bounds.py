@@ -1,0 +1,64 @@
+"""Quantiles of the noise of a Hats counter at many steps at once, as arrays of all its nodes.
+
+They are those of ``LaplaceMixture``, for laws whose scales are 1 or more; the few others are left
+to it.  A step has a hundred nodes with weights of their own, so an object for each takes long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.mechanisms.laplace.contour import Sums
+from ameles.mechanisms.laplace.mixture import SMOOTH
+from ameles.noise.arrays import IntArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LevelNodes:
+    """The nodes of one level that can count, one row a step: from ``first`` on."""
+
+    first: IntArray
+    weights: Floats
+    scales: Floats
+
+    def less(self, other: LevelNodes) -> LevelNodes:
+        """The difference of two steps, for each row: nodes of both, side by side or one on the
+        other."""
+        rows, size = self.weights.shape
+        # a row has room for both; the other's nodes start before or where these do
+        place = np.clip(size - self.first + other.first, 0, size)
+        at = np.arange(rows)[:, None], place[:, None] + np.arange(size)
+        weights, scales = np.zeros((rows, 2 * size)), np.zeros((rows, 2 * size))
+        scales[at] = other.scales
+        weights[at] = -other.weights
+        weights[:, size:] += self.weights
+        scales[:, size:] = np.where(self.weights != 0, self.scales, scales[:, size:])
+        return LevelNodes(self.first, weights, scales)
+
+    def only(self, rows: NDArray[np.bool_]) -> LevelNodes:
+        """Without the nodes of all other rows."""
+        return LevelNodes(self.first, self.weights * rows[:, None], self.scales)
+
+
+def node_quantiles(levels: list[LevelNodes], beta: float) -> Floats:
+    """For each row a whole number that the noise exceeds with probability at most ``beta``.
+
+    It is not a number for rows that ``LaplaceMixture`` knows better: with scales below 1, or all
+    weights 0 or 1.
+    """
+    weights = np.concatenate([abs(level.weights) for level in levels], axis=1)
+    scales = np.concatenate([level.scales for level in levels], axis=1)
+    counts = weights != 0
+    smooth = (~counts | (scales >= SMOOTH)).all(axis=1) & (counts & (weights != 1)).any(axis=1)
+    found = np.full(len(weights), np.nan)
+    if smooth.any():
+        widths = (weights * scales)[smooth]
+        some = widths.any(axis=0)
+        sums = Sums(widths[:, some], counts[smooth][:, some].astype(np.float64), lattice=False)
+        found[smooth] = np.ceil(sums.quantiles(beta)) + 1
+    return found

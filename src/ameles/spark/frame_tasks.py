@@ -1,0 +1,127 @@
+"""The rows of a data frame, read by the tasks of its own Spark session.
+
+Spark computes the frame and hands its rows to Python as Arrow batches.  A task writes those of its
+partition into a Parquet file in memory, so that DuckDB reads them exactly as it reads files.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ameles.connectors.reading import Piece
+from ameles.connectors.source import SeekableSource
+from ameles.engine.distributed.map_job import MapJob
+from ameles.engine.distributed.reduce_job import ReduceJob
+from ameles.engine.distributed.results import BucketResult, PieceTotals
+from ameles.plan.plan import Plan
+from ameles.plan.source import plan_source
+from ameles.spark.spark_tasks import SparkTasks
+from ameles.spark.task_entry import entry
+from ameles.spark.task_programs import Batch, Bound, Count, Split
+
+PACKED = "packed binary"
+
+
+@dataclass(frozen=True, slots=True)
+class OverArrow:
+    """Gives a program the rows of a partition as pieces, instead of Arrow batches."""
+
+    program: Count | Split
+    plan: Plan
+
+    def __call__(self, partition: int, rows: Iterator[Any]) -> Iterator[Any]:
+        return self.program(partition, self._batches(partition, rows))
+
+    def _batches(self, partition: int, rows: Iterator[Any]) -> Iterator[Batch]:
+        """One batch of pieces, which can be read until the next is asked for."""
+        some = [arrow for arrow in rows if arrow.num_rows]
+        if some:
+            with _in_memory(some) as file:
+                yield tuple((partition, piece) for piece in _pieces(self.plan, file))
+
+
+class FrameTasks(SparkTasks):
+    """Tasks that read a data frame instead of pieces of files."""
+
+    def __init__(self, frame: Any, columns: Sequence[str]) -> None:
+        super().__init__(frame.sparkSession.sparkContext)
+        self._frame = frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+
+    def events(self, job: MapJob, pieces: Sequence[Piece]) -> Iterator[PieceTotals]:
+        program = entry(OverArrow(Count(job), job.plan), self._version)
+        results = self._collected(self._packed(program))
+        yield PieceTotals((0,), {})  # the frame is one piece, whatever its partitions
+        for result in results:
+            yield replace(result, pieces=())
+
+    def users(
+        self, job: MapJob, pieces: Sequence[Piece], reduce: ReduceJob, buckets: int
+    ) -> Iterator[BucketResult]:
+        reducers = min(buckets, max(1, self._context.defaultParallelism))
+        split = entry(OverArrow(Split(job, reducers), job.plan), self._version, reducers)
+        bound = entry(Bound(reduce, reducers, buckets), self._version)
+        rows = self._packed(split) if pieces else self._context.parallelize([], 1)
+        shuffled = rows.partitionBy(reducers, int).mapPartitionsWithIndex(bound)
+        for result in self._collected(shuffled):
+            yield replace(result, pieces=(0,) if pieces else ())
+
+    def _packed(self, program: Callable[[int, Iterator[Any]], Iterator[Any]]) -> Any:
+        """What a program makes of the partitions of the frame."""
+        return self._frame.mapInArrow(over_arrow(program), PACKED).rdd.map(unpacking())
+
+
+def over_arrow(
+    program: Callable[[int, Iterator[Any]], Iterator[Any]],
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A program for ``mapInArrow``; Spark sends it as it is, as it does with ``entry``."""
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        arrow, spark = import_module("pyarrow"), import_module("pyspark")
+        pickles = import_module("pyspark.serializers").CPickleSerializer()
+        for result in program(spark.TaskContext.get().partitionId(), batches):
+            yield arrow.RecordBatch.from_pydict({"packed": [pickles.dumps(result)]})
+
+    return run
+
+
+def unpacking() -> Callable[[Any], Any]:
+    """Takes a result out of the row in which it crossed Java."""
+
+    def unpacked(row: Any) -> Any:
+        return import_module("pyspark.serializers").CPickleSerializer().loads(bytes(row[0]))
+
+    return unpacked
+
+
+@contextmanager
+def _in_memory(batches: list[Any]) -> Iterator[Path]:
+    """A Parquet file with these rows that is on no disk, where the system can do that."""
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    table = arrow.Table.from_batches(batches)
+    with tempfile.TemporaryDirectory(prefix="ameles-frame-") as folder:  # mode 0700
+        file = Path(folder) / "frame.parquet"
+        if sys.platform == "linux":
+            handle = os.memfd_create("frame")
+            file.symlink_to(f"/proc/{os.getpid()}/fd/{handle}")
+        else:
+            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as memory:
+            parquet.write_table(table, memory)
+            memory.flush()
+            yield file
+
+
+def _pieces(plan: Plan, file: Path) -> list[Piece]:
+    stream = plan.stream.model_copy(update={"source": str(file)})
+    source = plan_source(replace(plan, stream=stream))
+    if not isinstance(source, SeekableSource):
+        raise TypeError
+    return [*source.reading(None).pieces]

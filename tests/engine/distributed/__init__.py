@@ -1,0 +1,1 @@
+"""Tests of gathering in tasks, in buckets of users."""
