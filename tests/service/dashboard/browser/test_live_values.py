@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.service.dashboard.browser.conftest import Visit
 from tests.service.dashboard.browser.served import Served
@@ -86,6 +86,24 @@ def test_after_a_restart_of_the_service_it_goes_on_without_a_gap_or_a_double(
         again = [one.url for one in visitor.requests if "/releases?" in one.url]
         assert len(again) == len(set(again)), "nothing was fetched anew"
         visitor.expect_failures(0)
+
+
+def test_a_step_that_is_released_while_the_page_is_built_is_shown(
+    visit: Visit, growing: Served
+) -> None:
+    with visit() as visitor:
+
+        def before(route: Route) -> None:
+            told = route.fetch().json()
+            growing.release("open", 2)
+            route.fulfill(json=told)
+
+        visitor.page.route("**/v1/streams/open", before)
+        page = visitor.open("/streams/open?view=table")
+        for release in ("visits", "ages"):
+            row = page.locator(f"[data-release={release}] tr[data-step='2']")
+            expect(row).to_be_visible()
+            assert table(page, release) == stored(growing, release)
 
 
 def test_a_tab_that_was_in_the_background_gets_what_it_missed_by_one_request(

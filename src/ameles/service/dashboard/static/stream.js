@@ -210,8 +210,9 @@ class StreamPage {
     this.series.load(release.name, soon, key).catch(() => null); // the section asks again, and tells
   }
 
+  /** The first and the last step that are shown; numbers may be here before the state says so. */
   steps() {
-    return this.range.steps(this.stream.released);
+    return this.range.steps(Math.max(this.stream.released, this.series.latest));
   }
 
   viewOf(release) {
