@@ -119,5 +119,12 @@ def test_a_wrong_password(secure: Secure) -> None:
 
 def test_a_server_whom_nobody_vouches_for(secure: Secure) -> None:
     write_certificates(secure.base)  # of another authority
-    with pytest.raises(SourceAway, match="_SSL"):
-        secure.source("secret-visits", trusts=str(secure.base / "ca.pem")).ends()
+    source = secure.source("secret-visits", trusts=str(secure.base / "ca.pem"))
+    said = "_TRANSPORT"
+    for _ in range(20):  # a busy server may close a connection before it has shown its certificate
+        with pytest.raises(SourceAway) as refused:
+            source.ends()
+        said = str(refused.value)
+        if "_TRANSPORT" not in said:
+            break
+    assert "_SSL" in said

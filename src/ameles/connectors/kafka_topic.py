@@ -28,6 +28,7 @@ _OPTIONS = re.compile(
     r"(sasl|ssl|security|socket|broker|client|reconnect|enable\.ssl)\..+|bootstrap\.servers"
 )
 _MOST = (1 << 31) - 1  # bytes of an answer: a message of any size is read, and then left out
+_CLOSED = "_TRANSPORT"
 _DOWN = "_ALL_BROKERS_DOWN"
 _Kind: TypeAlias = Callable[[dict[str, Any]], Any]
 MISSING = "UNKNOWN_TOPIC_OR_PART"
@@ -187,7 +188,7 @@ class KafkaTopic:
         try:
             yield client
         except driver().KafkaException as problem:
-            raise KafkaAway((failures or [problem.args[0].name()])[0]) from None
+            raise KafkaAway(_telling(failures or [problem.args[0].name()])) from None
         except KafkaAway as problem:
             let_go(problem)
             raise KafkaAway(str(problem)) from None
@@ -198,8 +199,8 @@ class KafkaTopic:
 
         def failed(problem: Any) -> None:
             said.append(problem.name())
-            if said[-1] == _DOWN:  # what failed first says why
-                raise KafkaAway(said[0])
+            if said[-1] == _DOWN:
+                raise KafkaAway(_telling(said))
 
         own = self._given()
         given = {"bootstrap.servers": self.servers, "client.id": "ameles", **own}
@@ -228,6 +229,15 @@ def driver(part: str = "") -> Any:
             "A topic of Kafka needs confluent-kafka, which is not installed.",
             tip="pip install 'ameles[kafka]'",
         ) from None
+
+
+def _telling(failures: Sequence[str]) -> str:
+    """The failure that says why: a closed connection may come before its reason.
+
+    >>> _telling(["_TRANSPORT", "_SSL", "_ALL_BROKERS_DOWN"]), _telling(["_TRANSPORT", _DOWN])
+    ('_SSL', '_TRANSPORT')
+    """
+    return next((each for each in failures if each not in (_CLOSED, _DOWN)), failures[0])
 
 
 def let_go(problem: KafkaAway) -> None:
