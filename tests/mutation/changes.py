@@ -86,8 +86,11 @@ class _Finder(ast.NodeVisitor):
             self._statement = node
         super().visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._inside(node, [node.args.defaults, node.args.kw_defaults, node.body])
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self.visit_FunctionDef(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._inside(node, [node.body])
@@ -111,7 +114,8 @@ class _Finder(ast.NodeVisitor):
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant):
             return  # a docstring
-        if isinstance(node.value, ast.Call):
+        called = node.value.value if isinstance(node.value, ast.Await) else node.value
+        if isinstance(called, ast.Call):
             lines = self._source(node).count("\n")
             self._add("call", node, "pass" + "\n" * lines if lines else "pass")
         self.generic_visit(node)
@@ -137,16 +141,18 @@ class _Finder(ast.NodeVisitor):
             self._add("constant", node, str(node.value + 1))
 
     def _inside(
-        self, node: ast.FunctionDef | ast.ClassDef, parts: list[Sequence[ast.AST | None]]
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+        parts: list[Sequence[ast.AST | None]],
     ) -> None:
         self._places.append(node.name)
-        if isinstance(node, ast.FunctionDef):
+        if not isinstance(node, ast.ClassDef):
             self._codes.append(_hashed(ast.dump(node)))
         for part in parts:
             for inner in part:
                 if inner is not None:
                     self.visit(inner)
-        if isinstance(node, ast.FunctionDef):
+        if not isinstance(node, ast.ClassDef):
             self._codes.pop()
         self._places.pop()
 

@@ -41,18 +41,18 @@ def blocks(module: str, tree: ast.Module) -> Iterator[Block]:
 def _inside(
     module: str, node: ast.AST, place: str, counts: dict[str, int], *, within: bool
 ) -> Iterator[Block]:
-    whole = isinstance(node, ast.FunctionDef)
+    whole = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     for name in ("body", "orelse", "finalbody") if within or whole else ():
         statements = getattr(node, name, None)
         if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):
             number = counts[place] = counts.get(place, -1) + 1
             first, last = statements[0].lineno, statements[-1].end_lineno or 0
             if whole:
-                first = node.lineno if isinstance(node, ast.FunctionDef) else first
+                first = getattr(node, "lineno", first)
             yield Block(f"{module}:{place}#{number}", first, last, statements, whole)
     for child in ast.iter_child_nodes(node):
         inside = place
-        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             inside = f"{place}.{child.name}".lstrip(".")
         deeper = within or whole
         yield from _inside(module, child, inside, counts, within=deeper)

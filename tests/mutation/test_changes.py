@@ -54,6 +54,14 @@ def test_what_is_changed_and_what_is_not() -> None:
     ]
 
 
+def test_functions_that_wait_are_functions() -> None:
+    text = "async def f():\n    await g(1)\n    async with h():\n        return\n"
+    assert made(text) == [("call", "await g(1)", "pass"), ("constant", "1", "2")]
+    assert {change.place for change in changes("m", text)} == {"f"}
+    assert [block.name for block in blocks("m", ast.parse(text))] == ["m:f#0", "m:f#1"]
+    assert block_of("m", text, 4) == "m:f#1"
+
+
 def test_a_call_of_several_lines_leaves_the_others_where_they_are() -> None:
     text = "f(\n    1,\n)\ng()\n"
     (call, *_) = changes("m", text)

@@ -178,7 +178,11 @@ class FollowedStream:
         self._last, self.problem, self._reason = report.released, None, ""
         if isinstance(source, HttpSource):  # open before anybody hears that the stream runs
             sealed = self._plan.privacy.intrusions != "none"
-            self.door = SealedDoor(source, self._behind) if sealed else Door(source)
+            self.door = (
+                SealedDoor(source, self._clock, self._behind)
+                if sealed
+                else Door(source, self._clock)
+            )
         if report.launched:
             self._log.say("launched", stream=self.name, spent=str(self._plan.loss))
         self._log.say("following", stream=self.name, step=report.released + 1)

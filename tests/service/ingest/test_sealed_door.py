@@ -151,7 +151,7 @@ def test_while_steps_wait_to_be_released_everything_is_refused_unread(source: Ht
 
     async def post() -> tuple[list[Outcome | BaseException], Outcome]:
         nonlocal behind
-        sealed = SealedDoor(source, lambda: behind)
+        sealed = SealedDoor(source, behind=lambda: behind)
         first = asyncio.create_task(sealed.take(reading(0)))
         while not engine.groups:
             await asyncio.sleep(0.001)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ameles.connectors.http_source import Batch, HttpSource, Outcome
+from ameles.engine.following.arrivals import now
 from ameles.service.ingest.first_lines import FirstLines
 from ameles.service.refusals import Refused, busy
 
@@ -27,10 +28,14 @@ SLOW = 0.25  # seconds after which a body may be refused for the sake of those w
 
 
 class Door:
-    """Takes batches of one stream, and waits for what becomes of them."""
+    """Takes batches of one stream, and waits for what becomes of them.
 
-    def __init__(self, source: HttpSource) -> None:
+    ``clock`` says when a batch came, in microseconds since 1970, and is the one that ends steps.
+    """
+
+    def __init__(self, source: HttpSource, clock: Callable[[], int] = now) -> None:
         self._source = source
+        self.now = clock
         self.first_lines = FirstLines()
         self._answers = _Answers()
         self._unanswered = 0
@@ -118,8 +123,13 @@ class SealedDoor(Door):
     nothing can be folded, and all requests are refused unread.
     """
 
-    def __init__(self, source: HttpSource, behind: Callable[[], bool] = lambda: False) -> None:
-        super().__init__(source)
+    def __init__(
+        self,
+        source: HttpSource,
+        clock: Callable[[], int] = now,
+        behind: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(source, clock)
         self._behind = behind
         self._waiting: deque[_Waiting] = deque()
         # requests that are being read, the oldest first

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -68,7 +67,7 @@ async def take_batch(post: Post, gate: Gate, doors: Doors, bodies: UnfinishedBod
             body = await _body(post.receive, right, bodies)
             events = framed(body, post.content_type, post.encoding, door.source)
             door.first_lines.check(right.name, events.form)
-            return Batch(digest, post.step, time.time_ns() // 1000, events.form, events.lines)
+            return Batch(digest, post.step, door.now(), events.form, events.lines)
 
         outcome = await door.take(read, right.name)
     return answer_to(outcome, doors.open_step(post.stream))

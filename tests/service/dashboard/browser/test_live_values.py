@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from playwright.sync_api import Page, Route, expect
 
 from tests.service.dashboard.browser.conftest import Visit
@@ -106,6 +108,34 @@ def test_a_step_that_is_released_while_the_page_is_built_is_shown(
             assert table(page, release) == stored(growing, release)
 
 
+def test_steps_between_the_first_numbers_and_the_connection_are_not_left_out(
+    visit: Visit, growing: Served
+) -> None:
+    with visit() as visitor:
+        page, held = visitor.page, dict[str, Route]()
+
+        def hold(name: str, route: Route) -> None:
+            if held.setdefault(name, route) is not route:
+                route.continue_()
+
+        page.route("**/live?*", partial(hold, "live"))
+        page.route("**/releases?*release=visits*", partial(hold, "visits"))
+        visitor.open("/streams/open?view=table")
+        while len(held) < 2:
+            page.wait_for_timeout(10)
+        numbers = held["visits"].fetch()
+        growing.release("open", 2)
+        held["live"].continue_()
+        expect(page.locator("[data-connection=connected]")).to_be_visible()
+        growing.release("open", 3)
+        expect(page.locator(".facts")).to_contain_text("Step 3 of 8")
+        held["visits"].fulfill(response=numbers)
+        for release in ("visits", "ages"):
+            row = page.locator(f"[data-release={release}] tr[data-step='2']")
+            expect(row).to_be_visible()
+            assert table(page, release) == stored(growing, release)
+
+
 def test_a_tab_that_was_in_the_background_gets_what_it_missed_by_one_request(
     visit: Visit, growing: Served
 ) -> None:
@@ -140,11 +170,12 @@ def test_a_tab_that_was_in_the_background_gets_what_it_missed_by_one_request(
 
 def test_the_list_of_streams_looks_again_by_itself(visit: Visit, growing: Served) -> None:
     with visit() as visitor:
+        visitor.page.clock.install()
         page = visitor.open("/")
         card = page.locator("[data-stream=open]")
         expect(card).to_contain_text("Step 1 of 8")
         growing.release("open", 3)
-        page.clock.install()
+        page.clock.fast_forward(5_000)
         last = growing.stored("open", release="visits", key="north")[-1]
         expect(card).to_contain_text("Step 3 of 8")
         expect(card.locator("data.value").first).to_have_attribute("value", written(last.value))

@@ -88,6 +88,7 @@ class Card {
     const release = all > MOST ? this.about.releases[0].name : null;
     const series = new Series(this.api, this.name);
     await series.fetch({ release, first: Math.max(1, stream.released - BACK + 1), last: stream.released });
+    if (this.shown !== stream.released) return; // a later look was faster
     const lines = [...series.releases.values()].flatMap((keys) => [...keys.values()]);
     const shown = lines.slice(0, all === NUMBERS + 1 ? NUMBERS + 1 : NUMBERS);
     const left = all - shown.length;

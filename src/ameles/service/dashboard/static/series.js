@@ -40,6 +40,11 @@ export class Line {
     return low;
   }
 
+  /** The last step before another one that is here; 0 if there is none. */
+  before(step) {
+    return this.step[this.placeOf(step) - 1] ?? 0;
+  }
+
   /** Adds columns; steps that are here already stay as they are, because they never change. */
   merge(columns) {
     if (!columns.step.length) return false;
@@ -122,13 +127,13 @@ export class Series {
     return this.loading.get(asked).loaded;
   }
 
-  /** Fetches what was published after the last step of each release that was fetched. */
-  async catchUp() {
+  /** Fetches what was published up to a step after a release was fetched; later steps come live. */
+  async catchUp(until) {
     await Promise.allSettled([...this.loading].map(async ([asked, { loaded }]) => {
       const [release, key] = JSON.parse(asked);
       await loaded;
-      const last = Math.max(0, ...this.lines(release).map((line) => line.last?.step ?? 0));
-      await this.fetch({ release, key, first: last + 1 });
+      const last = Math.max(0, ...this.lines(release).map((line) => line.before(until + 1)));
+      if (last < until) await this.fetch({ release, key, first: last + 1, last: until });
     }));
   }
 

@@ -128,7 +128,10 @@ class StreamPage {
   }
 
   async stateChanged(stream) {
-    if (!this.followed) this.drawn.then(() => this.series.catchUp()); // what came before the connection stood
+    if (!this.followed) { // what came before the connection stood; what comes after it comes live
+      const until = stream.released;
+      this.drawn.then(() => this.series.catchUp(until));
+    }
     this.followed = true;
     const launched = stream.launched && !this.stream.releases.length;
     Object.assign(this.stream, stream);
