@@ -52,6 +52,8 @@ def test_a_store_of_every_version_is_read(tmp_path: Path, version: int) -> None:
             holds_what_was_served(store)
         if version >= 7:
             holds_what_was_lost(store)
+        if version >= 8:
+            holds_what_users_added(store)
 
 
 def holds_what_was_written(store: Store) -> None:
@@ -132,6 +134,14 @@ def holds_what_was_lost(store: Store) -> None:
         stream = transaction.stream("flu")
         assert stream is not None
         assert transaction.gaps(stream) == (Gap(MARCH, "partition 3", "kept for a day only"),)
+
+
+def holds_what_users_added(store: Store) -> None:
+    """From version 8 on the fixtures also have the records of a user."""
+    with store.reading() as transaction:
+        stream = transaction.stream("flu")
+        assert stream is not None
+        assert transaction.user_records(stream, 2, 0, [bytes(16)]) == {0: b"keys"}
 
 
 def test_every_version_has_its_fixture() -> None:

@@ -33,7 +33,7 @@ class Retirements(TransactionPart):
 
         Its releases, its entries in the ledger and what is public of its state stay.
         """
-        for table in ("pending", "seen", "batch", "arrived", "intake", "position"):
+        for table in ("pending", "seen", "user_records", "batch", "arrived", "intake", "position"):
             self._session.write(f"DELETE FROM {table} WHERE stream = ?", (stream.number,))
         self._session.write("UPDATE state SET snapshot = ? WHERE stream = ?", (b"", stream.number))
         self._session.write(

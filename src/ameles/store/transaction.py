@@ -18,6 +18,7 @@ from ameles.store.seen import SeenUsersTable
 from ameles.store.states import States
 from ameles.store.streams import Streams
 from ameles.store.tokens import Tokens
+from ameles.store.user_records import UserRecordsTable
 
 
 class Transaction(
@@ -25,6 +26,7 @@ class Transaction(
     Answers,
     Streams,
     SeenUsersTable,
+    UserRecordsTable,
     Releases,
     States,
     IntrusionLog,

@@ -23,6 +23,7 @@ from tests.store.postgres.test_migration import with_version as older
 from tests.store.stores import MARCH, launch, minutes, new_store
 from tests.store.test_migration import (
     holds_what_was_asked,
+    holds_what_users_added,
     holds_what_was_lost,
     holds_what_was_served,
     holds_what_was_written,
@@ -51,6 +52,7 @@ def contents(store: Store) -> dict[str, list[tuple[object, ...]]]:
 def holds_everything(store: Store) -> None:
     holds_what_was_served(store)
     holds_what_was_lost(store)
+    holds_what_users_added(store)
     holds_what_was_written(store)
     holds_what_was_asked(store, NEWEST)
 

@@ -19,6 +19,7 @@ from tests.store.stores import launch, new_store
 from tests.store.test_migration import (
     FIXTURES,
     holds_what_was_asked,
+    holds_what_users_added,
     holds_what_was_lost,
     holds_what_was_served,
     holds_what_was_written,
@@ -64,6 +65,8 @@ def test_a_store_of_every_version_is_read(postgres: Server, version: int) -> Non
             holds_what_was_served(store)
         if version >= 7:
             holds_what_was_lost(store)
+        if version >= 8:
+            holds_what_users_added(store)
         assert repr(store) == f"<PostgresStore 'postgresql://owner@{postgres.folder}/{database}'>"
         holds_what_was_written(store)
 

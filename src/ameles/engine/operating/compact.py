@@ -2,6 +2,7 @@
 
     batch ids        of released steps: a batch that names one is refused without looking
     users seen       of windows that ended; all of them if the last step is released
+    their records    of discovered keys, likewise
 
 Releases, entries, positions and states stay.  A vault has nothing to forget: each state overwrites
 the one before, also in a new epoch.
@@ -48,5 +49,8 @@ def compact_store(plans: Sequence[Plan], store: Store) -> tuple[str, ...]:
 def _forget_users(transaction: Transaction, stream: StreamRecord, plan: Plan) -> None:
     if stream.released == plan.stream.horizon:
         transaction.forget_all_seen(stream)
+        transaction.forget_user_records(stream)
     elif plan.unit.window is not None:
-        transaction.forget_seen(stream, stream.released // plan.unit.window)
+        window = stream.released // plan.unit.window
+        transaction.forget_seen(stream, window)
+        transaction.forget_user_records(stream, window)

@@ -18,6 +18,7 @@ _EVERY = (0, (1 << 63) - 1)
 _FLUID = frozenset(
     {
         *("position", "pending", "state", "seen", "sent", "description"),
+        "user_records",
         *("batch", "intake", "arrived"),
     }
 )

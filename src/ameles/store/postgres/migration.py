@@ -11,7 +11,10 @@ from ameles.store.postgres.connection import Wire
 from ameles.store.postgres.driver import driver
 from ameles.store.postgres.problems import refusal
 
-SECRET = ("stream", "position", "pending", "state", "seen", "answer", "token", "batch", "arrived")
+SECRET = (
+    *("stream", "position", "pending", "state", "seen", "user_records"),
+    *("answer", "token", "batch", "arrived"),
+)
 
 
 def scripts() -> tuple[str, ...]:
