@@ -81,7 +81,6 @@ def run_server(
     requests to the paths of ``unread`` stay in their sockets until they are asked for.
     """
     _allow_open_files()
-    _spare_garbage_collection()
     for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi", "asyncio"):
         log.take_over(name)
     server = _Server(
@@ -108,9 +107,9 @@ def run_server(
     threading.Thread(target=end, daemon=True).start()
     # Not in the main thread: there uvloop takes over all signals, and nobody would hear SIGTERM.
     serving = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
-    serving.start()
-    serving.join()
-    gc.unfreeze()  # else DuckDB says at the end of the process that its functions were never freed
+    with spared_garbage_collection():
+        serving.start()
+        serving.join()
     stop.set()  # if the server has ended for another reason
 
 
@@ -129,14 +128,23 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def _spare_garbage_collection() -> None:
+@contextlib.contextmanager
+def spared_garbage_collection() -> Iterator[None]:
     """Shortens the moments in which all threads wait while Python looks for garbage.
 
-    What was loaded at the start stays, so it need not be looked at again and again.
+    What was loaded at the start stays, so it need not be looked at again and again.  A program that
+    has frozen its objects has done this itself, and they stay frozen.
     """
+    if gc.get_freeze_count():
+        yield
+        return
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE)
+    try:
+        yield
+    finally:
+        gc.unfreeze()  # else DuckDB says at the end of the process that its functions stayed
 
 
 def _allow_open_files() -> None:
