@@ -56,6 +56,7 @@ from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
+from ameles.mechanisms.counters.normalised import NormalisedCounter
 from ameles.mechanisms.counters.post_processing import interval_total, monotone
 from ameles.mechanisms.counters.psum import PSumCounter
 from ameles.mechanisms.counters.segments import SegmentedCounter
@@ -120,6 +121,7 @@ __all__ = [
     "NoisyHeavy",
     "NoisyIncidence",
     "Norm",
+    "NormalisedCounter",
     "PSumCounter",
     "PanPrivateCounter",
     "PanPrivateTreeCounter",

@@ -228,12 +228,14 @@ def test_roundings_lower_one_bound_and_raise_the_other(
     allowance: str, least: str, most: str
 ) -> None:
     same = HidingShift.of(FilterColumn((ONE, 0, 0, 0), 0), bits=0)  # a shift of length 2
-    price = PartPrice(Part(0, 4, False, 0, Fraction(allowance)), same, 1, Fraction(1), None)
+    price = PartPrice(
+        Part(0, 4, False, 0, (1,) * 4, Fraction(allowance)), same, 1, Fraction(1), None
+    )
     assert (price.least((1,)), price.most(1)) == (Fraction(least), Fraction(most))
     assert price.least(()) == price.most(0) == 0
 
 
 def test_steps_in_turn_up_and_down_are_worst_where_the_shift_alternates() -> None:
     shift = HidingShift.of(FilterColumn((ONE, *[2 * ONE] * 3), 0), bits=0)
-    price = PartPrice(Part(0, 4, False, 0, Fraction(0)), shift, 1, Fraction(1), None)
+    price = PartPrice(Part(0, 4, False, 0, (1,) * 4, Fraction(0)), shift, 1, Fraction(1), None)
     assert worst_division([price], 2).changes == ((1, 1), (2, -1))

@@ -16,6 +16,9 @@ Parts        A change is hidden by the filter of its own part and by that part's
              the total moves by the sum of the part's changes.  Parts have draws of their own, so
              their losses add up.  For m contributions the worst way to divide m among the parts is
              searched for, with an upper bound for each number in each part.
+Scales       A counter may let a count add another number of units at each step.  The shift of a
+             change is that many times as long, and the releases must be what the recipe's decoder
+             makes of P alone.
 Keys         A unit changes the vector of a step by at most ``bound`` in L1.  Changes of two keys
              have nothing in common, so one key that has all of them is worst.
 The probe    solves for the exact e + r, step by step, with the real code and several kinds of
@@ -76,15 +79,26 @@ class PartPrice:
         """An upper bound for changes of up to ``count`` steps, whichever they are."""
         if not count:
             return Fraction(0)
-        inside = self.bound * self.shift.longest(min(count, self.part.inside)) + self.part.allowance
+        inside = self.bound * self._longest(min(count, self.part.inside)) + self.part.allowance
         return inside**2 / (2 * self.variance) + self._total(min(count, self.part.steps))
 
     def least(self, signs: Sequence[int]) -> Fraction:
         """A lower bound for changes of the first steps in these directions."""
         if not signs:
             return Fraction(0)
-        inside = self.bound * self.shift.length(signs[: self.part.inside]) - self.part.allowance
+        inside = self.bound * self._length(signs[: self.part.inside]) - self.part.allowance
         return max(Fraction(0), inside) ** 2 / (2 * self.variance) + self._total(sum(signs))
+
+    def _longest(self, count: int) -> Fraction:
+        if self.part.even:
+            return self.shift.longest(count)
+        return self.shift.longest_scaled(count, self.part.units) / (1 << self.part.bits)
+
+    def _length(self, signs: Sequence[int]) -> Fraction:
+        if self.part.even:
+            return self.shift.length(signs)
+        amounts = [sign * unit for sign, unit in zip(signs, self.part.units, strict=False)]
+        return self.shift.length(amounts) / (1 << self.part.bits)
 
     def _total(self, moved: int) -> Fraction:
         return (self.bound * moved) ** 2 / (2 * self.closing) if self.closing else Fraction(0)

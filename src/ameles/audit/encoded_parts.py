@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from operator import mul
 from typing import TypeAlias, TypeGuard
 
@@ -50,12 +51,18 @@ class Part:
     inside: int  # its steps with filtered noise
     closed: bool  # whether the step after those belongs to it
     bits: int  # s of its grid
+    units: tuple[int, ...]  # what a count adds at each of its filtered steps, on that grid
     allowance: Fraction  # what roundings may add to the shift, in L2 and in units of the grid
 
     @property
     def steps(self) -> int:
         """All its steps."""
         return self.inside + self.closed
+
+    @property
+    def even(self) -> bool:
+        """Whether a count adds 2^s units at each of its steps."""
+        return set(self.units) <= {1 << self.bits}
 
     @property
     def last(self) -> int:
@@ -66,23 +73,52 @@ class Part:
 def parts_of(recipe: Encoded, steps: int) -> list[Part]:
     """The parts of the first ``steps`` steps, as the recipe's public numbers say."""
     if isinstance(recipe, EncodedCounter):
-        return [Part(0, steps, False, recipe.encoding.bits, recipe.allowance)]
+        units = tuple(recipe.units(steps))
+        if len(units) != steps or min(units) < 1:
+            raise NotLinear("a count adds nothing to an encoded value")
+        return [Part(0, steps, False, recipe.encoding.bits, units, recipe.allowance)]
     parts: list[Part] = []
     while (start := recipe.cuts.before(len(parts))) < steps:
         segment = len(parts)
         inside = min(recipe.cuts.inside(segment), steps - start)
         bits = recipe.encoding(segment).bits
         closed = start + inside < steps
-        parts.append(Part(start, inside, closed, bits, recipe.allowance(segment)))
+        units = (1 << bits,) * inside
+        parts.append(Part(start, inside, closed, bits, units, recipe.allowance(segment)))
     return parts
 
 
-def units_of(parts: Sequence[Part]) -> list[int]:
-    """What a count is at each step, in units of that step's grid."""
-    units: list[int] = []
-    for part in parts:
-        units += [1 << part.bits] * part.inside + [1] * part.closed
-    return units
+def added_to(recipe: Encoded, parts: Sequence[Part], inputs: Rows) -> Rows:
+    """What inputs add to the encoded values, in units of each step's grid."""
+    keys = recipe.columns
+    if isinstance(recipe, EncodedCounter):
+        [part] = parts
+        added = [0] * keys
+        rows: Rows = []
+        for row, unit in zip(inputs, part.units, strict=True):
+            added = [total + unit * x for total, x in zip(added, row, strict=True)]
+            rows.append(added)
+        return rows
+    # each part has a grid of its own, on which the whole running sum is shown
+    units = [unit for part in parts for unit in (*part.units, *[1] * part.closed)]
+    totals = [list(accumulate(column)) for column in zip(*inputs, strict=True)]
+    return [
+        [unit * total for total in row]
+        for row, unit in zip(zip(*totals, strict=True), units, strict=True)
+    ]
+
+
+def released(recipe: Encoded, parts: Sequence[Part], encoded: Rows) -> list[int]:
+    """The counts that these encoded values stand for, one after the other."""
+    if isinstance(recipe, EncodedCounter):
+        rows = recipe.decoder().decode(np.array(encoded, dtype=object))
+        return [int(count) for count in rows.ravel()]
+    grids = [bits for part in parts for bits in [part.bits] * part.inside + [0] * part.closed]
+    return [
+        (value + (1 << bits >> 1)) >> bits
+        for row, bits in zip(encoded, grids, strict=True)
+        for value in row
+    ]
 
 
 class GaussianScript:

@@ -21,9 +21,10 @@ from ameles.audit.encoded_parts import (
     GaussianScript,
     Part,
     Rows,
+    added_to,
     encode,
+    released,
     shaped,
-    units_of,
 )
 from ameles.audit.hiding_shift import DIGITS, HidingShift
 from ameles.audit.observation import NotLinear
@@ -48,8 +49,7 @@ def probe(
     tick: Callable[[], None],
 ) -> None:
     """Raises NotLinear if the code does not do what the bounds say."""
-    keys, units = recipe.columns, units_of(parts)
-    steps = len(units)
+    keys, steps = recipe.columns, sum(part.steps for part in parts)
     laws: list[tuple[str, Fraction]] = []
     for part, (filtered, closing) in zip(parts, variances, strict=True):
         laws += [("gaussian", filtered)] * (part.inside * keys)
@@ -58,14 +58,16 @@ def probe(
         draws, inputs = pattern.draws(laws), pattern.inputs(steps * keys)
         encoded = encode(recipe.process(GaussianScript(draws, words=True), None), steps)
         shown = recipe.start(Tape(draws)).feed(shaped(recipe, inputs)).tolist()
-        rounded = _released(encoded, _rows(inputs, keys), units)
+        rounded = released(
+            recipe, parts, _sum(encoded, added_to(recipe, parts, _rows(inputs, keys)))
+        )
         if np.array(shown).ravel().tolist() != rounded:
             raise NotLinear("the releases are not those of the encoded values")
         if number == _LOUD:
             _check_steps(recipe, draws, inputs, rounded)
         changes = _changes(recipe, parts, number)
         for change in changes if steps <= _SHORT else changes[number % len(changes) :][:1]:
-            shifted = _hiding_noise(recipe, _rows(draws, keys), encoded, units, change)
+            shifted = _hiding_noise(recipe, parts, _rows(draws, keys), encoded, change)
             moved = [
                 [new - old for new, old in zip(*both, strict=True)]
                 for both in zip(shifted, _rows(draws, keys), strict=True)
@@ -85,14 +87,8 @@ def _rows(numbers: Sequence[int], keys: int) -> Rows:
     return [list(numbers[i : i + keys]) for i in range(0, len(numbers), keys)]
 
 
-def _released(encoded: Rows, inputs: Rows, units: Sequence[int]) -> list[int]:
-    """The running sums and the encoded noise, rounded to whole counts; one after the other."""
-    totals = np.cumsum(inputs, axis=0).tolist()
-    return [
-        total + (value + (unit >> 1)) // unit
-        for sums, row, unit in zip(totals, encoded, units, strict=True)
-        for total, value in zip(sums, row, strict=True)
-    ]
+def _sum(one: Rows, other: Rows) -> Rows:
+    return [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(one, other, strict=True)]
 
 
 def _check_steps(
@@ -120,23 +116,23 @@ def _changes(recipe: Encoded, parts: Sequence[Part], number: int) -> list[Change
 
 
 def _hiding_noise(
-    recipe: Encoded, draws: Rows, encoded: Rows, units: Sequence[int], change: Change
+    recipe: Encoded, parts: Sequence[Part], draws: Rows, encoded: Rows, change: Change
 ) -> Rows:
     """The noise with which the changed inputs have the same encoded values."""
     script = GaussianScript(words=True)
     process = recipe.process(script, None)
     fixed = _fixed_parts(process)
     rows: Rows = []
-    totals = [0] * recipe.columns
-    for step, unit in enumerate(units):
-        for key in range(recipe.columns):
-            totals[key] += change.get((step, key), 0)
+    steps, keys = len(encoded), recipe.columns
+    changed = [[change.get((step, key), 0) for key in range(keys)] for step in range(steps)]
+    added = added_to(recipe, parts, changed)
+    for step in range(steps):
         row = draws[step]
         if any(key_step <= step for key_step, _ in change):
             [without] = encode(copy.deepcopy(process, dict(fixed)), 1)
             row = [
-                value - unit * total - own
-                for value, total, own in zip(encoded[step], totals, without, strict=True)
+                value - moved - own
+                for value, moved, own in zip(encoded[step], added[step], without, strict=True)
             ]
         script.values += row
         encode(process, 1)
@@ -165,12 +161,12 @@ def _check_part(part: Part, shift: HidingShift, moved: Rows, change: Change) -> 
     for t, row in enumerate(rows[: part.inside]):
         for key, value in enumerate(row):
             hidden = sum(
-                by * shift.values[part.start + t - step]
+                by * part.units[step - part.start] * shift.values[part.start + t - step]
                 for (step, changed), by in own.items()
                 if changed == key and step <= part.start + t
             )
-            off += ((value << DIGITS) + hidden) ** 2
-    if off > part.allowance**2 * (1 << 2 * DIGITS):
+            off += ((value << DIGITS + part.bits) + hidden) ** 2
+    if off > part.allowance**2 * (1 << 2 * (DIGITS + part.bits)):
         raise NotLinear("roundings move the encoded values by more than it allows for")
     for row in rows[part.inside :]:
         for key, value in enumerate(row):

@@ -12,6 +12,9 @@ From above   Let f(t) be the largest |e(u)| over u >= t, so that f falls.  Of an
              So each product of two shifts is at most that of two f among the first m, whatever
              the signs, and m steps by at most 1 shift the noise by at most the length of the sum
              of the first m f.  Where e >= 0 falls, f = e, and the first m steps reach it.
+Scales       If a count adds u instead of 2^s units at a step, its shift is u / 2^s times as long.
+             Then the largest product of two shifts at least d steps apart, over all pairs of steps,
+             bounds each product of the i-th and the (i + d)-th of m steps
 From below   the first m steps, all in one direction or in turn up and down
 
 >>> one = HidingShift.of(FilterColumn((ONE, ONE // 2), 0), bits=0)
@@ -75,6 +78,12 @@ class HidingShift:
         safe = tuple(e + self.error for e in largest)
         return Fraction(_root_up(_square(safe, (1,) * count)), ONE)
 
+    def longest_scaled(self, count: int, units: Sequence[int]) -> Fraction:
+        """The same times 2^s, if a count adds these units at each step: see the module's text."""
+        largest = list(accumulate((abs(e) for e in reversed(self.values)), max))[::-1]
+        safe = tuple(e + self.error for e in largest)
+        return Fraction(_root_up(_scaled_square(safe, tuple(units), count)), ONE)
+
     def length(self, signs: Sequence[int]) -> Fraction:
         """A lower bound on the norm of the shift of the first steps, by these amounts."""
         off = self.error * sum(map(abs, signs)) * _root_up(len(self.values))
@@ -84,13 +93,30 @@ class HidingShift:
 @lru_cache(maxsize=4096)
 def _square(values: tuple[int, ...], signs: tuple[int, ...]) -> int:
     """The squared norm of the sum of the first columns, with these signs."""
-    if len(set(signs)) == 1:  # a window that slides
+    if set(signs) in ({1}, {-1}):  # a window that slides
         sums = [0, *accumulate(values)]
         ends = range(1, len(sums))
         return sum((sums[t] - sums[max(0, t - len(signs))]) ** 2 for t in ends)
     total = 0
     for t in range(len(values)):
         total += sum(s * values[t - i] for i, s in enumerate(signs[: t + 1])) ** 2
+    return total
+
+
+@lru_cache(maxsize=256)
+def _scaled_square(values: tuple[int, ...], units: tuple[int, ...], count: int) -> int:
+    """A bound on the squared norm of any ``count`` scaled columns of falling positive values."""
+    steps = len(values)
+    largest = 0  # of the products of columns that are at least so far apart
+    total = 0
+    for apart in range(steps - 1 if count > 1 else 0, -1, -1):
+        products = accumulate(map(mul, values, values[apart:]))
+        last = steps - apart - 1  # the first column of the pair that ends at the last step
+        for overlap, product in enumerate(products):
+            first = last - overlap
+            largest = max(largest, units[first] * units[first + apart] * product)
+        if apart < count:
+            total += (count if apart == 0 else 2 * (count - apart)) * largest
     return total
 
 

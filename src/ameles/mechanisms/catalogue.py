@@ -30,6 +30,7 @@ from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
+from ameles.mechanisms.counters.normalised import NormalisedCounter
 from ameles.mechanisms.counters.psum import PSumCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.segments import SegmentedCounter
@@ -108,6 +109,7 @@ COUNTERS: tuple[type[CounterRecipe], ...] = (
     GaussianBinaryCounter,
     ToeplitzCounter,
     BufferedCounter,
+    NormalisedCounter,
     SegmentedCounter,
     PanPrivateCounter,
     PanPrivateTreeCounter,

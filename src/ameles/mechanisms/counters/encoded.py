@@ -96,11 +96,12 @@ class Encoding:
         return cls(bits, Interval.of(sensitivity**2 / (2 * rho)).up(VARIANCE_DIGITS))
 
 
-def fine_bits(*, change: Fraction, rounding: Fraction, largest: float) -> int:
-    """The s of the grid: fine enough, and such that numbers up to ``largest`` counts fit."""
-    wanted = max(0, math.ceil(math.log2(rounding / change)) + FINE)
+def fine_bits(*, change: Fraction, rounding: Fraction, largest: float, least: int = 0) -> int:
+    """The s of the grid: fine enough, ``least`` or more, and such that numbers up to ``largest``
+    counts fit."""
+    wanted = max(least, math.ceil(math.log2(rounding / change)) + FINE)
     bits = min(wanted, WORD - math.ceil(math.log2(largest)))
-    if bits < 0 or COARSEST * rounding > change * (1 << bits):
+    if bits < least or COARSEST * rounding > change * (1 << bits):
         raise BadInput(
             "These parameters need noise or counts that do not fit into 64 bits.",
             why="the filter of the noise would need a finer grid than that leaves room for",
@@ -122,6 +123,25 @@ def rounded(encoded: IntArray, bits: int) -> IntArray:
     return encoded
 
 
+class Decoder(Protocol):
+    """What turns encoded values into counts."""
+
+    def decode(self, encoded: IntArray) -> IntArray:
+        """The counts of the next steps, one row a step."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EvenDecoder:
+    """The decoder if a count adds 2^bits at every step."""
+
+    bits: int
+
+    def decode(self, encoded: IntArray) -> IntArray:
+        """The counts of the next steps, one row a step."""
+        return rounded(encoded.copy(), self.bits)
+
+
 @dataclass(frozen=True, kw_only=True)
 class EncodedCounter(GaussianCounter):
     """A counter whose noise is a filter of discrete Gaussian noise."""
@@ -140,6 +160,15 @@ class EncodedCounter(GaussianCounter):
     @abstractmethod
     def allowance(self) -> Fraction:
         """By how much roundings may change the encoded values, in L2 and in units of the grid."""
+
+    def units(self, steps: int) -> list[int]:
+        """What a count adds to the encoded sum at each of the first steps, in units of the grid."""
+        return [1 << self.encoding.bits] * steps
+
+    def decoder(self) -> Decoder:
+        """What turns encoded values into counts, from the first step on; the audit compares it with
+        the releases."""
+        return EvenDecoder(self.encoding.bits)
 
     @property
     def error(self) -> EncodedError:
