@@ -78,12 +78,12 @@ def rates(measured: dict[str, Measured]) -> Rates:
     )
 
 
-def measure_all(most: int) -> dict[str, Measured]:
-    """Measures every row, and prints it as it comes."""
+def measure_all(most: int, wanted: list[str]) -> dict[str, Measured]:
+    """Measures every row that is wanted, and prints it as it comes."""
     print("| load | processor s | wall s | peak MiB | store MiB |\n|---|---|---|---|---|")
     measured: dict[str, Measured] = {}
-    for name, loads in rows(most).items():
-        measured[name] = []
+    for name in wanted:
+        loads, measured[name] = rows(most)[name], []
         for load in loads:
             cost = measure(load)
             measured[name].append((load, cost))
@@ -143,17 +143,21 @@ def main() -> None:
     """Measures, and simulates."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=10**7, help="events of the largest load")
-    parser.add_argument("--keep", type=Path, help="a file for everything that was measured")
+    parser.add_argument("--rows", nargs="*", default=[*SIZES], choices=SIZES, help="all by default")
+    parser.add_argument("--keep", type=Path, help="a file to which all that was measured is added")
     parser.add_argument("--kept", type=Path, help="such a file: simulate, and measure nothing")
     given = parser.parse_args()
     if given.kept:
         tell(kept(given.kept))
         return
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
-    measured = measure_all(given.most)
+    measured = measure_all(given.most, given.rows)
     if given.keep:
+        before = kept(given.keep) if given.keep.exists() else {}
+        measured = {**before, **measured}
         keep(measured, given.keep)
-    tell(measured)
+    if measured.keys() == SIZES.keys():
+        tell(measured)
 
 
 if __name__ == "__main__":

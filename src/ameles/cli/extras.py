@@ -15,6 +15,7 @@ PURPOSES = {  # short enough for one line of a table
     "dataframes": "data frames of Polars",
     "fast": "compiled noise kernels",
     "kafka": "Kafka source and sink",
+    "objects": "buckets of S3, Google, Azure",
     "plot": "pictures",
     "postgres": "Postgres store, source, sink",
     "redis": "Redis source, sink",

@@ -26,6 +26,7 @@ from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.connectors.declarations import Declarations
 from ameles.connectors.named_files import list_names
+from ameles.connectors.object_source import ObjectSource
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
 from ameles.engine.engine import Engine
@@ -180,6 +181,8 @@ def _declared(checked: Plan, same: list[str], new: list[str], skip_gap: str | No
         )
     declarations = Declarations(same=tuple(same), new=tuple(new), skip_gap=skip_gap)
     stream = checked.stream
+    if issubclass(stream.source_kind, ObjectSource):
+        return declarations  # to list a bucket may take long, and it is listed soon
     patterns = [stream.source, *stream.rotated]
     names = {file.name for text in patterns for file in list_names(text, checked.base)}
     for option in declarations.unmatched(names):

@@ -81,16 +81,20 @@ def opened(path: Path) -> BinaryIO:
     return unpacked(raw, path.name) if is_compressed(path.name) else raw
 
 
-def unpacked(packed: BinaryIO, name: str) -> BinaryIO:
-    """The decompressed content of an open file of this name; closing it closes the file."""
-    return io.BufferedReader(_Unpacked(packed, name))
+def unpacked(packed: BinaryIO, name: str, size: int | None = None) -> BinaryIO:
+    """The decompressed content of an open file of this name; closing it closes the file.
+
+    ``size`` is that of the packed file, if it is no file of this machine.
+    """
+    return io.BufferedReader(_Unpacked(packed, name, size))
 
 
 class _Unpacked(io.RawIOBase):
     """The decompressed bytes of a file."""
 
-    def __init__(self, packed: BinaryIO, name: str) -> None:
+    def __init__(self, packed: BinaryIO, name: str, size: int | None) -> None:
         self._packed = packed
+        self._size = size
         self._inner = _UNPACKERS[Path(name).suffix.lower()](packed)
 
     def readable(self) -> bool:
@@ -119,6 +123,8 @@ class _Unpacked(io.RawIOBase):
 
     def _tiny(self) -> bool:
         """Whether the file is shorter than the magic bytes of its kind."""
+        if self._size is not None:
+            return self._size < _SHORTEST
         return os.fstat(self._packed.fileno()).st_size < _SHORTEST
 
     def close(self) -> None:

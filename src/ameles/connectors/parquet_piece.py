@@ -68,7 +68,7 @@ class ParquetPiece(Piece):
         if len(self.files) > 1 or self.rows is not None or self.size <= size:
             return (self,)
         parts = [*_row_ranges(self.paths[0], size)]
-        return tuple(map(self._of_rows, parts)) if len(parts) > 1 else (self,)
+        return tuple(map(self.of_rows, parts)) if len(parts) > 1 else (self,)
 
     def _of(self, files: tuple[tuple[NamedFile, Mark], ...]) -> ParquetPiece:
         """The rows of some of its files."""
@@ -76,7 +76,8 @@ class ParquetPiece(Piece):
             return self
         return self._with(replace(self, files=files))
 
-    def _of_rows(self, rows: Rows) -> ParquetPiece:
+    def of_rows(self, rows: Rows) -> ParquetPiece:
+        """Some rows of its only file."""
         return self._with(replace(self, rows=rows))
 
     def _with(self, part: ParquetPiece) -> ParquetPiece:

@@ -14,6 +14,7 @@ from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.frame_source import FrameSource
 from ameles.connectors.http_source import HttpSource
 from ameles.connectors.kafka_source import KafkaSource
+from ameles.connectors.object_source import ObjectSource
 from ameles.connectors.parquet_source import ParquetSource
 from ameles.connectors.postgres_source import PostgresSource
 from ameles.connectors.redis_source import RedisSource
@@ -26,7 +27,7 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class RemoteFiles(FileSource):
-    """Files at an address such as s3://: a plan may name them, but opening refuses them.
+    """Files at an address such as https://: a plan may name them, but opening refuses them.
 
     Otherwise they would be taken for files that do not exist yet, and a followed stream would wait
     for them forever.
@@ -45,7 +46,8 @@ class RemoteFiles(FileSource):
             "the network",
             tip=f"source = {path!r}"
             if scheme == "file"
-            else "mount the bucket or the server as a folder, and give the path of that folder",
+            else "mount the server as a folder, and give the path of that folder; for buckets of "
+            "object stores, s3://, gs:// or az://",
         )
 
 
@@ -73,6 +75,7 @@ SOURCES: tuple[type[AnySource], ...] = (
     KafkaSource,
     RedisSource,
     PostgresSource,
+    ObjectSource,
     RemoteFiles,
     TextSource,
     CompressedSource,

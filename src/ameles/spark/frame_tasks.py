@@ -7,7 +7,6 @@ partition into a Parquet file in memory, so that DuckDB reads them exactly as it
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ameles.connectors.memory_file import memory_file
 from ameles.connectors.reading import Piece
 from ameles.connectors.source import SeekableSource
 from ameles.engine.distributed.map_job import MapJob
@@ -107,13 +107,8 @@ def _in_memory(batches: list[Any]) -> Iterator[Path]:
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     table = arrow.Table.from_batches(batches)
     with tempfile.TemporaryDirectory(prefix="ameles-frame-") as folder:  # mode 0700
-        file = Path(folder) / "frame.parquet"
-        if sys.platform == "linux":
-            handle = os.memfd_create("frame")
-            file.symlink_to(f"/proc/{os.getpid()}/fd/{handle}")
-        else:
-            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as memory:
+        file = Path(folder) / "frame" / "frame.parquet"
+        with memory_file(file) as handle, os.fdopen(os.dup(handle), "wb") as memory:
             parquet.write_table(table, memory)
             memory.flush()
             yield file
