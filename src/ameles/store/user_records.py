@@ -26,7 +26,9 @@ class UserRecordsTable(TransactionPart):
         """The records of the known ones of these users, by their place in the query."""
         order, hashes = sorted_hashes(users)
         keys: Columns = {
-            **{"stream": stream.number, "release": release, "window": window},
+            "stream": stream.number,
+            "release": release,
+            "window": window,
             "user": hashes,
         }
         rows = self._session.lookup("user_records", keys, ("records",)) if hashes else []

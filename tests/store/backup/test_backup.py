@@ -22,8 +22,8 @@ from tests.store.places import Place
 from tests.store.postgres.test_migration import with_version as older
 from tests.store.stores import MARCH, launch, minutes, new_store
 from tests.store.test_migration import (
-    holds_what_was_asked,
     holds_what_users_added,
+    holds_what_was_asked,
     holds_what_was_lost,
     holds_what_was_served,
     holds_what_was_written,

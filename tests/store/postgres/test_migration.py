@@ -18,8 +18,8 @@ from tests.store.places import PostgresPlace
 from tests.store.stores import launch, new_store
 from tests.store.test_migration import (
     FIXTURES,
-    holds_what_was_asked,
     holds_what_users_added,
+    holds_what_was_asked,
     holds_what_was_lost,
     holds_what_was_served,
     holds_what_was_written,
