@@ -22,6 +22,7 @@ from ameles.mechanisms.continual.monitors import WindowMonitors
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector
 from ameles.mechanisms.continual.transformation import Continual, continual
+from ameles.mechanisms.discovery import KeyDiscovery
 from ameles.mechanisms.local import (
     HadamardResponse,
     MarginalResponse,
@@ -262,6 +263,23 @@ OTHERS: tuple[Sample, ...] = (
         inputs=([3], [-12], [40], [0], [7]),
         canary=8_675_309,
         bad=(None, [1, 2]),
+    ),
+    Sample(
+        recipe=KeyDiscovery(
+            epsilon=6, delta="1e-6", horizon=9, records=4, per_key=2, cells=2, looks=3, drop_after=3
+        ),
+        inputs=(
+            {"a": (400, 3, 1), "b": (4, 0, 1)},
+            {"b": (400, 2, 2), "c": (0, 1, 0)},
+            {"c": (400, 2, 2), "a": (4, 1, 0)},
+            {},
+            {"a": (4, 90, 0)},
+            {},
+            {"a": (4, 1, 1), "d": (400, 1, 1)},
+        ),
+        canary=8_675_309,
+        told={"a": (4, 8_675_309, 0)},
+        bad=(None, {"a": (1, 2)}, {"a": (-1, 0, 0)}, {3: (1, 2, 3)}, {"a": (1, 2.0, 3)}),
     ),
     *distinct(ExactDistinct(users=USERS)),
     *distinct(NoisyDistinct(users=USERS, epsilon="1/2", neighbours="user-presence")),

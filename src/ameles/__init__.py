@@ -1,8 +1,9 @@
 """Ameles publishes live statistics about people under differential privacy.
 
 The names below are public, and so are those in ``__all__`` of ``ameles.mechanisms.one_shot``,
-``ameles.mechanisms.interactive``, and of ``ameles.query``, ``.noise``, ``.accounting``, ``.audit``,
-``.plot`` and ``.testing``.  Everything else may change without notice.
+``ameles.mechanisms.interactive``, ``ameles.mechanisms.discovery``, and of ``ameles.query``,
+``.noise``, ``.accounting``, ``.audit``, ``.plot`` and ``.testing``.  Everything else may
+change without notice.
 """
 
 from ameles.core.exceptions import (

@@ -40,6 +40,7 @@ from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
+from ameles.mechanisms.discovery.key_discovery import KeyDiscovery
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.learning.gradient_counter import GradientCounter
 from ameles.mechanisms.learning.mixture import Mixture
@@ -129,6 +130,7 @@ OTHERS: tuple[type[Recipe], ...] = (
     SparseVector,
     WindowMonitor,
     WindowMonitors,
+    KeyDiscovery,
     MultiplicativeWeights,
     SyntheticTable,
     SecondMoments,

@@ -90,6 +90,23 @@ class Cascade:
         return _near(horizon, buffers)
 
     @classmethod
+    def rounded(
+        cls, poles: Sequence[float | Fraction], rates: Sequence[float | Fraction]
+    ) -> Cascade:
+        """These poles x and rates a, from the slowest on, rounded to binary fractions."""
+        sections: list[CascadeBuffer] = []
+        for x, a in zip(poles, rates, strict=True):
+            shift = min(PRECISION - 1 + int(1 / a).bit_length(), WIDEST_SHIFT)
+            mantissa = max(1, round(a * (1 << shift)))
+            rate = Fraction(mantissa, 1 << shift)
+            part = round((1 - Fraction(x) / rate) * (1 << PRECISION))
+            # the pole must stay above the rate before it
+            before = sections[-1].rate if sections else Fraction(0)
+            highest = ceil((1 - before / rate) * (1 << PRECISION)) - 1
+            sections.append(CascadeBuffer(mantissa, shift, max(1, min(part, highest))))
+        return cls(tuple(sections))
+
+    @classmethod
     def read(cls, numbers: Sequence[int]) -> Cascade:
         """The cascade that ``numbers`` described."""
         whole = [int(number) for number in numbers]
@@ -168,17 +185,7 @@ class Cascade:
 
 @lru_cache(maxsize=256)
 def _near(horizon: int, buffers: int) -> Cascade:
-    sections: list[CascadeBuffer] = []
-    for x, a in zip(*buffered_optimum.best_rates(horizon, buffers), strict=True):
-        shift = min(PRECISION - 1 + int(1 / a).bit_length(), WIDEST_SHIFT)
-        mantissa = max(1, round(a * (1 << shift)))
-        rate = Fraction(mantissa, 1 << shift)
-        part = round((1 - Fraction(x) / rate) * (1 << PRECISION))
-        # the pole must stay above the rate before it
-        before = sections[-1].rate if sections else Fraction(0)
-        highest = ceil((1 - before / rate) * (1 << PRECISION)) - 1
-        sections.append(CascadeBuffer(mantissa, shift, max(1, min(part, highest))))
-    return Cascade(tuple(sections))
+    return Cascade.rounded(*buffered_optimum.best_rates(horizon, buffers))
 
 
 def _power(base: Fraction, n: int) -> Interval:

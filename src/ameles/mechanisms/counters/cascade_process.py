@@ -65,7 +65,7 @@ class CascadeProcess:
         self._noise = noise
         self._levels = levels
         self._variance = variance
-        self._wide = math.log2(largest_walk(float(variance), horizon)) + PRECISION > WORD
+        self._wide = is_wide(float(variance), horizon)
 
     @property
     def bits(self) -> int:
@@ -89,21 +89,8 @@ class CascadeProcess:
         else:
             for start in range(0, columns, KEYS):
                 keys = slice(start, start + KEYS)
-                self._filter(releases[:, keys], values[:, keys])
+                filter_rows(self._levels.cascade, releases[:, keys], values[:, keys], self._wide)
         return releases
-
-    def _filter(self, rows: IntArray, values: IntArray) -> None:
-        """Turns noises into the filter's output, for many counters step by step."""
-        scaled = _scaled_wide if self._wide else _scaled
-        walk, averages = values[0], values[1:]
-        behind, part, spare = (np.empty_like(walk) for _ in range(3))
-        for row in rows:
-            walk += row
-            row[:] = walk
-            for section, average in zip(self._levels.cascade.sections, averages, strict=True):
-                np.subtract(row, average, out=behind)
-                row -= scaled(average, section.part, PRECISION, part, spare)
-                average += scaled(behind, section.mantissa, section.shift, behind, spare)
 
     def _filter_one(self, column: IntArray, level: IntArray) -> None:
         """The same for one counter, in Python's integers."""
@@ -123,6 +110,28 @@ class CascadeProcess:
             filtered.append(row)
         column[:] = filtered
         level[:] = [walk, *averages]
+
+
+def is_wide(variance: float, horizon: int) -> bool:
+    """Whether the products of the filter need more than 64 bits."""
+    return math.log2(largest_walk(variance, horizon)) + PRECISION > WORD
+
+
+def filter_rows(cascade: Cascade, rows: IntArray, values: IntArray, wide: bool) -> None:
+    """Turns noises into the filter's output, in place, for many counters step by step.
+
+    ``values`` has the running sum of the noise and, below it, the averages: one column a counter.
+    """
+    scaled = _scaled_wide if wide else _scaled
+    walk, averages = values[0], values[1:]
+    behind, part, spare = (np.empty_like(walk) for _ in range(3))
+    for row in rows:
+        walk += row
+        row[:] = walk
+        for section, average in zip(cascade.sections, averages, strict=True):
+            np.subtract(row, average, out=behind)
+            row -= scaled(average, section.part, PRECISION, part, spare)
+            average += scaled(behind, section.mantissa, section.shift, behind, spare)
 
 
 def _scaled(x: IntArray, factor: int, shift: int, out: IntArray, spare: IntArray) -> IntArray:

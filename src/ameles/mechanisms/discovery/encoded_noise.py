@@ -1,0 +1,163 @@
+"""The noise of counters that join a stream over time: one cascade, normalised columns, one clock.
+
+The encoded value of a counter is P(t) = the sum of M_s x(s) over s <= t and the filtered noise of
+``counters/cascade``, where M_s = (part of s) 2^bits / 2^12 (``column_parts``).  A counter that
+joins at step u has the noises of steps u, u + 1, ... only: its encoder has the columns from u on.
+
+Sensitivity  Let one unit change the inputs of K counters, and let a_k be the sum of |change| of
+             counter k over all steps.  No column is longer than 2^bits, so the noises with which
+             both streams give the same P differ by at most
+             2^bits a_k + rounding sqrt(T) in counter k (``counters/cascade``), and in all of
+             them by 2^bits sqrt(sum of a_k^2) + rounding sqrt(T K).
+Decoding     Within a piece with one M a count since its start is (P(t) - P(start)) / M.  M divides
+             what the data add, so decoding P is the exact sum plus the decoded noise.
+
+>>> from ameles.mechanisms.counters.cascade import Cascade
+>>> noise = EncodedNoise.of(
+...     Cascade.near(100, 3), 100, change=Fraction(1), touched=1, rho=Fraction(1, 2))
+>>> noise.bits, round(float(noise.std(100)), 2)
+(18, 2.1)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ameles.core.exceptions import BadInput
+from ameles.mechanisms.counters.buffered_optimum import decoder_weights
+from ameles.mechanisms.counters.cascade import Cascade
+from ameles.mechanisms.counters.cascade_process import is_wide, largest_walk
+from ameles.mechanisms.counters.encoded import COARSEST, FINE, WORD, Encoding, root_up
+from ameles.mechanisms.discovery.column_parts import PART_BITS, ColumnParts
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EncodedNoise:
+    """Public numbers: the filter, the grid, the variance of a draw, the parts of the steps."""
+
+    cascade: Cascade
+    horizon: int
+    bits: int
+    variance: Fraction
+
+    @classmethod
+    def of(
+        cls,
+        cascade: Cascade,
+        horizon: int,
+        *,
+        change: Fraction,
+        touched: int,
+        rho: Fraction,
+        bits: int | None = None,
+    ) -> EncodedNoise:
+        """For one unit that changes ``touched`` counters by ``change`` in L2.
+
+        ``bits`` is the grid that a run began with; None: the grid of a new one.
+        """
+        return _noise(cascade, horizon, change, touched, rho, bits)
+
+    @property
+    def columns(self) -> ColumnParts:
+        """The parts of the steps."""
+        return ColumnParts.of(self.cascade, self.horizon)
+
+    @cached_property
+    def wide(self) -> bool:
+        """Whether products need more than a word."""
+        return is_wide(float(self.variance), self.horizon)
+
+    # What follows is about the error, in floats -----------------------------------------------
+
+    @cached_property
+    def _decoder(self) -> Floats:
+        """b_0, b_1, ..., b_(T-1), and a 0 in front."""
+        poles = np.array([float(section.pole) for section in self.cascade.sections])
+        rates = np.array([float(section.rate) for section in self.cascade.sections])
+        places, weights = decoder_weights(poles, rates)
+        powers = (1 - places)[:, None] ** np.arange(self.horizon)
+        return np.concatenate([[0.0], weights @ powers])
+
+    def row(self, t: int) -> Floats:
+        """How much of each of the first ``t`` draws is in the noise at step ``t``, times 2^bits."""
+        row = np.zeros(t)
+        start = 0
+        for end, part in zip(self.columns.ends, self.columns.parts, strict=True):
+            last = min(end, t)
+            # the sum of c^-1 over the piece's steps that are not before the draw
+            ages = last - np.arange(last)  # of draws 1..last at the end of the piece, plus 1
+            sums = self._decoder[ages]
+            sums[:start] -= self._decoder[ages[:start] - (last - start)]
+            row[:last] += sums * ((1 << PART_BITS) / part)
+            start = last
+            if last == t:
+                return row
+        raise ValueError("this step is after the horizon")
+
+    def variances(self, t: int, before: int = 0) -> Floats:
+        """The variance in counts at step ``t`` for counters that joined at steps 1, 2, ..., t.
+
+        With ``before``, that of the difference from an earlier step.
+        """
+        row = self.row(t)
+        if before:
+            row[:before] -= self.row(before)
+        squares = np.cumsum((row * row)[::-1])[::-1]
+        return squares * math.ldexp(float(self.variance), -2 * self.bits)
+
+    def std(self, t: int, since: int = 1) -> float:
+        """The standard deviation at step ``t`` of a counter that joined at step ``since``."""
+        return math.sqrt(self.variances(t)[since - 1])
+
+    def slack(self, t: int) -> float:
+        """How far roundings move a decoded value, in counts, and how far discrete noises are from
+        normal ones."""
+        largest = (1 << PART_BITS) / min(self.columns.parts)
+        row = self.row(t)
+        filtered = 2 * largest * self.cascade.slack + len(self.columns.ends)
+        return math.ldexp(filtered + float(np.abs(row).sum()) / 2, -self.bits)
+
+    def factor(self, t: int) -> float:
+        """How much likelier t discrete noises can be than rounded normal ones."""
+        return math.exp(min(t / (24 * float(self.variance)), 700.0))
+
+
+@lru_cache(maxsize=256)
+def _noise(
+    cascade: Cascade,
+    horizon: int,
+    change: Fraction,
+    touched: int,
+    rho: Fraction,
+    bits: int | None,
+) -> EncodedNoise:
+    rounding = cascade.rounding * root_up(horizon * touched)
+    if bits is None:
+        bits = _fine_bits(change, rounding, rho, horizon)
+    encoding = Encoding.of(change=change, rounding=rounding, bits=bits, rho=rho)
+    return EncodedNoise(cascade, horizon, bits, encoding.variance)
+
+
+def _fine_bits(change: Fraction, rounding: Fraction, rho: Fraction, horizon: int) -> int:
+    """The s of the grid: fine enough, at least that of the parts, and such that noise fits."""
+    ratio = rounding / change
+    wanted = max(0, math.ceil(ratio).bit_length()) + FINE
+    largest = largest_walk(float(change) ** 2 / (2 * float(rho)), horizon)
+    # products with parts of 12 bits have room beside the noise
+    bits = min(max(wanted, PART_BITS), WORD - 2 - math.ceil(math.log2(largest)))
+    if bits < PART_BITS or COARSEST * rounding > change * (1 << bits):
+        raise BadInput(
+            "These parameters need noise that does not fit into 64 bits.",
+            why="the filter of the noise would need a finer grid than that leaves room for",
+            tip="a larger epsilon, a shorter horizon or a smaller bound",
+        )
+    return bits

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ameles.core.exceptions import BadInput
+from ameles.mechanisms.discovery import DiscoveryRun, KeyDiscovery, KeyInputs, KeyOutputs
+from ameles.noise import System, Tape, Zero
+
+MANY = 4000  # a selection weight that is above every threshold here
+
+RECIPE = KeyDiscovery(epsilon=6, delta="1e-9", horizon=12, records=4, looks=4)
+
+
+def shown(run: DiscoveryRun, out: KeyOutputs) -> dict[str, list[int]]:
+    return dict(zip(run.names(out.public), out.values.tolist(), strict=True))
+
+
+def test_without_noise_public_keys_have_their_exact_counts() -> None:
+    run = RECIPE.start(Zero())
+    truth: dict[str, int] = {}
+    steps = [
+        {"a": (MANY, 3)},
+        {"b": (1, 5)},
+        {},
+        {"b": (MANY, 1), "a": (0, 2)},
+        {},
+        {},
+        {"a": (0, 1)},
+    ]
+    found = []
+    for step in steps:
+        out = run.step(step)
+        for key, (_, amount) in step.items():
+            truth[key] = truth.get(key, 0) + amount
+        found.append(run.names(out.discovered))
+        assert shown(run, out) == {key: [truth[key]] for key in run.names(out.public)}
+    # looks are at steps 3, 6, 9 and 12
+    assert found == [[], [], ["a"], [], [], ["b"], []]
+
+
+def test_a_key_that_no_slot_has_named_is_never_looked_at() -> None:
+    tape = Tape(beyond=System())
+    run = RECIPE.start(tape)
+    for _ in range(12):
+        out = run.step({"quiet": (0, 1_000)})
+        assert not out.public.size
+    assert not tape.count
+
+
+def test_noise_starts_at_the_first_look_whenever_a_key_is_named() -> None:
+    for first in range(1, 13):
+        tape = Tape()
+        run = RECIPE.start(tape)
+        for step in range(1, 13):
+            run.step({"a": (1, 1)} if step == first else {})
+            look = RECIPE.look_at(step)
+            if step >= first and look:
+                assert tape.count == look
+
+
+def test_keys_found_together_come_in_the_order_of_their_names() -> None:
+    for keys in (["b", "c", "a"], ["c", "b", "a"]):
+        run = RECIPE.start(Zero())
+        run.numbers(keys)
+        run.feed([{}, {}])
+        out = run.step(dict.fromkeys(keys, (MANY, 1)))
+        assert run.names(out.discovered) == run.names(out.public) == ["a", "b", "c"]
+
+
+def test_the_order_of_inputs_does_not_matter() -> None:
+    rows = [[0, MANY, 3], [1, 8, 2], [2, MANY, 1]]
+    results = []
+    tape = Tape(beyond=System())
+    for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+        run = RECIPE.start(tape)
+        run.numbers(["x", "y", "z"])
+        table = np.array(rows)[order]
+        inputs = KeyInputs(table[:, 0], table[:, 1], table[:, 2:])
+        results.append(run.feed([inputs] * 7))
+        tape = Tape(tape.values)
+    assert results[0] == results[1] == results[2]
+
+
+def test_numbers_in_another_order_give_the_same_without_noise() -> None:
+    steps = [
+        {"x": (MANY, 3), "y": (8, 2)},
+        {"z": (MANY, 1)},
+        {"y": (MANY, 4)},
+        {},
+        {},
+        {"z": (0, 2)},
+    ]
+    results = []
+    for keys in (["x", "y", "z"], ["z", "q", "y", "x"]):
+        run = RECIPE.start(Zero())
+        run.numbers(keys)
+        results.append([shown(run, run.step(step)) for step in steps])
+    assert results[0] == results[1]
+
+
+def test_one_user_more_moves_only_that_users_keys() -> None:
+    """All keys are named in both streams, so that one tape has the same draws for both."""
+    steps = [dict.fromkeys("abcdef", (MANY, 5)), *[dict.fromkeys("abcdef", (3, 1))] * 8]
+    tape = Tape(beyond=System())
+    run = RECIPE.start(tape)
+    before = [shown(run, run.step(step)) for step in steps]
+    with_user = [dict(step) for step in steps]
+    with_user[4]["b"] = (3, 2)  # no slot: which keys are found stays the same
+    again = RECIPE.start(Tape(tape.values))
+    after = [shown(again, again.step(step)) for step in with_user]
+    assert any("b" in values for values in before)
+    for step, (old, new) in enumerate(zip(before, after, strict=True), start=1):
+        moved = {key: new[key][0] - old[key][0] for key in old}
+        assert moved == {key: int(key == "b" and step >= 5) for key in old}
+
+
+def test_a_resumed_run_goes_on_with_the_same_numbers() -> None:
+    recipe = KeyDiscovery(
+        epsilon=6, delta="1e-6", horizon=12, records=4, looks=6, cells=2, drop_after=2
+    )
+    steps: list[Any] = [
+        {"ä": (MANY, 3, 1), "b": (4, 0, 1)},
+        {"c": (0, 1, 1)},
+        {"b": (MANY, 900, 1), "": (1, 1, 1)},
+        {},
+        {"c": (MANY, 0, 1)},
+        {},
+        {},
+        {"ä": (1, 1, 0)},
+        {},
+        {},
+    ]
+    tape = Tape(beyond=System())
+    run = recipe.start(tape)
+    outs = [run.step(step) for step in steps]
+    assert sum(out.dropped.size for out in outs) > 0
+    for cut in range(len(steps) + 1):
+        first = Tape(tape.values)
+        run = recipe.start(first)
+        before = [(out := run.step(step), run.names(out.dropped)) for step in steps[:cut]]
+        run.numbers(["seen between steps"])
+        resumed = recipe.resume(run.snapshot(), Tape(tape.values[first.count :]))
+        if before:
+            assert resumed.names(before[-1][0].dropped) == before[-1][1]
+        assert resumed.numbers(["seen between steps"]) == run.numbers(["seen between steps"])
+        assert np.array_equal(resumed.public, run.public)
+        after = [resumed.step(step) for step in steps[cut:]]
+        shown_before = [out.values.tolist() for out, _ in before]
+        shown_after = [out.values.tolist() for out in after]
+        assert shown_before + shown_after == [out.values.tolist() for out in outs]
+
+
+def test_quiet_keys_are_dropped_by_their_released_numbers() -> None:
+    recipe = KeyDiscovery(epsilon=6, delta="1e-6", horizon=12, records=4, drop_after=3)
+    run = recipe.start(Zero())
+    outs = [run.step({"busy": (MANY, 500), "quiet": (MANY, 500)})]
+    outs += [run.step({"busy": (0, 500)}) for _ in range(5)]
+    # found at step 1; marked at step 3; judged at step 6
+    assert [run.names(out.dropped) for out in outs[-1:]] == [["quiet"]]
+    assert all(not out.dropped.size for out in outs[:-1])
+    assert len(outs[-1].public) == 2  # published for the last time
+    old = int(outs[-1].dropped[0])
+    out = run.step({"quiet": (MANY, 7)})
+    assert run.names(out.discovered) == ["quiet"]
+    assert out.discovered[0] != old  # a new number, and nothing of the old counts
+    assert shown(run, out)["quiet"] == [7]
+    with pytest.raises(BadInput):
+        run.names([old])
+    with pytest.raises(BadInput):
+        run.step(KeyInputs.of(number=[old], selected=[0], amounts=[[1]]))
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        KeyInputs.of(number=[2], selected=[0], amounts=[[1]]),
+        KeyInputs.of(number=[-1], selected=[0], amounts=[[1]]),
+        KeyInputs.of(number=[0, 0], selected=[0, 0], amounts=[[1], [1]]),
+        KeyInputs.of(number=[0], selected=[-1], amounts=[[1]]),
+        KeyInputs.of(number=[0], selected=[0], amounts=[[1, 2]]),
+        KeyInputs.of(number=[0], selected=[0, 1], amounts=[[1]]),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused_and_change_nothing(inputs: KeyInputs) -> None:
+    run = RECIPE.start(Zero())
+    run.numbers(["a", "b"])
+    before = run.snapshot()
+    with pytest.raises(BadInput):
+        run.step(inputs)
+    assert run.snapshot() == before
+    with pytest.raises(BadInput):
+        run.numbers("a")

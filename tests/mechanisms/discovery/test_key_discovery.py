@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import Neighbours
+from ameles.mechanisms.discovery import KeyDiscovery
+
+PLAIN: dict[str, Any] = {"epsilon": 6, "delta": "1e-9", "horizon": 100, "records": 32}
+
+
+def test_looks_are_at_public_steps_and_the_last_is_the_end() -> None:
+    for horizon, looks in ((100, None), (1000, None), (7, 3), (12, 12), (365, 100), (1, 1)):
+        recipe = KeyDiscovery(epsilon=1, delta=1e-6, horizon=horizon, records=4, looks=looks)
+        count = recipe.look_count
+        steps = [recipe.step_of(look) for look in range(1, count + 1)]
+        assert steps == [math.ceil(look * horizon / count) for look in range(1, count + 1)]
+        told = {step: recipe.look_at(step) for step in range(1, horizon + 1)}
+        assert {step: look for step, look in told.items() if look} == {
+            step: look for look, step in enumerate(steps, start=1)
+        }
+        assert steps[-1] == horizon
+
+
+def test_the_noise_is_that_of_the_prototype_at_the_benchmark() -> None:
+    """The formulas of a float prototype gave these at T = 100, epsilon 6, delta 1e-9, C = 32."""
+    recipe = KeyDiscovery(**PLAIN)
+    selection = recipe.selection
+    unit = 4 << selection.noise.bits
+    assert math.sqrt(selection.noise.variance) / unit == pytest.approx(1.806, rel=1e-3)
+    assert float(selection.z) == pytest.approx(7.007, abs=2e-3)
+    assert selection.thresholds[-1] / unit == pytest.approx(20.76, rel=1e-3)
+    values = recipe.values
+    assert math.sqrt(values.variance) / (1 << values.bits) == pytest.approx(8.712, rel=1e-3)
+
+
+def test_the_guarantee_is_about_users() -> None:
+    recipe = KeyDiscovery(**PLAIN, unit="user-window:10")
+    assert recipe.guarantee.neighbours is Neighbours.USER_PRESENCE
+    assert recipe.guarantee.horizon == 100
+    assert [recipe.window_of(step) for step in (1, 10, 11, 100)] == [0, 0, 1, 9]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"slots": ()},
+        {"slots": (1, 2)},
+        {"slots": (0,)},
+        {"slots": "4211"},
+        {"per_key": 33},
+        {"looks": 101},
+        {"unit": "event"},
+        {"delta": 0},
+        {"horizon": None},
+        {"epsilon": "1e-9", "bound": 1 << 30},
+    ],
+)
+def test_recipes_that_cannot_be_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(BadInput):
+        KeyDiscovery(**{**PLAIN, **fields})
