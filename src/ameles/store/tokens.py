@@ -30,8 +30,12 @@ class TokenRecord:
     revoked: datetime | None
 
     def valid(self, at: datetime) -> bool:
-        """Whether it can be used at this moment."""
-        return self.revoked is None and self.created <= at < self.expires
+        """Whether it can be used at this moment.
+
+        Also before it was made: the clock of this machine may be behind that of another one, or may
+        have been set back, and the holder would lose events for it.
+        """
+        return self.revoked is None and at < self.expires
 
 
 class Tokens(TransactionPart):
