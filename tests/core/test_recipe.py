@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.core.parameters import Bound, Epsilon, Horizon, OptionalHorizon, Width, refuse
+from ameles.core.parameters import Bound, Epsilon, Horizon, Law, OptionalHorizon, Width, refuse
 from ameles.core.recipe import Recipe, recipe_from_dict, recipe_from_json
 
 from .transport import sent
@@ -342,3 +342,30 @@ def test_what_is_computed_from_parameters_is_not_one() -> None:
     square = Squared(3)
     assert "area" not in square.to_dict()
     assert recipe_from_json(square.to_json(), {"Squared": Squared}) == square
+
+
+@dataclass(frozen=True, kw_only=True)
+class Renoised(Recipe):
+    """A class whose noise has come to have another law."""
+
+    version: ClassVar[int] = 2
+
+    epsilon: Epsilon = Epsilon()
+    law: Law = Law(2)
+
+
+def test_a_law_is_the_version_of_the_text() -> None:
+    known = {"Renoised": Renoised}
+    new, old = Renoised(epsilon=1), Renoised(epsilon=1, law=1)
+    assert new.to_json() == '{"ameles":"recipe","version":2,"recipe":"Renoised","epsilon":"1"}'
+    # as the class wrote it before there was another law
+    assert old.to_json() == '{"ameles":"recipe","version":1,"recipe":"Renoised","epsilon":"1"}'
+    assert new.fingerprint != old.fingerprint
+    for recipe in (new, old):
+        assert recipe_from_json(recipe.to_json(), known) == recipe
+    for text in (
+        new.to_json().replace('"version":2', '"version":3'),
+        new.to_json().replace("}", ',"law":1}'),
+    ):
+        with pytest.raises(StoreRefused):
+            recipe_from_json(text, known)

@@ -283,3 +283,10 @@ class Switch(Parameter[bool, bool]):
         if not isinstance(value, bool):
             raise refuse(self.name, "True or False", value)
         return value
+
+
+class Law(Whole):
+    """Which law the noise has: the newest or, for a stream that was launched before it, its own."""
+
+    def __init__(self, newest: int) -> None:
+        super().__init__(1, newest, newest)

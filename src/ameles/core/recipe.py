@@ -39,6 +39,9 @@ class Recipe:
     A parameter may be a number, a string, an enum's member, None, another recipe, or a
     tuple of these.  ``from_dict`` gives them back as JSON has them: fields declared as a
     ``Parameter`` turn them into what they mean.
+
+    A class whose noise has come to have another law has a parameter ``law``.  It is the version of
+    the JSON: a recipe that was written before keeps its law, its text and its fingerprint.
     """
 
     version: ClassVar[int] = 1
@@ -57,7 +60,8 @@ class Recipe:
         }
         if taken := {"recipe", *codec.RESERVED} & parameters.keys():
             raise BadInput(f"A recipe cannot have a parameter called {', '.join(sorted(taken))}.")
-        return {"recipe": type(self).__name__, "version": self.version, **parameters}
+        version = parameters.pop("law", self.version)
+        return {"recipe": type(self).__name__, "version": version, **parameters}
 
     @classmethod
     def from_dict(cls, parameters: dict[str, Any]) -> Self:
@@ -94,9 +98,12 @@ def recipe_from_dict(document: Mapping[str, Any], known: Mapping[str, type[Recip
             tip="update ameles",
         )
     codec.accept("recipe", known[name].version, version)
-    return known[name].from_dict(
-        {parameter: _meant(value, known) for parameter, value in parameters.items()}
-    )
+    if "law" in parameters:
+        raise codec.damaged("recipe")
+    meant = {parameter: _meant(value, known) for parameter, value in parameters.items()}
+    if any(field.name == "law" for field in fields(known[name])):
+        meant["law"] = version
+    return known[name].from_dict(meant)
 
 
 def _plain(value: object, name: str) -> object:

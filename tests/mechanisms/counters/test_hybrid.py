@@ -12,6 +12,7 @@ from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.noise import Tape
 from tests.checks import build
 from tests.mechanisms.counters.figures import mean_and_worst
+from tests.mechanisms.counters.loss import exact_loss
 
 
 def test_epochs_as_written_end_at_powers_of_two() -> None:
@@ -81,3 +82,10 @@ def test_contributions_are_paid_wherever_they_fall() -> None:
 def test_an_unknown_counter_is_refused_with_the_list() -> None:
     with pytest.raises(BadInput, match="SiblingsCounter"):
         HybridCounter(epsilon=1, inside="SimpleOneCounter")
+
+
+def test_contributions_to_different_epochs_are_paid_for() -> None:
+    # Two contributions to one tree cost less than twice one; to two trees they do not.
+    for contributions in (1, 2, 3):
+        recipe = HybridCounter(epsilon=1, contributions=contributions)
+        assert exact_loss(recipe, 9) <= 1

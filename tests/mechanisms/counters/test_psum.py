@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +12,10 @@ from hypothesis import strategies as st
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.psum import PSumCounter, covers, most_shared
+from ameles.noise import Tape
 from tests.checks import build
+from tests.each import together
+from tests.mechanisms.counters.loss import exact_loss
 
 SINGLES = [(t, t) for t in range(1, 13)]
 
@@ -59,3 +65,32 @@ def build_with(intervals: object, horizon: int) -> PSumCounter:
 def test_every_step_must_be_reachable() -> None:
     with pytest.raises(BadInput, match="cannot count to 2"):
         PSumCounter(epsilon=1, horizon=3, intervals=[(1, 1), (2, 3)])
+
+
+def test_intervals_that_no_cover_uses_cost_nothing() -> None:
+    # (2, 4) and (3, 4) share step 4 with (1, 4), which alone is in a cover
+    given: dict[str, Any] = {"epsilon": 1, "horizon": 4}
+    declared = [(1, 1), (2, 2), (1, 2), (3, 3), (1, 4), (2, 4), (3, 4)]
+    recipe = PSumCounter(**given, intervals=declared)
+    assert recipe.noisy == ((1, 1), (1, 2), (3, 3), (1, 4))
+    assert (recipe.alpha, recipe.scale) == (3, 3)
+    tape = Tape()
+    recipe.start(tape).feed([0] * 4)
+    assert len(tape.draws) == 4
+    first = PSumCounter(**given, intervals=declared, law=1)
+    assert (first.alpha, first.scale) == (4, 4)
+    older = Tape()
+    first.start(older).feed([0] * 4)
+    assert len(older.draws) == 7
+
+
+@together("contributions", [1, 2, 3])
+@together("extra", [(), ((1, 3), (2, 3)), ((1, 5), (2, 5), (4, 7)), ((1, 2), (1, 4), (5, 6))])
+def test_the_loss_is_exactly_epsilon(
+    extra: tuple[tuple[int, int], ...], contributions: int
+) -> None:
+    intervals = sorted({*SINGLES[:7], *extra})
+    recipe = PSumCounter(
+        epsilon="1/3", horizon=7, intervals=intervals, contributions=contributions, bound=2
+    )
+    assert exact_loss(recipe, 7) == Fraction(1, 3)

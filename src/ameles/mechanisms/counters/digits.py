@@ -8,6 +8,11 @@ the number of levels is computed and not a parameter).
 
 Two-level, binary, k-ary counters and the tree of Dwork-Roth's figure 12.1 are this, with
 other numbers of blocks; the top level has no limit.
+
+The last of the blocks that make a larger one gets no noise: the larger one takes over.  So every
+step draws one noise, the noise can be read back from the counts, and a unit that changes m steps
+by one each moves as many noises as these steps have noisy blocks, exactly.  The scale is the
+most that m steps have, over epsilon (law 2).  The first law pays for all levels in each of them.
 """
 
 from __future__ import annotations
@@ -15,10 +20,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
 from ameles.core.noise import Noise
+from ameles.core.parameters import Law
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.summed import Process
@@ -35,6 +43,10 @@ MOST_WALKED = 1 << 10
 class DigitCounter(PureTreeCounter):
     """A counter that is given by how many blocks of a level make one of the next."""
 
+    version: ClassVar[int] = 2
+
+    law: Law = Law(2)
+
     @property
     @abstractmethod
     def arities(self) -> tuple[int, ...]:
@@ -44,6 +56,14 @@ class DigitCounter(PureTreeCounter):
     def levels(self) -> int:
         """How many blocks an item is in."""
         return len(self.arities) + 1
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of each block's noise: what one unit changes in all blocks, over epsilon."""
+        if self.law == 1:
+            return self.scale_for(self.contributions * self.bound * self.levels)
+        most = most_blocks(self.horizon, self.arities, self.contributions)
+        return self.scale_for(self.bound * most)
 
     @property
     def error(self) -> DigitError:
@@ -196,3 +216,40 @@ def unshared_blocks(before: int, t: int, arities: tuple[int, ...]) -> list[int]:
         (before, one), (t, other) = divmod(before, arity), divmod(t, arity)
         counts.append(abs(other - one) if before == t else one + other)
     return [*counts, abs(t - before)]
+
+
+@lru_cache(maxsize=1024)
+def most_blocks(horizon: int, arities: tuple[int, ...], contributions: int) -> int:
+    """The most noisy blocks that this many different steps have, counted for each step.
+
+    >>> most_blocks(8, (2, 2, 2), 1), most_blocks(8, (2, 2, 2), 3)
+    (4, 10)
+    """
+    steps, left, total = steps_by_blocks(horizon, arities), contributions, 0
+    for blocks in range(len(steps) - 1, 0, -1):
+        taken = min(left, steps[blocks])
+        total += taken * blocks
+        left -= taken
+    return total
+
+
+def steps_by_blocks(horizon: int, arities: tuple[int, ...]) -> list[int]:
+    """How many steps are in 0, 1, 2, ... noisy blocks.
+
+    Of the a parts of a block a - 1 have noise, so the numbers inside a block are coefficients of
+    the product of 1 + (a - 1) x over the levels below.  The horizon is digit_l blocks of level l.
+
+    >>> steps_by_blocks(8, (2, 2, 2))  # the first step is in all four blocks, the last in one
+    [0, 1, 3, 3, 1]
+    """
+    steps = [0] * (len(arities) + 2)
+    inside = [1]  # of a block: how many of its steps are in 0, 1, 2, ... blocks within it
+    for arity in (*arities, 0):
+        horizon, digit = divmod(horizon, arity) if arity else (0, horizon)
+        for blocks, count in enumerate(inside):
+            steps[blocks + 1] += digit * count
+        wider = [*inside, 0]
+        for blocks, count in enumerate(inside):
+            wider[blocks + 1] += (arity - 1) * count
+        inside = wider
+    return steps

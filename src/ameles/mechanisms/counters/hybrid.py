@@ -35,6 +35,7 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, OptionalHorizon, Parameter, Whole, refuse
 from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.digits import DigitCounter
 from ameles.mechanisms.counters.elders import EldersCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid_error import HybridError, epoch_end
@@ -125,7 +126,8 @@ class HybridCounter(SummedCounter):
         if length < 2:
             return None
         # The noise of each of these counters is linear in the contributions, so several of
-        # them are paid for wherever they fall: in one epoch or in different ones.
+        # them are paid for wherever they fall: in one epoch or in different ones.  (Under the
+        # second law of trees it is less, which holds only if all of them fall into one tree.)
         parameters = (self.width, self.contributions, self.bound)
         return _counter(self.inside, self.epsilon * (1 - self.share), length - 1, *parameters)
 
@@ -202,6 +204,13 @@ def _counter(
     contributions: int,
     bound: int,
 ) -> Bounded:
-    return INSIDE[inside](
-        epsilon=epsilon, horizon=horizon, width=width, contributions=contributions, bound=bound
+    kind = INSIDE[inside]
+    linear: dict[str, Any] = {"law": 1} if issubclass(kind, DigitCounter) else {}
+    return kind(
+        epsilon=epsilon,
+        horizon=horizon,
+        width=width,
+        contributions=contributions,
+        bound=bound,
+        **linear,
     )

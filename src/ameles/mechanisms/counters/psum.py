@@ -2,11 +2,15 @@
 
 Theorem      Chan-Shi-Song 2010, Thm 3.2 (catalogue 3): each interval's sum gets one noise, when the
              interval ends, and a count is the sum over a fixed cover of [1, t] by intervals
-             that have ended; alpha, the most intervals that share an item, is computed
+             that have ended; alpha, the most of them that share an item, is computed
 Neighbours   streams that differ in up to ``contributions`` steps, by at most ``bound`` each
-Noise        discrete Laplace, scale alpha / epsilon for each interval
+Noise        discrete Laplace, scale alpha / epsilon for each interval that a cover uses
 Error        as many noises as the smallest cover of [1, t] has intervals
 Memory       T integers per counter and up to 1024 noise values taken ahead
+
+Each step has one interval that ends its cover.  Declared intervals that are in no cover get no
+noise and are not paid for, and several contributions cost what the worst of so many steps have in
+intervals, together (law 2).  The first law pays for all declared intervals, and alpha times over.
 
 Two-level and binary counters are special cases; they have classes of their own, which need less
 memory.
@@ -28,13 +32,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
-from ameles.core.parameters import Parameter, refuse
+from ameles.core.parameters import Law, Parameter, refuse
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureCounter
 from ameles.mechanisms.counters.summed import Process
@@ -67,7 +71,10 @@ class Intervals(Parameter[Sequence[Sequence[int]], tuple[Interval, ...]]):
 class PSumCounter(PureCounter):
     """Counts from the noisy sums of declared intervals."""
 
+    version: ClassVar[int] = 2
+
     intervals: Intervals = Intervals()
+    law: Law = Law(2)
 
     def __post_init__(self) -> None:
         if self.intervals[-1][1] > self.horizon:
@@ -77,13 +84,24 @@ class PSumCounter(PureCounter):
 
     @property
     def alpha(self) -> int:
-        """The most intervals that share an item."""
-        return most_shared(self.intervals)
+        """The most intervals with noise that share an item."""
+        return most_shared(self.noisy)
+
+    @property
+    def noisy(self) -> tuple[Interval, ...]:
+        """The intervals that get noise: under the first law all, else those of the covers."""
+        if self.law == 1:
+            return self.intervals
+        starts = covers(self.intervals, self.horizon)
+        return tuple((starts[t], t) for t in range(1, self.horizon + 1))
 
     @property
     def scale(self) -> Fraction:
         """The scale of each interval's noise."""
-        return self.scale_for(self.contributions * self.bound * self.alpha)
+        if self.law == 1:
+            return self.scale_for(self.contributions * self.bound * self.alpha)
+        most = most_intervals(self.intervals, self.horizon, self.contributions)
+        return self.scale_for(self.bound * most)
 
     @property
     def error(self) -> PSumError:
@@ -108,7 +126,7 @@ class PSumProcess:
         self._columns = recipe.columns
         self._starts = covers(recipe.intervals, recipe.horizon)
         self._ending: defaultdict[int, list[int]] = defaultdict(list)
-        for first, last in recipe.intervals:
+        for first, last in recipe.noisy:
             self._ending[last].append(first)
         self._noises = np.zeros((1, recipe.columns), dtype=np.int64)
         if state is not None:
@@ -184,6 +202,16 @@ def most_shared(intervals: tuple[Interval, ...]) -> int:
         now += change
         most = max(most, now)
     return most
+
+
+@lru_cache(maxsize=64)
+def most_intervals(intervals: tuple[Interval, ...], horizon: int, contributions: int) -> int:
+    """The most intervals of covers that this many different steps are in, counted for each."""
+    starts = np.array(covers(intervals, horizon)[1:])
+    changes = np.bincount(starts - 1, minlength=horizon)
+    changes[1:] -= 1  # an interval of a cover ends at every step
+    shared = np.sort(np.cumsum(changes))
+    return int(shared[::-1][:contributions].sum())
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,8 @@
 Theorem      Dwork-Roth, Thm 12.5, with levels and noise matched (catalogue 7): without the root
              an item is in log2 T intervals, with it in one more
 Neighbours   streams that differ in up to ``contributions`` steps, by at most ``bound`` each
-Noise        discrete Laplace, scale (number of levels) / epsilon for each interval
+Noise        discrete Laplace, scale (number of levels) / epsilon for each interval; a root that the
+             horizon does not reach is never published, and costs nothing
 Error        popcount(t) noises; without the root, two at t = T
 Memory       as many integers per counter as levels, and up to 1024 noise values taken ahead
 
