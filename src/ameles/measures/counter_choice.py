@@ -101,8 +101,8 @@ def _best(
     if intrusions in (Intrusions.ONE, Intrusions.ANNOUNCED):
         others = (row.recipe for row in compare(**wanted))
         # otherwise every batch of events would draw a noise, and a step may have many batches
-        recipes = [recipe for recipe in others if not isinstance(recipe, SimpleTwoCounter)]
-        recipes.append(_single_level(span, intrusions, **given))
+        recipes = [_single_level(span, intrusions, **given)]
+        recipes += [recipe for recipe in others if not isinstance(recipe, SimpleTwoCounter)]
         return min(recipes, key=lambda recipe: mean_variance(recipe, span))
     if span.window is None:
         return compare(**wanted)[0].recipe

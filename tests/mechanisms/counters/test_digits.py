@@ -58,7 +58,7 @@ def test_contributions_and_bound_scale_the_noise(epsilon: Exact) -> None:
 
 # The second law: several contributions cost what they change --------------------------------
 
-RECIPES = {
+RECIPES: dict[str, Any] = {
     "binary": partial(BinaryCounter),
     "tree": partial(TreeCounter),
     "rooted": partial(TreeCounter, root=True),

@@ -73,12 +73,12 @@ def test_intervals_that_no_cover_uses_cost_nothing() -> None:
     declared = [(1, 1), (2, 2), (1, 2), (3, 3), (1, 4), (2, 4), (3, 4)]
     recipe = PSumCounter(**given, intervals=declared)
     assert recipe.noisy == ((1, 1), (1, 2), (3, 3), (1, 4))
-    assert (recipe.alpha, recipe.scale) == (3, 3)
+    assert recipe.alpha == recipe.scale == 3
     tape = Tape()
     recipe.start(tape).feed([0] * 4)
     assert len(tape.draws) == 4
     first = PSumCounter(**given, intervals=declared, law=1)
-    assert (first.alpha, first.scale) == (4, 4)
+    assert first.alpha == first.scale == 4
     older = Tape()
     first.start(older).feed([0] * 4)
     assert len(older.draws) == 7

@@ -21,6 +21,7 @@ from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.snapshot import unpack
+from tests.each import together
 from tests.mechanisms.pan_private.seizures import (
     after,
     announced,
@@ -90,6 +91,21 @@ def test_longer_trees_at_the_worst_instants(horizon: int) -> None:
     assert exact_loss(recipe, views=views).verdict is Verdict.CERTIFIED
 
 
+@together("horizon", [1, 3, 5, 6, 9])
+def test_off_powers_of_two_no_noise_is_spare(horizon: int) -> None:
+    assert exact_loss(PanPrivateCounter(epsilon=1, horizon=horizon)).exact == 1
+    first = PanPrivateCounter(epsilon=1, horizon=horizon, law=1)
+    assert loss(first) <= Fraction(4, 5)
+
+
+@together("case", [(4, 2, 1), (4, 3, 1), (5, 2, Fraction(5, 6)), (7, 3, 1)])
+def test_several_contributions_are_paid_once(case: tuple[int, int, Fraction]) -> None:
+    horizon, contributions, expected = case
+    recipe = PanPrivateCounter(epsilon=1, horizon=horizon, contributions=contributions)
+    finding = exact_loss(recipe)
+    assert (finding.exact, finding.verdict) == (expected, Verdict.CERTIFIED)
+
+
 def test_contributions_add_up() -> None:
     recipe = PanPrivateCounter(epsilon=1, horizon=4, contributions=2, bound=3)
     assert exact_loss(recipe).verdict is Verdict.CERTIFIED
@@ -126,7 +142,7 @@ def test_one_share_too_few_by_enumeration() -> None:
 
 
 @pytest.mark.parametrize(
-    ("horizon", "epsilon", "modulus"), [(2, 2, 9), (3, 3, 3)], ids=["T = 2", "T = 3"]
+    ("horizon", "epsilon", "modulus"), [(2, 2, 9), (3, 2, 3)], ids=["T = 2", "T = 3"]
 )
 def test_enumeration_agrees(horizon: int, epsilon: int, modulus: int) -> None:
     recipe = PanPrivateCounter(epsilon=epsilon, horizon=horizon)

@@ -12,6 +12,7 @@ import pytest
 from ameles.core.guarantee import Intrusions
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun
+from ameles.mechanisms.pan_private.step_costs import most_noises
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
@@ -61,10 +62,14 @@ def test_every_release_has_the_same_number_of_noises() -> None:
 @pytest.mark.parametrize(
     ("horizon", "scale"), [(1, 2), (2, 2), (3, 3), (4, 3), (1000, 11), (1024, 11), (1025, 12)]
 )
-def test_the_horizon_is_the_next_power_of_two(horizon: int, scale: int) -> None:
-    recipe = PanPrivateCounter(epsilon="1/2", horizon=horizon, contributions=2, bound=3)
+def test_the_first_law_pays_for_the_next_power_of_two(horizon: int, scale: int) -> None:
+    given: dict[str, Any] = {"epsilon": "1/2", "horizon": horizon, "contributions": 2, "bound": 3}
+    recipe = PanPrivateCounter(**given, law=1)
     assert recipe.scale == 12 * scale
     assert recipe.guarantee.horizon == horizon
+    assert PanPrivateCounter(**given).scale == 6 * most_noises(horizon, 2)
+    # announcements end trees at any step, so both laws are the same
+    assert PanPrivateCounter(**given, intrusions="announced").scale == 12 * max(scale, 3)
 
 
 def test_an_epoch_starts_with_noise_before_its_first_event() -> None:
