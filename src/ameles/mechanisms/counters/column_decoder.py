@@ -54,7 +54,7 @@ class ColumnDecoder:
             piece = self._scales.piece(self._t)
             count = min(len(encoded) - done, self._scales.ends[piece] - self._t)
             rows = encoded[done : done + count]
-            grown = self._start[1] + _divided(rows - self._start[0], self._scales.parts[piece])
+            grown = self._start[1] + divided(rows - self._start[0], self._scales.parts[piece])
             counts[done : done + count] = grown
             self._t += count
             done += count
@@ -63,7 +63,7 @@ class ColumnDecoder:
         return rounded(counts, self._bits)
 
 
-def _divided(values: IntArray, part: int) -> IntArray:
+def divided(values: IntArray, part: int) -> IntArray:
     """values 2^12 / part, rounded down: the quotient and the rest by themselves fit into words."""
     quotients = values // part
     rests = values - quotients * part

@@ -1,8 +1,9 @@
 """The noise of counters that join a stream over time: one cascade, normalised columns, one clock.
 
 The encoded value of a counter is P(t) = the sum of M_s x(s) over s <= t and the filtered noise of
-``counters/cascade``, where M_s = (part of s) 2^bits / 2^12 (``column_parts``).  A counter that
-joins at step u has the noises of steps u, u + 1, ... only: its encoder has the columns from u on.
+``counters/cascade``, where M_s = (part of s) 2^bits / 2^12 (``counters/column_scales``).  A
+counter that joins at step u has the noises of steps u, u + 1, ... only: its encoder has the columns
+from u on.
 
 Sensitivity  Let one unit change the inputs of K counters, and let a_k be the sum of |change| of
              counter k over all steps.  No column is longer than 2^bits, so the noises with which
@@ -30,12 +31,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.buffered_optimum import decoder_weights
 from ameles.mechanisms.counters.cascade import Cascade
 from ameles.mechanisms.counters.cascade_process import is_wide, largest_walk
-from ameles.mechanisms.counters.encoded import COARSEST, FINE, WORD, Encoding, root_up
-from ameles.mechanisms.discovery.column_parts import PART_BITS, ColumnParts
+from ameles.mechanisms.counters.column_scales import PART_BITS, ColumnScales
+from ameles.mechanisms.counters.encoded import Encoding, fine_bits, root_up
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -67,9 +67,9 @@ class EncodedNoise:
         return _noise(cascade, horizon, change, touched, rho, bits)
 
     @property
-    def columns(self) -> ColumnParts:
+    def columns(self) -> ColumnScales:
         """The parts of the steps."""
-        return ColumnParts.of(self.cascade, self.horizon)
+        return ColumnScales.of(self.cascade, self.horizon)
 
     @cached_property
     def wide(self) -> bool:
@@ -142,22 +142,7 @@ def _noise(
 ) -> EncodedNoise:
     rounding = cascade.rounding * root_up(horizon * touched)
     if bits is None:
-        bits = _fine_bits(change, rounding, rho, horizon)
+        largest = largest_walk(float(change) ** 2 / (2 * float(rho)), horizon)
+        bits = fine_bits(change=change, rounding=rounding, largest=largest, least=PART_BITS)
     encoding = Encoding.of(change=change, rounding=rounding, bits=bits, rho=rho)
     return EncodedNoise(cascade, horizon, bits, encoding.variance)
-
-
-def _fine_bits(change: Fraction, rounding: Fraction, rho: Fraction, horizon: int) -> int:
-    """The s of the grid: fine enough, at least that of the parts, and such that noise fits."""
-    ratio = rounding / change
-    wanted = max(0, math.ceil(ratio).bit_length()) + FINE
-    largest = largest_walk(float(change) ** 2 / (2 * float(rho)), horizon)
-    # products with parts of 12 bits have room beside the noise
-    bits = min(max(wanted, PART_BITS), WORD - 2 - math.ceil(math.log2(largest)))
-    if bits < PART_BITS or COARSEST * rounding > change * (1 << bits):
-        raise BadInput(
-            "These parameters need noise that does not fit into 64 bits.",
-            why="the filter of the noise would need a finer grid than that leaves room for",
-            tip="a larger epsilon, a shorter horizon or a smaller bound",
-        )
-    return bits

@@ -10,7 +10,7 @@ import numpy as np
 
 from ameles.core.noise import Noise
 from ameles.mechanisms.counters.cascade_process import filter_rows
-from ameles.mechanisms.discovery.column_parts import PART_BITS
+from ameles.mechanisms.counters.column_decoder import divided
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise
 from ameles.noise.arrays import BoolArray, IntArray
 
@@ -71,7 +71,7 @@ def settle(law: EncodedNoise, drawn: IntArray, state: IntArray, t: int) -> None:
     """Turns one row of draws into decoded noise, in place."""
     sections = len(law.cascade.sections)
     columns = law.columns
-    piece = columns.piece(t)
+    piece = columns.piece(t - 1)
     ends, part = columns.ends[piece] == t, columns.parts[piece]
     for first in range(0, state.shape[1], AT_A_TIME):
         chosen = slice(first, first + AT_A_TIME)
@@ -79,20 +79,8 @@ def settle(law: EncodedNoise, drawn: IntArray, state: IntArray, t: int) -> None:
         filter_rows(law.cascade, rows, values[: sections + 1], law.wide)
         row, start, counted = rows[0], values[sections + 1], values[sections + 2]
         encoded = row.copy() if ends else row
-        row -= start
-        _divide(row, part)
+        row[:] = divided(row - start, part)
         row += counted
         if ends:
             start[:] = encoded
             counted[:] = row
-
-
-def _divide(values: IntArray, part: int) -> None:
-    """values 2^12 / part, rounded down, in place; quotient and rest fit into words."""
-    rests = values.copy()
-    values //= part
-    rests -= values * part
-    rests <<= PART_BITS
-    rests //= part
-    values <<= PART_BITS
-    values += rests

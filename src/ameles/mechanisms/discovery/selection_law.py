@@ -10,9 +10,10 @@ Theorem      Let a key be named by one user only.  The probability that it is fo
              number, where Q is the tail of the normal law and v the variance of a draw.
 Proof        The smoothed count is at most the largest weight w.  M is a weighted sum of independent
              discrete Gaussian draws, which are at most e^(1 / 24v) times likelier than normal ones
-             rounded to integers (``counters/gaussian_error``), and roundings move it by at most
-             ``slack``.  The threshold of look i is w + slack + z SD(i), with SD rounded up.  The
-             union over looks and keys is their number times one tail, which is at most
+             rounded to integers (``counters/gaussian_error``): that moves M by at most half the
+             sum of the weights' sizes.  Roundings of the code raise it by at most ``raised``.  The
+             threshold of look i is w + both + z SD(i), with SD rounded up (``certified_gains``).
+             The union over looks and keys is their number times one tail, which is at most
              exp(-z^2 / 2) / (z sqrt(2 pi)) (Mills).
 
 >>> law = SelectionLaw.of((4, 2, 1, 1), 100, rho=Fraction(1, 2), delta=Fraction(1, 10**9))
@@ -27,12 +28,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-import numpy as np
-
 from ameles.accounting.interval import PI, Interval
 from ameles.mechanisms.counters.cascade import Cascade
+from ameles.mechanisms.counters.column_scales import PART_BITS
 from ameles.mechanisms.counters.encoded import root_up
-from ameles.mechanisms.discovery.encoded_noise import EncodedNoise, Floats
+from ameles.mechanisms.discovery.certified_gains import smoothed_gains
+from ameles.mechanisms.discovery.encoded_noise import EncodedNoise
 
 # The lag of the smoothing, as a share of the looks: 4%.
 LAG = Fraction(1, 25)
@@ -100,36 +101,32 @@ class SelectionLaw:
         return high * Z_GRID
 
     @cached_property
-    def _rows(self) -> tuple[Floats, Floats]:
-        """For each look the standard deviation and the slack of M, in counts."""
-        gain = self.gain / (1 << SMOOTHING_BITS)
-        scale = math.ldexp(1.0, -self.noise.bits)
-        smooth = np.zeros(self.looks)
-        deviations, slacks = np.empty(self.looks), np.empty(self.looks)
-        for look in range(1, self.looks + 1):
-            row = np.zeros(self.looks)
-            row[:look] = self.noise.row(look)
-            smooth += gain * (row - smooth)
-            deviations[look - 1] = math.sqrt(float(smooth @ smooth) * float(self.noise.variance))
-            slacks[look - 1] = np.abs(smooth).sum() / 2
-        return deviations * scale * (1 + 1e-9), (slacks + self._rounding) * scale
-
-    @property
-    def _rounding(self) -> float:
-        """How far the roundings of the filter and of the decoder can raise M, on the grid."""
-        parts = self.noise.columns.parts
-        return self.noise.cascade.slack * (1 << 12) / min(parts) + len(parts)
+    def _gains(self) -> list[tuple[Fraction, Fraction]]:
+        return smoothed_gains(self.noise, Fraction(self.gain, 1 << SMOOTHING_BITS))
 
     def std(self, look: int) -> float:
         """The standard deviation of M at a look, in units of weight."""
-        return float(self._rows[0][look - 1])
+        square = float(self._gains[look - 1][0] * self.noise.variance)
+        return math.ldexp(math.sqrt(square), -self.noise.bits)
+
+    @cached_property
+    def raised(self) -> Fraction:
+        """How far roundings can raise M, on the grid.
+
+        Those of the filter move P by at most its slack; decoding multiplies by falling factors, so
+        by at most the first of them.  Decoding and smoothing round down.
+        """
+        first = Fraction(1 << PART_BITS, self.noise.columns.parts[0])
+        return first * (Fraction(self.noise.cascade.slack) + 1)
 
     @cached_property
     def thresholds(self) -> tuple[int, ...]:
         """What M must reach at each look, on the grid."""
-        deviations, slacks = self._rows
-        heights = max(self.slots) + slacks + float(self.z) * deviations
-        return tuple(math.ceil(math.ldexp(height, self.noise.bits)) for height in heights.tolist())
+        alone = (max(self.slots) << self.noise.bits) + self.raised
+        return tuple(
+            math.ceil(alone + total / 2 + self.z * root_up(squares * self.noise.variance))
+            for squares, total in self._gains
+        )
 
     def settled(self, look: int) -> float:
         """The share of a count that M shows at a look, if it was there at the first look."""
