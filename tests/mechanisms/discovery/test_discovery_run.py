@@ -41,35 +41,6 @@ def test_without_noise_public_keys_have_their_exact_counts() -> None:
     assert found == [[], [], ["a"], [], [], ["b"], []]
 
 
-def test_a_key_that_no_slot_has_named_is_never_looked_at() -> None:
-    tape = Tape(beyond=System())
-    run = RECIPE.start(tape)
-    for _ in range(12):
-        out = run.step({"quiet": (0, 1_000)})
-        assert not out.public.size
-    assert not tape.count
-
-
-def test_noise_starts_at_the_first_look_whenever_a_key_is_named() -> None:
-    for first in range(1, 13):
-        tape = Tape()
-        run = RECIPE.start(tape)
-        for step in range(1, 13):
-            run.step({"a": (1, 1)} if step == first else {})
-            look = RECIPE.look_at(step)
-            if step >= first and look:
-                assert tape.count == look
-
-
-def test_keys_found_together_come_in_the_order_of_their_names() -> None:
-    for keys in (["b", "c", "a"], ["c", "b", "a"]):
-        run = RECIPE.start(Zero())
-        run.numbers(keys)
-        run.feed([{}, {}])
-        out = run.step(dict.fromkeys(keys, (MANY, 1)))
-        assert run.names(out.discovered) == run.names(out.public) == ["a", "b", "c"]
-
-
 def test_the_order_of_inputs_does_not_matter() -> None:
     rows = [[0, MANY, 3], [1, 8, 2], [2, MANY, 1]]
     results = []

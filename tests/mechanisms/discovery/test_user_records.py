@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import BadInput, StoreRefused
-from ameles.mechanisms.discovery import KeyDiscovery, UserStates, bounded
+from ameles.mechanisms.discovery import KeyDiscovery, UserStates, bounded, user_records
+from ameles.noise.arrays import BoolArray, IntArray
 from tests.mechanisms.discovery.plain_rule import PlainUser, plain_step
 
 RECIPE = KeyDiscovery(
@@ -57,8 +58,7 @@ def test_arrays_do_what_the_rule_says_record_by_record(
             assert dict(pairs) == +plain.counted
 
 
-@given(st.lists(RECORD, max_size=12), st.sets(st.integers(0, KEYS - 1)))
-def test_what_one_user_adds_does_not_depend_on_others(
+def check_that_users_do_not_matter_to_each_other(
     records: list[tuple[int, int, int, int]], public: set[int]
 ) -> None:
     ordered = sorted(records, key=lambda record: record[0])
@@ -71,6 +71,34 @@ def test_what_one_user_adds_does_not_depend_on_others(
             sums = alone.setdefault(number, [0] * len(row))
             alone[number] = [a + b for a, b in zip(sums, row, strict=True)]
     assert alone == whole
+
+
+@given(st.lists(RECORD, max_size=12), st.sets(st.integers(0, KEYS - 1)))
+def test_what_one_user_adds_does_not_depend_on_others(
+    records: list[tuple[int, int, int, int]], public: set[int]
+) -> None:
+    check_that_users_do_not_matter_to_each_other(records, public)
+
+
+def test_slots_that_depend_on_another_user_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = user_records.keep
+
+    def keep(
+        recipe: KeyDiscovery,
+        public: BoolArray,
+        user: IntArray,
+        number: IntArray,
+        earlier: user_records.Earlier,
+    ) -> tuple[BoolArray, IntArray]:
+        """Gives a slot to the first user who names a key, and to nobody after."""
+        counted, weight = right(recipe, public, user, number, earlier)
+        first = np.zeros(number.size, dtype=np.bool_)
+        first[np.unique(number, return_index=True)[1]] = True
+        return counted, np.where(first, weight, 0)
+
+    monkeypatch.setattr(user_records, "keep", keep)
+    with pytest.raises(AssertionError):
+        check_that_users_do_not_matter_to_each_other([(0, 1, 0, 1), (1, 1, 0, 1)], set())
 
 
 @pytest.mark.parametrize(
