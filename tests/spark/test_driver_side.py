@@ -13,7 +13,7 @@ from ameles.core.exceptions import AmelesError, BadInput
 from ameles.spark import release
 from ameles.spark.context import SparkFailed
 from ameles.spark.spark_tasks import LARGE_TASK, SparkTasks, batched
-from ameles.spark.task_programs import Refused, clean
+from ameles.spark.task_programs import TaskRefusal, clean
 from tests.engine.worlds import USER, World
 
 GROUP = "spark.jobGroup.id"
@@ -94,7 +94,7 @@ def test_a_refusal_leaves_a_task_without_what_led_to_it() -> None:
             raise AmelesError("refused") from error
 
     [refused] = clean(results)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, TaskRefusal)
     error = refused.error
     assert (error.__cause__, error.__context__, error.__traceback__) == (None, None, None)
     with pytest.raises(AmelesError, match="refused"):

@@ -20,7 +20,7 @@ from ameles.spark.plan_check import check_plan
 from ameles.spark.spark_tasks import SparkTasks
 
 
-class Where(StrEnum):
+class EnginePlace(StrEnum):
     """Where events are counted."""
 
     embedded = "embedded"
@@ -28,7 +28,7 @@ class Where(StrEnum):
 
 
 EngineOption: TypeAlias = Annotated[
-    Where,
+    EnginePlace,
     typer.Option("--engine", help="Count events in this process, or in the tasks of Spark."),
 ]
 MasterOption: TypeAlias = Annotated[
@@ -71,7 +71,7 @@ SettingsOption: TypeAlias = Annotated[
 class EngineChoice:
     """What the options say; a wrong one is refused before anything is opened."""
 
-    engine: Where
+    engine: EnginePlace
     plan: Plan
     master: str | None
     shared: Path | None
@@ -80,7 +80,7 @@ class EngineChoice:
 
     def check(self) -> None:
         """Refuses options that do not fit each other, or a plan that Spark cannot run."""
-        if self.engine is Where.spark:
+        if self.engine is EnginePlace.spark:
             check_plan(self.plan)
             self._folder()
             self._settings()
@@ -98,7 +98,7 @@ class EngineChoice:
     @contextmanager
     def cluster(self) -> Iterator[Cluster | None]:
         """The cluster that counts events, while the command runs; None: this process."""
-        if self.engine is Where.embedded:
+        if self.engine is EnginePlace.embedded:
             yield None
             return
         with spark_context(self.master, self._settings()) as context:

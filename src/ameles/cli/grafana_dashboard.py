@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from ameles.cli.grafana_queries import Queries, Shown
+from ameles.cli.grafana_queries import Queries, ShownRelease
 from ameles.measures.measure import Measure
 from ameles.plan.plan import Plan
 
@@ -67,7 +67,7 @@ def _variable(measure: Measure, queries: Queries, stream: str) -> dict[str, Any]
         "label": f"{measure.name}: {'/'.join(measure.key_columns) or 'key'}",
         "type": "query",
         "datasource": queries.source,
-        **queries.keys(Shown(stream, measure.name)),
+        **queries.keys(ShownRelease(stream, measure.name)),
         "refresh": 1,
         "regex": "",
         "sort": 1,
@@ -79,7 +79,9 @@ def _variable(measure: Measure, queries: Queries, stream: str) -> dict[str, Any]
 
 
 def _panel(number: int, measure: Measure, queries: Queries, plan: Plan) -> dict[str, Any]:
-    shown = Shown(plan.stream.name, measure.name, _name(measure) if _repeated(measure) else None)
+    shown = ShownRelease(
+        plan.stream.name, measure.name, _name(measure) if _repeated(measure) else None
+    )
     panel: dict[str, Any] = {
         "id": number + 1,
         "datasource": queries.source,

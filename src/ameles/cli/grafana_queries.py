@@ -16,7 +16,7 @@ BAND = ("lower", "upper", "value")  # the upper end is filled down to the lower 
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownRelease:
     """A release that a panel shows; ``variable`` has the key if there are several."""
 
     stream: str
@@ -35,19 +35,19 @@ class Queries(ABC):
         return {"type": self.kind, "uid": "ameles"}
 
     @abstractmethod
-    def band(self, shown: Shown) -> list[dict[str, Any]]:
+    def band(self, shown: ShownRelease) -> list[dict[str, Any]]:
         """Series with the names of ``BAND``."""
 
     @abstractmethod
-    def states(self, shown: Shown) -> list[dict[str, Any]]:
+    def states(self, shown: ShownRelease) -> list[dict[str, Any]]:
         """The values of an alert by time: 1 is above."""
 
     @abstractmethod
-    def ranks(self, shown: Shown) -> list[dict[str, Any]]:
+    def ranks(self, shown: ShownRelease) -> list[dict[str, Any]]:
         """The last ranks with their winners, as a table."""
 
     @abstractmethod
-    def keys(self, shown: Shown) -> dict[str, Any]:
+    def keys(self, shown: ShownRelease) -> dict[str, Any]:
         """The query of the variable that has the keys."""
 
     def target(self, number: int, **asked: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class PrometheusQueries(Queries):
 
     kind = "prometheus"
 
-    def band(self, shown: Shown) -> list[dict[str, Any]]:
+    def band(self, shown: ShownRelease) -> list[dict[str, Any]]:
         metrics = dict(zip(BAND, (LOWER, UPPER, VALUE), strict=True))
         return [
             self.target(
@@ -73,15 +73,15 @@ class PrometheusQueries(Queries):
             for number, name in enumerate(BAND)
         ]
 
-    def states(self, shown: Shown) -> list[dict[str, Any]]:
+    def states(self, shown: ShownRelease) -> list[dict[str, Any]]:
         selector = VALUE.name + _selected(shown)
         return [self.target(0, expr=selector, legendFormat="{{key}}", range=True, instant=False)]
 
-    def ranks(self, shown: Shown) -> list[dict[str, Any]]:
+    def ranks(self, shown: ShownRelease) -> list[dict[str, Any]]:
         selector = VALUE.name + _selected(shown)
         return [self.target(0, expr=selector, format="table", range=False, instant=True)]
 
-    def keys(self, shown: Shown) -> dict[str, Any]:
+    def keys(self, shown: ShownRelease) -> dict[str, Any]:
         asked = f"label_values({VALUE.name}{_selected(shown)}, key)"
         return {"query": {"query": asked, "refId": "Keys"}, "definition": asked}
 
@@ -91,13 +91,13 @@ class PostgresQueries(Queries):
 
     kind = "grafana-postgresql-datasource"
 
-    def band(self, shown: Shown) -> list[dict[str, Any]]:
+    def band(self, shown: ShownRelease) -> list[dict[str, Any]]:
         return [self._sql("low AS lower, high AS upper, value", shown)]
 
-    def states(self, shown: Shown) -> list[dict[str, Any]]:
+    def states(self, shown: ShownRelease) -> list[dict[str, Any]]:
         return [self._sql('"key" AS metric, value', shown)]
 
-    def ranks(self, shown: Shown) -> list[dict[str, Any]]:
+    def ranks(self, shown: ShownRelease) -> list[dict[str, Any]]:
         where = _where(shown)
         asked = (
             f'SELECT "key", label AS winner, value, low, high FROM releases WHERE {where} AND '
@@ -106,11 +106,11 @@ class PostgresQueries(Queries):
         )
         return [self.target(0, rawSql=asked, format="table", rawQuery=True, editorMode="code")]
 
-    def keys(self, shown: Shown) -> dict[str, Any]:
+    def keys(self, shown: ShownRelease) -> dict[str, Any]:
         asked = f'SELECT DISTINCT "key" FROM releases WHERE {_where(shown)} ORDER BY 1'
         return {"query": asked, "definition": asked}
 
-    def _sql(self, columns: str, shown: Shown) -> dict[str, Any]:
+    def _sql(self, columns: str, shown: ShownRelease) -> dict[str, Any]:
         key = f' AND "key" IN (${{{shown.variable}:sqlstring}})' if shown.variable else ""
         asked = (
             f'SELECT "end" AS time, {columns} FROM releases WHERE {_where(shown)}{key} '
@@ -119,11 +119,11 @@ class PostgresQueries(Queries):
         return self.target(0, rawSql=asked, format="time_series", rawQuery=True, editorMode="code")
 
 
-def _selected(shown: Shown) -> str:
+def _selected(shown: ShownRelease) -> str:
     # Grafana escapes the values of a variable for a regular expression.
     key = f',key=~"${shown.variable}"' if shown.variable else ""
     return f'{{stream="{shown.stream}",release="{shown.release}"{key}}}'
 
 
-def _where(shown: Shown) -> str:
+def _where(shown: ShownRelease) -> str:
     return f"stream = '{shown.stream}' AND release = '{shown.release}'"

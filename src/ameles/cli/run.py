@@ -15,10 +15,10 @@ from ameles.cli.engine_choice import (
     BucketsOption,
     EngineChoice,
     EngineOption,
+    EnginePlace,
     MasterOption,
     SettingsOption,
     SharedOption,
-    Where,
 )
 from ameles.cli.followed_run import check_standby, follow_plan, launched
 from ameles.cli.launch_question import confirm_launch
@@ -92,7 +92,7 @@ def run(
             metavar="TEXT",
         ),
     ] = None,
-    engine: EngineOption = Where.embedded,
+    engine: EngineOption = EnginePlace.embedded,
     master: MasterOption = None,
     shared: SharedOption = None,
     buckets: BucketsOption = None,

@@ -17,7 +17,7 @@ from ameles.connectors.dialect import Dialect
 from ameles.connectors.message_source import MessagePiece, MessageSource
 from ameles.connectors.postgres_server import SCHEMES, TableAddress, check_public
 from ameles.connectors.postgres_snapshot import NOTHING, Snapshot, foreign_rows, new_rows
-from ameles.connectors.postgres_table import Look, Place, look
+from ameles.connectors.postgres_table import TableIdentity, TableLook, look
 from ameles.connectors.reading import Reading, Skipped
 from ameles.connectors.source import SourceAway, SourceRequest
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
@@ -31,11 +31,11 @@ _COPY = "COPY ({}) TO STDOUT (FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02')"  
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class TableEnds:
     """Which transactions had ended at some moment, and where that was."""
 
     snapshot: Snapshot = field(repr=False)
-    place: Place
+    place: TableIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +51,19 @@ class EventTable:
         """SQL: the transaction of a row."""
         return f"t.{identifier(self.column)}"
 
-    def look(self, connection: Any) -> Look:
+    def look(self, connection: Any) -> TableLook:
         """The table, in a transaction that has begun."""
         paths = self.dialect.form.rules >= PATHS
         return look(connection, self.address, self.column, self.dialect.columns, paths)
 
-    def ends(self) -> Ends:
+    def ends(self) -> TableEnds:
         """Which transactions have ended; a crash of the server will not undo that."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             with self.address.reading() as connection:
                 now = self.look(connection)
                 if _is_kept(connection, now, deadline):
-                    return Ends(now.snapshot, now.place)
+                    return TableEnds(now.snapshot, now.place)
         raise SourceAway(
             f"The server of {self.address.shown} does not write its log to its disk.",
             why="after a crash it could give the numbers of these transactions to others",
@@ -71,7 +71,7 @@ class EventTable:
         )
 
 
-class PostgresSource(MessageSource[Ends]):
+class PostgresSource(MessageSource[TableEnds]):
     """The rows of a table."""
 
     schemes = SCHEMES
@@ -110,22 +110,22 @@ class PostgresSource(MessageSource[Ends]):
         return None
 
     def at_launch(self) -> str:
-        return self._reached(Ends(NOTHING, self._table.ends().place))
+        return self._reached(TableEnds(NOTHING, self._table.ends().place))
 
-    def ends(self) -> Ends:
+    def ends(self) -> TableEnds:
         try:
             return self._table.ends()
         except PlanError as problem:  # it was fit at the launch
             raise SourceUnreadable(problem.what, why=problem.why, tip=problem.tip) from None
 
-    def reading(self, position: str | None, ends: Ends | None = None) -> Reading:
+    def reading(self, position: str | None, ends: TableEnds | None = None) -> Reading:
         ends = self.ends() if ends is None else ends
         old, gaps = NOTHING, tuple[Skipped, ...]()
         if position is not None:
             fields = self._stored(position)
             fields.setdefault("column", ends.place.column)  # earlier versions did not keep it
-            old, place = Snapshot.of(fields.pop("snapshot")), Place(**fields)
-            moved = Place(**{**fields, "timeline": ends.place.timeline}) != ends.place
+            old, place = Snapshot.of(fields.pop("snapshot")), TableIdentity(**fields)
+            moved = TableIdentity(**{**fields, "timeline": ends.place.timeline}) != ends.place
             if place != ends.place or not ends.snapshot.goes_on(old):
                 gaps = self._skipped(self._table.address.shown)
             if moved or not ends.snapshot.goes_on(old):
@@ -144,7 +144,7 @@ class PostgresSource(MessageSource[Ends]):
         pieces = (piece,) if piece.count else ()
         return Reading(pieces, self._reached(ends), gaps=gaps)
 
-    def _reached(self, ends: Ends) -> str:
+    def _reached(self, ends: TableEnds) -> str:
         return self._position(snapshot=str(ends.snapshot), **asdict(ends.place))
 
 
@@ -153,7 +153,7 @@ class PostgresPiece(MessagePiece):
     """The rows whose transactions ended between two snapshots."""
 
     table: EventTable
-    place: Place
+    place: TableIdentity
     old: Snapshot
     new: Snapshot
     count: int = 0  # how many rows there are
@@ -198,7 +198,7 @@ class PostgresPiece(MessagePiece):
                 "then run again",
             )
 
-    def _same(self, connection: Any) -> Look:
+    def _same(self, connection: Any) -> TableLook:
         """The table, which must be the one that the snapshots are of."""
         now = self.table.look(connection)
         if now.place != self.place or not now.snapshot.goes_on(self.new):
@@ -209,7 +209,7 @@ class PostgresPiece(MessagePiece):
         return now
 
 
-def _is_kept(connection: Any, now: Look, deadline: float) -> bool:
+def _is_kept(connection: Any, now: TableLook, deadline: float) -> bool:
     """Waits until what a look has seen survives a crash; False if that cannot be known.
 
     A transaction that has ended is in the server's log, but perhaps not on its disk yet: after a

@@ -55,7 +55,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TableIdentity:
     """Which table of which server this is; another one may get the same name."""
 
     system: str
@@ -68,10 +68,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TableLook:
     """A table at the moment of a transaction."""
 
-    place: Place
+    place: TableIdentity
     snapshot: Snapshot = field(repr=False)
     logged: str = field(repr=False)  # where the server's log ended after the snapshot
     backend: int
@@ -80,7 +80,7 @@ class Look:
 
 def look(
     connection: Any, address: TableAddress, column: str, wanted: Mapping[str, str], paths: bool
-) -> Look:
+) -> TableLook:
     """The table, in a transaction that has begun; refuses one whose rows cannot be counted.
 
     ``wanted`` has the columns of a plan; with ``paths``, dots in their names go into objects.
@@ -106,8 +106,8 @@ def look(
             why="the plan's columns are read by name",
             tip=f"columns among {', '.join(list(types)[:20])}",
         )
-    return Look(
-        Place(system, database, found[0], timeline, found[1]),
+    return TableLook(
+        TableIdentity(system, database, found[0], timeline, found[1]),
         Snapshot.of(snapshot),
         logged,
         backend,

@@ -83,10 +83,10 @@ class StreamKey:
                 tip="start the server, or mend the address and the connection file",
             ) from None
 
-    def ends(self, client: Any) -> Ends:
+    def ends(self, client: Any) -> StreamEnds:
         """The last id, and how many entries the stream ever got."""
         if not client.exists(self.key):
-            return Ends(FIRST, 0, 0)
+            return StreamEnds(FIRST, 0, 0)
         about = client.xinfo_stream(self.key)
         if "entries-added" not in about:
             raise PlanError(
@@ -95,11 +95,11 @@ class StreamKey:
                 tip="Redis 7 or newer",
             )
         last = about["last-generated-id"].decode()
-        return Ends(last, about["entries-added"], about["length"])
+        return StreamEnds(last, about["entries-added"], about["length"])
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class StreamEnds:
     """Where a stream ended at some moment."""
 
     last: str  # the id of its last entry
@@ -107,7 +107,7 @@ class Ends:
     length: int = field(repr=False)  # how many of them it had
 
 
-class RedisSource(MessageSource[Ends]):
+class RedisSource(MessageSource[StreamEnds]):
     """The entries of a stream."""
 
     schemes = ("redis", "rediss")
@@ -142,11 +142,11 @@ class RedisSource(MessageSource[Ends]):
         # what was removed before the launch is not missed
         return self._position(last=FIRST, added=ends.added - ends.length)
 
-    def ends(self) -> Ends:
+    def ends(self) -> StreamEnds:
         with self._key.client() as client:
             return self._key.ends(client)
 
-    def reading(self, position: str | None, ends: Ends | None = None) -> Reading:
+    def reading(self, position: str | None, ends: StreamEnds | None = None) -> Reading:
         ends = self.ends() if ends is None else ends
         if position is None:
             position = self._position(last=FIRST, added=ends.added - ends.length)

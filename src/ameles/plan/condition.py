@@ -27,7 +27,7 @@ import duckdb
 from ameles.connectors.duck import connect
 from ameles.measures.fields import identifier
 from ameles.plan.condition_sql import MEMORY, NULL, TYPES, an, wrong
-from ameles.plan.condition_tree import ALONE, Walk
+from ameles.plan.condition_tree import ALONE, ConditionWalk
 
 LONGEST = 4000  # characters
 NESTED = 100  # most parentheses; with thousands of unclosed ones DuckDB parses very slowly
@@ -74,7 +74,7 @@ def _checked(text: str, columns: tuple[tuple[str, str], ...]) -> tuple[str, str,
     if not text.strip():
         raise wrong("It is empty.", tip=_EXAMPLE)
     with closing(connect(zone="UTC", memory=MEMORY)) as duck:
-        walk = Walk(dict(columns))
+        walk = ConditionWalk(dict(columns))
         part = walk.part(_parsed(duck, text), 0)
         _evaluated(duck, part.sql, columns)
     return part.sql, part.kind, frozenset(walk.used)

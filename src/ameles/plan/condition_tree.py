@@ -61,7 +61,7 @@ _NAMES = {
 }
 
 
-class Walk:
+class ConditionWalk:
     """Reads a syntax tree and writes new SQL from it."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:

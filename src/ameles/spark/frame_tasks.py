@@ -25,7 +25,7 @@ from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source
 from ameles.spark.spark_tasks import SparkTasks
 from ameles.spark.task_entry import entry
-from ameles.spark.task_programs import Batch, Bound, Count, Split
+from ameles.spark.task_programs import Batch, BoundUsers, CountPieces, SplitPieces
 
 PACKED = "packed binary"
 
@@ -34,7 +34,7 @@ PACKED = "packed binary"
 class OverArrow:
     """Gives a program the rows of a partition as pieces, instead of Arrow batches."""
 
-    program: Count | Split
+    program: CountPieces | SplitPieces
     plan: Plan
 
     def __call__(self, partition: int, rows: Iterator[Any]) -> Iterator[Any]:
@@ -56,7 +56,7 @@ class FrameTasks(SparkTasks):
         self._frame = frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
 
     def events(self, job: MapJob, pieces: Sequence[Piece]) -> Iterator[PieceTotals]:
-        program = entry(OverArrow(Count(job), job.plan), self._version)
+        program = entry(OverArrow(CountPieces(job), job.plan), self._version)
         results = self._collected(self._packed(program))
         yield PieceTotals((0,), {})  # the frame is one piece, whatever its partitions
         for result in results:
@@ -66,8 +66,8 @@ class FrameTasks(SparkTasks):
         self, job: MapJob, pieces: Sequence[Piece], reduce: ReduceJob, buckets: int
     ) -> Iterator[BucketResult]:
         reducers = min(buckets, max(1, self._context.defaultParallelism))
-        split = entry(OverArrow(Split(job, reducers), job.plan), self._version, reducers)
-        bound = entry(Bound(reduce, reducers, buckets), self._version)
+        split = entry(OverArrow(SplitPieces(job, reducers), job.plan), self._version, reducers)
+        bound = entry(BoundUsers(reduce, reducers, buckets), self._version)
         rows = self._packed(split) if pieces else self._context.parallelize([], 1)
         shuffled = rows.partitionBy(reducers, int).mapPartitionsWithIndex(bound)
         for result in self._collected(shuffled):

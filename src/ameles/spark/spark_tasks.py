@@ -25,7 +25,7 @@ from ameles.engine.distributed.reduce_job import ReduceJob
 from ameles.engine.distributed.results import BucketResult, PieceTotals
 from ameles.spark.context import SparkFailed
 from ameles.spark.task_entry import NONE, OTHER, entry
-from ameles.spark.task_programs import Batch, Bound, Count, Refused, Split
+from ameles.spark.task_programs import Batch, BoundUsers, CountPieces, SplitPieces, TaskRefusal
 
 # About so many bytes of a source are read by one task, if there is enough for all cores.
 LARGE_TASK = 64 << 20
@@ -51,7 +51,7 @@ class SparkTasks:
     def events(self, job: MapJob, pieces: Sequence[Piece]) -> Iterator[PieceTotals]:
         batches = self._batches(pieces)
         rows = self._context.parallelize(batches, max(1, len(batches)))
-        counted = rows.mapPartitionsWithIndex(entry(Count(job), self._version))
+        counted = rows.mapPartitionsWithIndex(entry(CountPieces(job), self._version))
         yield from self._collected(counted)
 
     def users(
@@ -59,8 +59,8 @@ class SparkTasks:
     ) -> Iterator[BucketResult]:
         batches = self._batches(pieces)
         reducers = self._reducers(pieces, buckets)
-        split = entry(Split(job, reducers), self._version, reducers)
-        bound = entry(Bound(reduce, reducers, buckets), self._version)
+        split = entry(SplitPieces(job, reducers), self._version, reducers)
+        bound = entry(BoundUsers(reduce, reducers, buckets), self._version)
         rows = self._context.parallelize(batches, max(1, len(batches)))
         shuffled = rows.mapPartitionsWithIndex(split).partitionBy(reducers, int)
         yield from self._collected(shuffled.mapPartitionsWithIndex(bound))
@@ -91,7 +91,7 @@ class SparkTasks:
         if failure is not None:
             raise failure
         for each in found:
-            if isinstance(each, Refused):
+            if isinstance(each, TaskRefusal):
                 raise each.error
             if isinstance(each, tuple) and each[0] == OTHER:
                 raise self._other_version(*each[1:])

@@ -24,14 +24,14 @@ class TaskFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class TaskRefusal:
     """A refusal on its way to the driver."""
 
     error: AmelesError
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class CountPieces:
     """Adds up the events of pieces."""
 
     job: MapJob
@@ -41,7 +41,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitPieces:
     """Splits the events of pieces by buckets of users; each shard goes to its reducer.
 
     A refusal goes to all reducers, so that none of them writes a file.
@@ -51,16 +51,16 @@ class Split:
     reducers: int
 
     def __call__(self, partition: int, batches: Iterator[Batch]) -> Iterator[tuple[int, Any]]:
-        for found in clean(lambda: (shard for batch in batches for shard in self.job.split(batch))):
-            if isinstance(found, Refused):
+        for each in clean(lambda: (shard for batch in batches for shard in self.job.split(batch))):
+            if isinstance(each, TaskRefusal):
                 for reducer in range(self.reducers):
-                    yield reducer, found
+                    yield reducer, each
             else:
-                yield found.bucket % self.reducers, found
+                yield each.bucket % self.reducers, each
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundUsers:
     """Bounds the users of every bucket of one reducer."""
 
     job: ReduceJob
@@ -74,11 +74,11 @@ class Bound:
         shards: dict[int, list[Shard]] = {
             bucket: [] for bucket in range(reducer, self.buckets, self.reducers)
         }
-        for _, found in arrived:
-            if not isinstance(found, Shard):  # a refusal
-                yield found
+        for _, each in arrived:
+            if not isinstance(each, Shard):  # a refusal
+                yield each
                 return
-            shards[found.bucket].append(found)
+            shards[each.bucket].append(each)
         for bucket in [*shards]:
             yield self.job.bound(bucket, shards.pop(bucket))
 
@@ -88,7 +88,7 @@ def clean(results: Callable[[], Iterable[Any]]) -> Iterator[Any]:
     try:
         yield from results()
     except AmelesError as error:
-        refused = Refused(bare(error))
+        refused = TaskRefusal(bare(error))
     except Exception as error:
         refused, kind = None, type(error).__name__
     else:

@@ -13,7 +13,7 @@ import pytest
 from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
 from ameles.engine.distributed.bucket_folder import BucketFolder, sha256
 from ameles.engine.distributed.bucket_gatherer import MOST_BUCKETS, Cluster
-from ameles.engine.distributed.manifest import NAME, BucketFiles, Manifest, UserRun
+from ameles.engine.distributed.manifest import NAME, BucketFiles, Manifest, UsersFile
 from ameles.engine.distributed.results import BucketResult, PieceTotals, Shard
 from ameles.engine.distributed.tasks_here import TasksHere
 from ameles.engine.gathering.pending import GathererState
@@ -168,7 +168,7 @@ def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_what_tasks_send_shows_nothing_of_itself() -> None:
-    files = BucketFiles((UserRun("canary", "canary", 4711, 0),))
+    files = BucketFiles((UsersFile("canary", "canary", 4711, 0),))
     for secret in (
         files,
         Manifest("canary", 4711, (files,)),

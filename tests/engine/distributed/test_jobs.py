@@ -21,7 +21,7 @@ from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource
 from ameles.engine.distributed.bucket_folder import BucketFolder
 from ameles.engine.distributed.demanded_versions import OtherVersion, Versions
-from ameles.engine.distributed.manifest import BucketFiles, UserRun
+from ameles.engine.distributed.manifest import BucketFiles, UsersFile
 from ameles.engine.distributed.map_job import MapJob, for_tasks
 from ameles.engine.distributed.reduce_job import ReduceJob
 from ameles.engine.distributed.results import Shard
@@ -186,7 +186,7 @@ def test_runs_are_merged_so_that_few_are_left_and_users_are_rarely_rewritten(
     folder = BucketFolder(tmp_path / "state")
     folder.create()
     job, rewritten, batches = reduce_job(plan, folder.path), 0, 64
-    runs: tuple[UserRun, ...] = ()
+    runs: tuple[UsersFile, ...] = ()
     again = [sha256(b"0 0").digest()[:16]]  # one user comes again each time
     for batch in range(batches):
         users = [sha256(f"{batch} {n}".encode()).digest()[:16] for n in range(20)]

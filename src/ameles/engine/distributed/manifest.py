@@ -22,7 +22,7 @@ FIRST = 1
 
 
 @dataclass(frozen=True, slots=True)
-class UserRun:
+class UsersFile:
     """A file of users that were seen, sorted by their keyed hashes."""
 
     name: str
@@ -44,7 +44,7 @@ class Candidates:
 class BucketFiles:
     """The valid files of one bucket; runs from the oldest to the newest."""
 
-    runs: tuple[UserRun, ...] = ()
+    runs: tuple[UsersFile, ...] = ()
     candidates: Candidates | None = None
 
     def __repr__(self) -> str:
@@ -111,6 +111,6 @@ class Manifest:
 
 
 def _files(document: Mapping[str, Any]) -> BucketFiles:
-    runs = tuple(UserRun(**run) for run in document["runs"])
+    runs = tuple(UsersFile(**run) for run in document["runs"])
     waiting = document["candidates"]
     return BucketFiles(runs, None if waiting is None else Candidates(**waiting))

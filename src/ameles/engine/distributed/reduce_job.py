@@ -17,7 +17,7 @@ from ameles.connectors.duck import OutOfMemory, quiet
 from ameles.core.exceptions import AmelesError
 from ameles.engine.distributed.bucket_folder import BucketFolder, sha256
 from ameles.engine.distributed.demanded_versions import Versions
-from ameles.engine.distributed.manifest import BucketFiles, Candidates, UserRun
+from ameles.engine.distributed.manifest import BucketFiles, Candidates, UsersFile
 from ameles.engine.distributed.map_job import MOST_PASSES
 from ameles.engine.distributed.results import BucketResult, Shard
 from ameles.engine.distributed.task_connection import task_connection
@@ -89,7 +89,7 @@ class ReduceJob:
         self,
         folder: BucketFolder,
         bounds: ContributionBounds,
-        runs: tuple[UserRun, ...],
+        runs: tuple[UsersFile, ...],
         rows: Arrays,
     ) -> _Bounded:
         """Bounds the rows of a bucket; of one share of its users after the other, if not all of
@@ -107,7 +107,7 @@ class ReduceJob:
         self,
         folder: BucketFolder,
         bounds: ContributionBounds,
-        runs: tuple[UserRun, ...],
+        runs: tuple[UsersFile, ...],
         rows: Arrays,
         passes: int,
     ) -> _Bounded:
@@ -135,8 +135,8 @@ class ReduceJob:
             return _Bounded(adding.totals(), stacked(waiting), seen)
 
     def _remembered(
-        self, folder: BucketFolder, bucket: int, runs: tuple[UserRun, ...], seen: list[SeenUsers]
-    ) -> tuple[UserRun, ...]:
+        self, folder: BucketFolder, bucket: int, runs: tuple[UsersFile, ...], seen: list[SeenUsers]
+    ) -> tuple[UsersFile, ...]:
         """The runs with a new one, into which the smaller ones before it are merged."""
         some = [users for users in seen if users.users]
         if not some:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.engine.distributed.bucket_folder import BucketFolder, damaged, sha256
-from ameles.engine.distributed.manifest import UserRun
+from ameles.engine.distributed.manifest import UsersFile
 from ameles.engine.gathering.contribution_bounds import SeenUsers
 from ameles.noise.arrays import IntArray
 
@@ -43,23 +43,23 @@ _FACTORS = np.frombuffer(
 
 def write_run(
     folder: BucketFolder, generation: int, bucket: int, run: Records, window: int
-) -> UserRun:
+) -> UsersFile:
     """Writes sorted records as a new file."""
     whole = np.zeros(-(-len(run) // PAGE) * PAGE, dtype=RECORD)
     whole[: len(run)] = run
     pages = whole.view("<u8").reshape(-1, PAGE * _WORDS)
     lists = pages[:, 0].tobytes() + _checksums(pages).tobytes()
     name = folder.write("users", generation, bucket, MAGIC + whole.tobytes() + lists)
-    return UserRun(name, sha256(lists), len(run), window)
+    return UsersFile(name, sha256(lists), len(run), window)
 
 
-def read_run(folder: BucketFolder, run: UserRun) -> Records:
+def read_run(folder: BucketFolder, run: UsersFile) -> Records:
     """All records of a file."""
     return _Opened(folder, run).records()
 
 
 def find_users(
-    folder: BucketFolder, runs: Sequence[UserRun], window: int, users: list[bytes]
+    folder: BucketFolder, runs: Sequence[UsersFile], window: int, users: list[bytes]
 ) -> SeenUsers:
     """What the newest run that has a user says about that user."""
     high, low = halves(users)
@@ -107,7 +107,7 @@ def halves(users: Sequence[bytes]) -> tuple[Words, Words]:
 class _Opened:
     """A file of users that is open, as pages of words."""
 
-    def __init__(self, folder: BucketFolder, run: UserRun) -> None:
+    def __init__(self, folder: BucketFolder, run: UsersFile) -> None:
         self._path, self._users = folder.path / run.name, run.users
         pages = -(-run.users // PAGE)
         end = len(MAGIC) + pages * PAGE * RECORD.itemsize

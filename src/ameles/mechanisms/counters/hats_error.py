@@ -35,7 +35,7 @@ TOGETHER = 128
 
 
 @dataclass(frozen=True)
-class Row:
+class NodeRow:
     """Nodes of one level that follow each other, and how much of their noise counts at a step."""
 
     first: int
@@ -45,13 +45,13 @@ class Row:
     def end(self) -> int:
         return self.first + len(self.weights)
 
-    def less(self, other: Row) -> Row:
+    def less(self, other: NodeRow) -> NodeRow:
         """The difference of two steps."""
         first, end = min(self.first, other.first), max(self.end, other.end)
         weights = np.zeros(end - first)
         weights[self.first - first : self.end - first] = self.weights
         weights[other.first - first : other.end - first] -= other.weights
-        return Row(first, weights)
+        return NodeRow(first, weights)
 
 
 @dataclass(frozen=True)
@@ -170,13 +170,13 @@ class HatsError(LaplaceError):
             levels.append(LevelNodes(first, weights, scales[kinds]))
         return levels
 
-    def _rows(self, steps: IntArray) -> Iterator[list[Row]]:
+    def _rows(self, steps: IntArray) -> Iterator[list[NodeRow]]:
         """For each step the nodes that count, level by level."""
         levels = _counting(self.shape, np.maximum(steps, 1))
         for place in range(len(steps)):
-            yield [Row(int(first[place]), weights[place]) for first, weights in levels]
+            yield [NodeRow(int(first[place]), weights[place]) for first, weights in levels]
 
-    def _laws(self, steps: Iterable[list[Row]]) -> Iterator[LaplaceMixture]:
+    def _laws(self, steps: Iterable[list[NodeRow]]) -> Iterator[LaplaceMixture]:
         lattices = _lattices(self.shape, self.scale)
         for rows in steps:
             parts = []

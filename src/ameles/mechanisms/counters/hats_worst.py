@@ -31,7 +31,7 @@ def worst_of(shape: HatsShape) -> tuple[float, float]:
     lefts = np.array([float(left) for left in shape.lefts])[pieces]
     for place, (left, right) in enumerate(zip(*tables[-1], strict=True)):
         cell = shape.cell(shape.levels - 1, place * shape.spans[-2])
-        pair = Pair(cell, int(left), int(right))
+        pair = HatPair(cell, int(left), int(right))
         scales = abs(pair.at(np.arange(len(tops)))) / tops
         k = shape.radices[-1]
         nodes = np.arange(max(0, shape.offset + (cell - 1) * k), shape.offset + (cell + 2) * k)
@@ -53,7 +53,7 @@ def _level(
     k, found = len(lefts), (0.0, 0.0)
     nodes = np.arange(0, 3 * k)  # from the knot before the cell
     for digit, (left, right) in enumerate(zip(lefts.tolist(), rights.tolist(), strict=True)):
-        f = Pair(1, left, right).between(nodes, k)
+        f = HatPair(1, left, right).between(nodes, k)
         most, energy = _own(f, nodes - k - digit, below)
         found = max(found[0], most), max(found[1], energy)
     return found
@@ -78,7 +78,7 @@ def _own(
 
 
 @dataclass(frozen=True)
-class Pair:
+class HatPair:
     """f of one level at one step: 1 before its cell, two weights for its hats, 0 after it."""
 
     cell: int
