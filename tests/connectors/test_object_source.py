@@ -7,11 +7,13 @@ import gzip
 from collections.abc import Callable, Iterator
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
 
+from ameles.connectors import object_parquet, object_store
 from ameles.connectors.declarations import Declarations
 from ameles.connectors.file_identity import ChangedMeanwhile
 from ameles.connectors.object_source import ObjectSource
@@ -160,6 +162,33 @@ def test_a_part_of_parquet_fetches_its_row_groups_alone(lake: Lake, tmp_path: Pa
     assert len(content) <= lake.bucket.given < 1.2 * len(content)
     own = [Path(path).parent for piece in reading.pieces for path in piece.paths]
     assert not any(folder.exists() for folder in own)
+
+
+def test_parquet_with_a_large_footer_or_columns_named_as_places(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_parquet, "_TAIL", 16)
+    file = tmp_path / "a.parquet"
+    with duckdb.connect() as duck:
+        duck.execute(
+            "COPY (SELECT TIMESTAMPTZ '2026-01-02 10:00:00Z' AS at, 'u' || range AS who, 1.0 AS "
+            f"amount, 7 AS file_row_number FROM range(5000)) TO '{file}' (ROW_GROUP_SIZE 2048)"
+        )
+    lake.bucket.put("visits/a.parquet", file.read_bytes())
+    lake.text = "s3://lake/visits/a.parquet"
+    reading = lake.source().reading(None).cut(1)
+    assert len(rows_of(reading, COLUMNS)) == 5000
+    assert len(reading.pieces) == 1
+
+
+def test_an_answer_that_is_too_short_is_none(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.bucket.put("visits/a.csv", lines("ann", "bob"))
+    reading = lake.source().reading(None)
+    short = SimpleNamespace(get=lambda *_, **__: SimpleNamespace(bytes=lambda: b"at,who"))
+    real = object_store.driver
+    monkeypatch.setattr(object_store, "driver", lambda part="": real(part) if part else short)
+    with pytest.raises(ChangedMeanwhile):
+        rows_of(reading, COLUMNS)
 
 
 @pytest.mark.parametrize("other", ["ann", "bob"])

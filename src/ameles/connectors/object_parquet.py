@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -170,7 +171,21 @@ def _row_groups(path: str) -> tuple[RowGroup, ...]:
         "GROUP BY row_group_id ORDER BY row_group_id"
     )
     with closing(connect(zone="UTC", memory=_MEMORY, readable=[path])) as duck:
-        found = duck.execute(asked).fetchall()
+        return laid_out(duck.execute(asked).fetchall())
+
+
+def laid_out(found: Sequence[tuple[Any, ...]]) -> tuple[RowGroup, ...]:
+    """Row groups from what a footer says of each: rows, first and last byte, first and last byte of
+    its filters, and names of columns.
+
+    >>> laid_out([(10, 4, 50, None, None, ["a"]), (10, 50, 90, 95, 99, ["a"])])
+    (RowGroup(first=0, rows=10, start=0, end=50), RowGroup(first=10, rows=10, start=50, end=90))
+
+    They are one if a part of one lies elsewhere: among the bytes of another, for example.
+
+    >>> laid_out([(10, 4, 50, 60, 60, ["a"]), (10, 50, 90, None, None, ["a"])])
+    (RowGroup(first=0, rows=20, start=0, end=90),)
+    """
     if not found:
         return ()
     starts = [0, *(int(start) for _, start, *_ in found[1:])]

@@ -21,6 +21,7 @@ from tests.engine.distributed.clusters import (
     AUTUMN,
     EVENT,
     SPRING,
+    STEPS,
     USER,
     WINDOW,
     Site,
@@ -55,6 +56,21 @@ def test_tasks_publish_what_one_process_does(
     other = Site(folder, unit, late, start, there, replayed(one.tape), swapped=True).run_all()
     same(one, [other])
     assert len(one.releases()) > 6 * 10
+
+
+def test_a_run_may_go_from_one_window_far_into_the_next(tmp_path: Path) -> None:
+    """What users added in the window before is forgotten, also if no run ended with it."""
+
+    def ran(site: Site) -> Site:
+        for deliveries, until in ((1, 1), (3, 5), (4, STEPS)):
+            for delivery in range(until // 2, deliveries):
+                site.deliver(delivery)
+            site.run(until)
+        return site
+
+    one = ran(Site(tmp_path / "one", WINDOW, "next", SPRING))
+    there = cluster(tmp_path / "other", 1)
+    same(one, [ran(Site(tmp_path / "other", WINDOW, "next", SPRING, there, replayed(one.tape)))])
 
 
 @pytest.fixture(scope="module")
