@@ -22,17 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from ameles.spark.context import spark_context
-from on_spark.contenders import Stream, plain
+from on_spark.contenders import Stream, framed, plain
 from on_spark.data import EVENT, USER, parts, visits, write
 
 GOALS = {"events": 1.3, "users": 1.2, "growth": 1.5}
 ROUNDS = 3
+LARGE = 5_000_000  # events; more are read once only
 STEP = 250_000  # events of the step that follows many users
 
 
-def best(*contenders: Callable[[], float]) -> list[float]:
+def best(*contenders: Callable[[], float], times: int = ROUNDS) -> list[float]:
     """The best seconds of each, in turns."""
-    rounds = [[contender() for contender in contenders] for _ in range(ROUNDS)]
+    rounds = [[contender() for contender in contenders] for _ in range(times)]
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
@@ -96,11 +97,32 @@ def beside_one_process(context: Any, sizes: list[int]) -> dict[int, dict[str, fl
             times = best(
                 partial(released, folder, "*.csv", USER, context),
                 partial(released, folder, "*.csv", USER, None),
+                times=1 if events > LARGE else ROUNDS,
             )
             found[events] = dict(zip(("spark", "one process"), times, strict=True))
             print(
                 f"{events:>11,} events of users: Spark {times[0]:.2f} s, one process "
                 f"{times[1]:.2f} s",
+                flush=True,
+            )
+    return found
+
+
+def beside_files(session: Any, events: int) -> dict[str, dict[str, float]]:
+    """Seconds for a data frame that Spark has read from files, and for the files themselves."""
+    found = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        parts(events, events // 10, folder, "parquet")
+        for what, unit in (("events", EVENT), ("users", USER)):
+            times = best(
+                partial(framed, session, folder, "parquet", unit),
+                partial(released, folder, "*.parquet", unit, session.sparkContext),
+            )
+            found[what] = dict(zip(("data frame", "files"), times, strict=True))
+            print(
+                f"{what:7} {events:>11,} events of a data frame: {times[0]:7.2f} s, of its files "
+                f"{times[1]:7.2f} s: {times[0] / times[1]:.2f} x",
                 flush=True,
             )
     return found
@@ -112,6 +134,7 @@ def main() -> None:
     asked.add_argument("--events", type=int, default=4_000_000)
     asked.add_argument("--users", type=int, nargs="*", default=[100_000, 1_000_000, 10_000_000])
     asked.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_000_000, 5_000_000])
+    asked.add_argument("--frame", type=int, default=1_000_000, help="events of a data frame")
     asked.add_argument("--master", default=f"local[{os.cpu_count()}]")
     asked.add_argument("--memory", default="2g", help="of Java")
     asked.add_argument("--json", type=Path)
@@ -122,7 +145,11 @@ def main() -> None:
     settings = {"spark.driver.memory": given.memory, "spark.sql.shuffle.partitions": "8"}
     with spark_context(given.master, settings) as context:
         session = importlib.import_module("pyspark.sql").SparkSession(context)
-        report: dict[str, Any] = {"beside plain Spark": beside_plain_spark(session, given.events)}
+        report: dict[str, Any] = {}
+        if given.events:
+            report["beside plain Spark"] = beside_plain_spark(session, given.events)
+        if given.frame:
+            report["beside files"] = beside_files(session, given.frame)
         if given.users:
             steps = after_many_users(context, given.users)
             growth = steps[given.users[-1]] / steps[given.users[0]]

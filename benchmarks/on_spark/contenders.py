@@ -12,6 +12,7 @@ from uuid import uuid4
 from ameles.engine.distributed.bucket_gatherer import Cluster
 from ameles.engine.engine import Engine
 from ameles.plan.plan import read_plan_text
+from ameles.spark import release
 from ameles.spark.spark_tasks import SparkTasks
 from ameles.store import open_store
 from on_spark.data import DAYS, MAX_STEPS, PER_STEP, PLAN
@@ -40,6 +41,19 @@ def plain(session: Any, folder: Path, suffix: str, *, users: bool) -> float:
     rows = reader.csv(files, header=True) if suffix == "csv" else reader.parquet(*files)
     rows.createOrReplaceTempView("visits")
     session.sql(COUNTED.format(rows=BOUNDED if users else "visits")).collect()
+    return time.perf_counter() - begun
+
+
+def framed(session: Any, folder: Path, suffix: str, unit: str) -> float:
+    """Seconds until a data frame of the session, read from files, is released."""
+    home = folder / f"frame-{uuid4()}"
+    home.mkdir()
+    plan = home / "plan.toml"
+    plan.write_text(PLAN.format(source="dataframe", unit=unit, horizon=DAYS + 1))
+    files = [str(file) for file in sorted(folder.glob(f"*.{suffix}"))]
+    until = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=DAYS)
+    begun = time.perf_counter()
+    release(session.read.parquet(*files), plan, until=until)
     return time.perf_counter() - begun
 
 
