@@ -54,6 +54,7 @@ from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
 from ameles.mechanisms.counters.grid import Grid
 from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.hats_window import HatsWindowCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
@@ -104,6 +105,7 @@ __all__ = [
     "Grid",
     "Guarantee",
     "HatsCounter",
+    "HatsWindowCounter",
     "HeavyHitters",
     "HonakerCounter",
     "HorizonReached",

@@ -9,6 +9,8 @@ depends only on public parameters.
 ('SimpleTwoCounter', 1.357)
 >>> type(chosen(Span(window=None, horizon=365), epsilon=Fraction(1), width=2)).__name__
 'HatsCounter'
+>>> type(chosen(Span(window=24, horizon=365), epsilon=Fraction(1), width=2)).__name__
+'HatsWindowCounter'
 >>> seized = chosen(Span(window=1, horizon=365), epsilon=1, width=2, intrusions=Intrusions.ONE)
 >>> type(seized).__name__, round(seized.error.std(1), 3)
 ('PanPrivateTreeCounter', 1.919)
@@ -26,6 +28,7 @@ from ameles.core.guarantee import EVENT, Intrusions
 from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.choose import REFERENCE, compare, points
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.hats_window import HatsWindowCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.tree_counter import LARGEST_ARITY, PanPrivateTreeCounter
@@ -109,6 +112,8 @@ def _best(
     recipes = [SimpleTwoCounter(horizon=span.horizon, **given)]
     if span.window > 1:  # for a single step, noise on the step itself is best
         recipes += [row.recipe for row in compare(**wanted)]
+        if intrusions is Intrusions.NONE:
+            recipes.append(HatsWindowCounter(window=span.window, horizon=span.horizon, **given))
     if delta and intrusions is Intrusions.NONE:
         recipes.append(GaussianStepsCounter(delta=delta, horizon=span.horizon, **given))
     return min(recipes, key=lambda recipe: mean_variance(recipe, span))

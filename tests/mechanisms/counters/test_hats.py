@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,12 +21,12 @@ from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.hats_draws import NodeDraws
 from ameles.mechanisms.counters.hats_kernel import settle, settle_rows
 from ameles.mechanisms.counters.hats_process import HatsProcess
-from ameles.mechanisms.counters.hats_shape import HatsShape
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.summed import Process
 from ameles.noise import System, Tape, Zero, kernels
 from ameles.noise.arrays import IntArray
 from tests.mechanisms.counters.figures import mean_and_worst
+from tests.mechanisms.counters.hats_identity import check_identity, drawing
 from tests.mechanisms.counters.twins import scattered
 
 
@@ -45,85 +44,17 @@ def deep(horizon: int, *, offset: int = 1, width: int | None = None) -> HatsCoun
     )
 
 
-class Places(NodeDraws):
-    """Notes the level and the number of every node that is drawn."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.nodes: list[tuple[int, int]] = []
-
-    def draw(self, level: int, first: int, count: int) -> IntArray:
-        drawn = super().draw(level, first, count)
-        self.nodes += [(level, first + place) for place in range(len(drawn))]
-        return drawn
-
-
-def drawing(kind: type[NodeDraws], recipe: HatsCounter, noise: Noise) -> HatsProcess:
-    """The process of a counter that draws its nodes in another way."""
-    process = HatsProcess(noise, recipe.shape, recipe.scale, recipe.columns, None)
-    process._nodes = kind(noise, recipe.shape, recipe.scale, recipe.columns)
-    return process
-
-
-class Given(Tape):
-    """Noise that is given as an array."""
-
-    def __init__(self, noise: IntArray) -> None:
-        super().__init__()
-        self.noise, self.at = noise.reshape(-1), 0
-
-    def laplace(self, scale: Fraction, size: Any) -> IntArray:
-        start, self.at = self.at, self.at + math.prod(size)
-        return self.noise[start : self.at].reshape(size)
-
-
-def hats(shape: HatsShape, nodes: IntArray) -> IntArray:
-    """R: what each item adds to each node, in the node's units: the definition."""
-    level, node = nodes.T[:, :, None]
-    item, spans = np.arange(shape.horizon), np.array(shape.spans)[level]
-    knot = node * spans + np.where(level == shape.levels - 1, shape.start, 0)
-    hat = np.maximum(0, spans - abs(item - knot))
-    member: IntArray = np.where((level > 0) & (node == 0) & (item <= knot), spans, hat)
-    return member
-
-
-def check_identity(recipe: HatsCounter) -> None:
-    """L R = A on the code, for every item, in whole numbers.
-
-    Counter i has the same noise, less what item i adds to each node: its releases are less by 1
-    from step i on.  And no item spends more than epsilon.
-    """
-    shape, steps = recipe.shape, recipe.horizon
-    tape = Tape(scattered(4 * steps + 200, 10**6))
-    process = drawing(Places, recipe, tape)
-    noise = process.take(steps)
-    assert isinstance(process._nodes, Places)
-    nodes = process._nodes.nodes
-    # each node is drawn once, and has the scale of its share
-    assert max(Counter(nodes).values()) == 1
-    for (level, node), draw in zip(nodes, tape.draws, strict=True):
-        assert draw.scale == shape.spans[level] / shape.share(level, node)
-    member = hats(shape, np.array(nodes))
-    shifted = Given(np.array(tape.values)[:, None] - member)
-    again = HatsProcess(shifted, shape, recipe.scale, steps, None).take(steps)
-    assert (noise - again == np.tri(steps, dtype=np.int64)).all()
-    assert shifted.at == member.size
-    parts = [shape.share(level, node) / shape.spans[level] for level, node in nodes]
-    for item in {0, steps // 3, steps // 2, steps - 1}:
-        spent = sum(map(operator.mul, member[:, item].tolist(), parts))
-        assert Fraction(3, 4) < spent <= 1
-
-
 @pytest.mark.parametrize("horizons", [range(1, 129), (365, 401, 1000, 1025)], ids=str)
 def test_noise_that_follows_the_hats_hides_every_item(horizons: Iterable[int]) -> None:
     for horizon in horizons:
-        check_identity(HatsCounter(epsilon=1, horizon=horizon))
+        recipe = HatsCounter(epsilon=1, horizon=horizon)
+        check_identity(recipe.shape, horizon)
 
 
 @pytest.mark.parametrize("offset", [0, 1, 2])
 def test_the_same_with_many_levels(offset: int) -> None:
     for horizon in (1, 5, 12, 37, 100):
-        check_identity(deep(horizon, offset=offset))
+        check_identity(deep(horizon, offset=offset).shape, horizon)
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 7, 16, 31])
@@ -258,7 +189,7 @@ class Flattened(NodeDraws):
 @dataclass(frozen=True, kw_only=True)
 class Coarse(HatsCounter):
     def process(self, noise: Noise, state: IntArray | None) -> Process:
-        return drawing(Flattened, self, noise)
+        return drawing(Flattened, self.shape, self.scale, noise)
 
 
 class Reused(NodeDraws):
@@ -272,7 +203,7 @@ class Reused(NodeDraws):
 @dataclass(frozen=True, kw_only=True)
 class Lazy(HatsCounter):
     def process(self, noise: Noise, state: IntArray | None) -> Process:
-        return drawing(Reused, self, noise)
+        return drawing(Reused, self.shape, self.scale, noise)
 
 
 @pytest.mark.parametrize("kind", [Small, Coarse, Lazy])

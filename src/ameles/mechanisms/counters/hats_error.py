@@ -193,6 +193,31 @@ class HatsError(LaplaceError):
 
 def _counting(shape: HatsShape, steps: IntArray) -> list[tuple[IntArray, Floats]]:
     """For each level the first node that can count at each step, and the weights from there on."""
+    levels, top = lower_nodes(shape, steps)
+    knots = np.arange(shape.knots) - top.cell[:, None]
+    levels.append((np.zeros(len(steps), dtype=np.int64), top.at(knots) / shape.spans[-1]))
+    return levels
+
+
+@dataclass(frozen=True)
+class TopCells:
+    """The cell of the top level that each step is in, and the weights of its two hats."""
+
+    cell: IntArray
+    left: Floats
+    right: Floats
+
+    def at(self, knots: IntArray) -> Floats:
+        """f at knots, each counted from the cell's own: before it all count, after it none."""
+        f: Floats = np.where(knots < 0, 1.0, 0.0) + (knots == 0) * self.left[:, None]
+        f += (knots == 1) * self.right[:, None]
+        return f
+
+
+def lower_nodes(
+    shape: HatsShape, steps: IntArray
+) -> tuple[list[tuple[IntArray, Floats]], TopCells]:
+    """For each level below the top the first node that can count, and the weights from there on."""
     places = steps - 1
     cell, left, right = places, np.ones(len(steps)), np.zeros(len(steps))
     levels = []
@@ -200,8 +225,8 @@ def _counting(shape: HatsShape, steps: IntArray) -> list[tuple[IntArray, Floats]
         own, own_left, own_right = cell[:, None], left[:, None], right[:, None]
         top = level + 2 == shape.levels
         start, offset = (shape.start, shape.offset) if top else (0, 0)
-        cell, inside = np.divmod(places - start, shape.spans[level + 1])
-        digit = (places if top else inside) // shape.spans[level]
+        cell = (places - start) // shape.spans[level + 1]
+        digit = shape.digit(level + 1, places)
         left, right = (weights[digit] / (1 << BITS) for weights in table)
         at = np.arange(-k, 2 * k)
         first = offset + (cell - 1) * k
@@ -211,11 +236,7 @@ def _counting(shape: HatsShape, steps: IntArray) -> list[tuple[IntArray, Floats]
         weights[first[:, None] + np.arange(3 * k) < 0] = 0
         weights /= shape.spans[level]
         levels.append((first, weights))
-    knots = np.arange(shape.knots) - cell[:, None]
-    weights = np.where(knots < 0, 1.0, 0.0) + (knots == 0) * left[:, None]
-    weights += (knots == 1) * right[:, None]
-    levels.append((np.zeros(len(steps), dtype=np.int64), weights / shape.spans[-1]))
-    return levels
+    return levels, TopCells(cell, left, right)
 
 
 def _interpolated(cell: IntArray, left: Floats, right: Floats, at: Floats) -> Floats:

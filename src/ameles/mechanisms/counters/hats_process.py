@@ -182,7 +182,7 @@ class HatsProcess:
         """The weights of the two hats at each step of cells, by step and cell."""
         k = self._shape.radices[0]
         left, right = self._tables[0]
-        if len(self._levels) > 1:
+        if len(self._levels) > 1 or not self._shape.by_place:
             return left[:, None], right[:, None]
         places = np.clip(starts + np.arange(k)[:, None], 0, len(left) - 1)
         return left[places], right[places]

@@ -66,6 +66,11 @@ class HatsShape:
             )
 
     @property
+    def by_place(self) -> bool:
+        """Whether the top level has weights of its own for every place of the stream."""
+        return True
+
+    @property
     def levels(self) -> int:
         """How many levels there are, the single steps included."""
         return len(self.radices) + 1

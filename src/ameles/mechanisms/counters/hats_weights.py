@@ -19,6 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ameles.mechanisms.counters.hats_repeated import RepeatedShape
 from ameles.mechanisms.counters.hats_shape import PARTS, HatsShape
 from ameles.noise.arrays import IntArray
 
@@ -32,6 +33,8 @@ Floats = NDArray[np.float64]
 @lru_cache(maxsize=64)
 def weight_tables(shape: HatsShape) -> tuple[tuple[IntArray, IntArray], ...]:
     """For each level from 1 the weights of the cell's two hats, by digit; the top's by place."""
+    if isinstance(shape, RepeatedShape):
+        return _repeated(shape)
     lower = [_closed_form(k) for k in shape.radices[:-1]]
     cost = [float(1 / shape.share(level, 0)) ** 2 for level in range(shape.levels - 1)]
     top = _Top(shape)
@@ -44,6 +47,23 @@ def weight_tables(shape: HatsShape) -> tuple[tuple[IntArray, IntArray], ...]:
                 above = top.above(lower[-1])
             lower[place] = _fitted(k, cost[place], below, cost[place + 1], above)
     pairs = [*lower, top.fitted(lower[-1] if lower else None)]
+    return tuple((_rounded(left), _rounded(right)) for left, right in pairs)
+
+
+def _repeated(shape: RepeatedShape) -> tuple[tuple[IntArray, IntArray], ...]:
+    """The same for a shape without an end, for differences of counts that are far apart.
+
+    At the top a hat of the later step's cell counts with f, one of the earlier step's with 1 - f.
+    Every digit is as often the later one as the earlier, so f is best near a half there.
+    """
+    pairs = [_closed_form(k) for k in shape.radices]
+    cost = [float(1 / shape.share(level, 0)) ** 2 for level in range(shape.levels)]
+    for _ in range(ROUNDS):
+        for place, k in enumerate(shape.radices):
+            below = pairs[place - 1] if place else None
+            last = place + 1 == len(pairs)
+            above = (0.5, 0.5) if last else _interpolated(*pairs[place + 1])
+            pairs[place] = _fitted(k, cost[place], below, cost[place + 1], above)
     return tuple((_rounded(left), _rounded(right)) for left, right in pairs)
 
 

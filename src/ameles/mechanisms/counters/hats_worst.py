@@ -25,7 +25,7 @@ def worst_of(shape: HatsShape) -> tuple[float, float]:
     largest, variance = 0.0, 0.0
     lows = np.array(shape.lows) / PARTS
     below: list[tuple[IntArray, IntArray] | None] = [None, *tables]
-    terms = [_level(*pair, below[place]) for place, pair in enumerate(tables[:-1])]
+    terms = [level_worst(*pair, below[place]) for place, pair in enumerate(tables[:-1])]
     tops = np.array(shape.tops) / PARTS
     pieces = shape.piece(np.arange(len(tables[-1][0])))
     lefts = np.array([float(left) for left in shape.lefts])[pieces]
@@ -46,7 +46,7 @@ def worst_of(shape: HatsShape) -> tuple[float, float]:
     return float(largest), variance
 
 
-def _level(
+def level_worst(
     lefts: IntArray, rights: IntArray, below: tuple[IntArray, IntArray] | None
 ) -> tuple[float, float]:
     """The largest weight of the nodes below a level, and their largest sum of squares."""
