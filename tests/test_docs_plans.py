@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from ameles.core.release import COLUMNS
 from ameles.measures.catalogue import MEASURES
+from ameles.measures.discovering import DiscoveringMeasure
 from ameles.measures.measure import Measure
 from ameles.plan.condition import check_expression
 from ameles.plan.condition_functions import FUNCTIONS
@@ -24,6 +25,9 @@ PLANS = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
 RELEASES = (ROOT / "docs" / "releases.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMON = Measure.model_fields
+DISCOVERED = {
+    name: field for name, field in DiscoveringMeasure.model_fields.items() if name not in COMMON
+}
 SECTIONS: dict[str, type[BaseModel]] = {
     "[stream]": StreamSection,
     "[privacy]": PrivacySection,
@@ -75,8 +79,15 @@ def test_every_key_of_all_releases_is_documented() -> None:
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_key_of_a_measure_is_documented(measure: str) -> None:
     fields = MEASURES[measure].model_fields
-    own = {name: field for name, field in fields.items() if name not in COMMON}
+    shared = {**COMMON, **DISCOVERED}
+    own = {name: field for name, field in fields.items() if name not in shared}
     assert documented(section(measure)) == keys(own)
+
+
+def test_every_key_about_discovered_keys_is_documented() -> None:
+    text = PLANS.partition("\n## Discovered keys\n")[2].partition("\n## ")[0]
+    assert documented(text) == keys(DISCOVERED)
+    assert all(f"`{name}`" in text for name, kind in MEASURES.items() if kind.discovers)
 
 
 def test_a_missing_key_would_be_noticed() -> None:
@@ -123,7 +134,9 @@ def test_every_measure_has_its_interval() -> None:
 
 @pytest.mark.parametrize("page", [PLANS, README], ids=["plans", "readme"])
 def test_the_plan_on_the_page_is_a_plan(page: str) -> None:
-    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    text, *parts = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    examples = [file.read_text(encoding="utf-8") for file in (ROOT / "examples").rglob("*.toml")]
+    assert all(any(part in example for example in examples) for part in parts)
     plan = read_plan_text(text)
     assert plan.stream.name == "flu"
     assert plan.releases

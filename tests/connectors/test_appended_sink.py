@@ -312,6 +312,16 @@ def test_lines_that_follow_were_published(tmp_path: Path) -> None:
     assert (here.last(), here.problem()) == (4, None)
 
 
+def test_steps_without_rows_are_possible_where_keys_are_discovered(tmp_path: Path) -> None:
+    bring(tmp_path, 2)
+    with (tmp_path / "r.csv").open("ab") as file:  # as a crash leaves it
+        file.write(line(5).encode() + line(9).encode()[:-4])
+    assert "was cut or edited" in str(sink(tmp_path).problem())
+    sparse = open_sink("csv", "r.csv", tmp_path, stream="flu", identity="one", sparse=True)
+    assert sparse.problem() is None
+    assert sparse.last() == 5
+
+
 def test_keys_with_newlines_may_be_torn(tmp_path: Path) -> None:
     rows = [(*row[:2], "a\nb", *row[3:]) for row in records(1, 3)]
     sink(tmp_path).write(rows[:2], 1)

@@ -58,8 +58,8 @@ def missed(release: Top, draws: int) -> int:
 class OneByOne(Top):
     """Intervals for one key, given to the winners."""
 
-    def half_widths(self, recipe: Any, terms: Any, steps: Any) -> Any:
-        return self.noise(recipe, terms, steps, BETA)
+    def at_once(self, cells: int) -> int:
+        return 1
 
 
 def test_the_intervals_cover_the_winners() -> None:
@@ -72,7 +72,7 @@ def test_the_intervals_cover_the_winners() -> None:
 @pytest.mark.parametrize(
     ("fields", "what"),
     [
-        ({"k": 1}, "no declared keys to rank."),
+        ({"k": 1}, "no keys to rank."),
         ({"k": 3, "by": {"region": ["a", "b"]}}, "3 of 2 declared keys."),
         ({"k": 0, "by": {"region": ["a", "b"]}}, "greater than or equal to 1"),
         ({"by": {"region": ["a", "b"]}}, "required"),

@@ -219,6 +219,8 @@ class FactsPage:
 
 
 def _keys(release: ReleaseFacts) -> Iterator[str]:
+    if release.found is not None:
+        yield f"{release.name}: {_n(release.found)} different keys, of which common ones are found"
     if len(release.keys) > 1:
         shown = sorted(release.keys.items(), key=lambda one: -one[1])[:MOST_KEYS]
         more = len(release.keys) - len(shown)

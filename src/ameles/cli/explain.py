@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -18,7 +17,7 @@ from ameles.ledger.entry import Entry
 from ameles.measures.measure import Measure
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan, read_plan
-from ameles.store import EpochRecord, StreamRecord
+from ameles.store import StreamRecord
 
 SHOWN = 10
 
@@ -36,20 +35,22 @@ def explain(
     checked = read_plan(file)
     with stored(checked) as store, store.reading() as transaction:
         stream = launched(transaction, checked)
-        known("release", name, [line.release for line in transaction.series(stream)])
+        paid_by = transaction.entries_of(stream)
+        known("release", name, list(paid_by))
         _released(name, step, stream, checked)
         releases = list(transaction.releases(stream, release=name, first=step, last=step))
         ledger = transaction.ledger(stream.population)
         anew = [epoch for epoch in transaction.epochs(stream) if epoch.released < step]
         seen = bool(transaction.intrusions(stream))
-    entries = [] if ledger is None else [e for e in ledger.entries if e.number == releases[0].entry]
+    entries = [] if ledger is None else [e for e in ledger.entries if e.number == paid_by[name]]
     if not entries:
         raise StoreRefused(f"The ledger has no entry that paid for release '{name}'.")
     if as_json:
         typer.echo(json.dumps(_report(checked, releases, entries[0]), indent=2))
         return
     known("release", name, [release.name for release in checked.releases])
-    _say(checked, releases, entries[0], anew, seen=seen)
+    measure = next(m for m in checked.releases if m.name == name)
+    _say(Explanation(checked, measure, entries[0], anew, seen), releases, step)
 
 
 def _released(name: str, step: int, stream: StreamRecord, checked: Plan) -> None:
@@ -83,17 +84,11 @@ def _report(checked: Plan, releases: list[Release], entry: Entry) -> dict[str, o
     }
 
 
-def _say(
-    checked: Plan,
-    releases: list[Release],
-    entry: Entry,
-    anew: Sequence[EpochRecord] = (),
-    *,
-    seen: bool = False,
-) -> None:
-    measure = next(m for m in checked.releases if m.name == releases[0].release)
-    step, told = releases[0].step, Explanation(checked, measure, entry, anew, seen)
-    typer.echo(f"{measure.name}, step {step}: {_about(checked, measure, releases[0])}")
+def _say(told: Explanation, releases: list[Release], step: int) -> None:
+    measure, anew = told.measure, told.epochs
+    typer.echo(f"{measure.name}, step {step}: {_about(told.plan, measure, step)}")
+    if not releases:
+        typer.echo(f"  no key of '{measure.discovered}' is published at this step")
     for release in releases[:SHOWN]:
         typer.echo(f"  {_line(release)}")
     if len(releases) > SHOWN:
@@ -113,12 +108,12 @@ def _say(
         typer.echo(f"{head:10} {text}")
 
 
-def _about(checked: Plan, measure: Measure, release: Release) -> str:
+def _about(checked: Plan, measure: Measure, step: int) -> str:
     """The measure of a number and the time that it covers."""
     window = checked.window(measure)
-    first = 1 if window is None else max(1, release.step - window + 1)
-    start = instant(checked.clock.start_of(first))
-    return f"{measure.measure} from {moment(start)} to {moment(release.end)} UTC"
+    first = 1 if window is None else max(1, step - window + 1)
+    start, end = instant(checked.clock.start_of(first)), instant(checked.clock.end_of(step))
+    return f"{measure.measure} from {moment(start)} to {moment(end)} UTC"
 
 
 def _line(release: Release) -> str:

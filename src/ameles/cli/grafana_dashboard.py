@@ -51,7 +51,8 @@ def dashboard(plan: Plan, queries: Queries) -> dict[str, Any]:
 
 
 def _repeated(measure: Measure) -> bool:
-    return len(measure.keys) > 1 and measure.measure not in ("alert", "top")
+    several = len(measure.keys) > 1 or measure.discovered is not None
+    return several and measure.measure not in ("alert", "top")
 
 
 def _name(measure: Measure) -> str:
@@ -74,7 +75,8 @@ def _variable(measure: Measure, queries: Queries, stream: str) -> dict[str, Any]
         "multi": True,
         "includeAll": True,
         "options": [],
-        "current": {"selected": True, "text": first, "value": first},
+        # of keys that are discovered, Grafana shows the first that it finds
+        "current": {"selected": True, "text": first, "value": first} if first else {},
     }
 
 

@@ -25,8 +25,10 @@ from ameles.connectors.format import DEFAULT as PLAIN
 from ameles.connectors.format import Encoding, Format, kind_of
 from ameles.connectors.sources import open_source
 from ameles.core.exceptions import BadInput
+from ameles.measures.keys import DISCOVERED
 from ameles.plan.plan import read_plan_text
 
+DELTA = "1e-9"  # of a plan whose keys are discovered
 KINDS = ("text", "integer", "number", "boolean", "timestamp")
 
 
@@ -82,7 +84,8 @@ def init(
         str | None, typer.Option(help="A column to count by; '' for none.", metavar="COLUMN")
     ] = None,
     keys: Annotated[
-        str | None, typer.Option(help="Its keys, which become public: north,south.", metavar="KEYS")
+        str | None,
+        typer.Option(help="Its public keys: north,south; or: discovered.", metavar="KEYS"),
     ] = None,
     epsilon: Annotated[
         str | None, typer.Option(help="The privacy loss of the whole stream.", metavar="NUMBER")
@@ -225,6 +228,7 @@ def plan_text(
         f"population = {_quoted(answers['population'])}  # whose budget this is",
         *_protected(answers),
         f"epsilon = {_number(answers['epsilon'])}",
+        *([f"delta = {DELTA}  # a key of one person may appear"] if keys == [DISCOVERED] else []),
         "",
         "[[release]]",
         'name = "events"',
@@ -232,8 +236,11 @@ def plan_text(
         'over = "total"  # or "step", or a window such as "7d"',
     ]
     if by:
-        listed = ", ".join(_quoted(key) for key in keys)
-        lines.append(f"by = {{ {_key(by)} = [{listed}] }}  # the public list of keys")
+        listed = f"[{', '.join(_quoted(key) for key in keys)}]"
+        by_keys, told = listed, "the public list of keys"
+        if keys == [DISCOVERED]:
+            by_keys, told = _quoted(DISCOVERED), "once enough users have brought a key"
+        lines.append(f"by = {{ {_key(by)} = {by_keys} }}  # {told}")
     lines += ["", "[store]", f"url = {_quoted(name + '.db')}  # secret", ""]
     lines += ["[[sink]]", 'csv = "releases.csv"  # public', ""]
     return "\n".join(lines)

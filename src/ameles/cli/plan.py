@@ -21,6 +21,7 @@ from ameles.engine.running.launch import check_price, payer_of
 from ameles.engine.running.plan_checks import checked_at
 from ameles.ledger.amounts import added
 from ameles.measures.measure import Measure
+from ameles.plan.discovery_words import needed_words
 from ameles.plan.forecast import Forecast, forecasts, in_words
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import exists, open_store, public_address
@@ -45,6 +46,15 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     typer.echo("")
     for forecast in expected:
         typer.echo(f"{forecast.release}: {forecast.mechanism}, because {forecast.why}.")
+    for forecast in expected:
+        if forecast.users_needed is not None:
+            needed = needed_words(forecast.users_needed, forecast.steps)
+            typer.echo(f"{forecast.release}: a key needs users: {needed}.")
+            typer.echo(
+                f"For {forecast.release}, that many users find a key with probability one half, "
+                "if it is the first that each of them brings.",
+                err=True,
+            )
     typer.echo("± is the half-width that covers 95% of the privacy noise, for one key.", err=True)
     for forecast in expected:
         if forecast.of != Measure.forecast:
@@ -63,7 +73,7 @@ def show(expected: list[Forecast]) -> None:
         (
             forecast.release,
             f"{forecast.measure}, {forecast.over}",
-            f"{forecast.keys:,}",
+            f"{forecast.keys:,}" if forecast.keys or not forecast.discovered else "found",
             shown(forecast.loss.epsilon) if isinstance(forecast.loss, Pure) else str(forecast.loss),
             *map(brief, forecast.half_widths),
         )

@@ -12,6 +12,8 @@ import typer
 
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import exact
+from ameles.measures.key_words import REVEALING
+from ameles.measures.keys import DISCOVERED
 from ameles.plan.durations import Duration
 
 Check = Callable[[str], object]
@@ -104,8 +106,8 @@ class Questions:
             if not listed(answer):
                 raise BadInput(
                     f"The keys of '{asked}' must be listed.",
-                    why="a key that appears only when data arrives would reveal who is in the data",
-                    tip="north,south",
+                    why=REVEALING,
+                    tip=f"north,south; or {DISCOVERED}, for users and with a number of steps",
                 )
 
         if not asked:

@@ -69,7 +69,8 @@ def releases(
         stream = launched(transaction, checked)
         lines = transaction.series(stream)
         if name is not None:
-            known("release", name, [line.release for line in lines])
+            names = [line.release for line in lines]
+            known("release", name, [*names, *sorted(transaction.entries_of(stream))])
         wanted = [line for line in lines if name in (None, line.release)]
         if key is not None:
             known("key", key, [line.key for line in wanted])
@@ -79,7 +80,7 @@ def releases(
             return
         keys = sum(key in (None, line.key) for line in wanted)
         end = stream.released if last is None else min(last, stream.released)
-        shown = max(first, end - max(1, SHOWN // keys) + 1)
+        shown = max(first, end - max(1, SHOWN // max(1, keys)) + 1)
         some = transaction.releases(stream, release=name, key=key, first=shown, last=end)
         first_ones = list(islice(some, 4 * SHOWN))
     _show(first_ones)

@@ -35,14 +35,18 @@ class AppendedSink(Sink):
 
     @classmethod
     def open(cls, request: SinkRequest) -> Self:
-        return cls(request.place, request.kind, request.stream, request.identity)
+        whose = request.stream, request.identity
+        return cls(request.place, request.kind, *whose, sparse=request.sparse)
 
-    def __init__(self, place: SinkPlace, kind: str, stream: str, identity: str) -> None:
+    def __init__(
+        self, place: SinkPlace, kind: str, stream: str, identity: str, *, sparse: bool = False
+    ) -> None:
         self.name = place.sink
         self._place = place
         self._notes = Notes(place.name + NOTE)
         self._stream = stream
         self._identity = identity
+        self._sparse = sparse
         self._named = False  # whether its name is durable
         self._changed: StoreRefused | None = None
         self._shown = 0
@@ -203,7 +207,8 @@ class AppendedSink(Sink):
         steps, torn = self._form.steps_of(text[:end]), text[end:]
         known = [step for step in steps if step is not None]
         ours = known == steps and self._form.begins(torn, self._stream)
-        follows = all(after - before in (0, 1) for before, after in pairwise([noted, *known]))
+        gaps = [after - before for before, after in pairwise([noted, *known])]
+        follows = all(gap in (0, 1) or (self._sparse and gap > 1) for gap in gaps)
         seen_whole = start == offset and b"\0" not in content
         if noted in known or (seen_whole and not (ours and follows)):
             self._changed = self._was_changed()

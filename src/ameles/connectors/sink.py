@@ -34,6 +34,7 @@ class SinkRequest:
     stream: str
     identity: str
     settings: Mapping[str, str] = field(default_factory=dict)  # the other keys of its table
+    sparse: bool = False  # a step may have no rows, while no key is discovered
 
     @property
     def name(self) -> str:

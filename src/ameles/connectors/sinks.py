@@ -35,6 +35,7 @@ def open_sink(
     stream: str,
     identity: str,
     settings: Mapping[str, str] | None = None,
+    sparse: bool = False,
 ) -> Sink:
     """The sink that a plan names; the arguments are those of ``SinkRequest``."""
     if kind not in SINKS:
@@ -46,5 +47,6 @@ def open_sink(
         stream=stream,
         identity=identity,
         settings=settings or {},
+        sparse=sparse,
     )
     return SINKS[kind].open(request)

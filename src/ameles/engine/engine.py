@@ -223,8 +223,8 @@ class Engine:
 
     def _open(self, source: AnySource | None) -> tuple[StreamRecord, bool]:
         """The stream; launches it if it was not launched before."""
-        if self._cluster is not None and self._sealed:
-            raise not_on_a_cluster(self.plan)
+        if self._cluster is not None:
+            check_cluster(self.plan)
         stream = self._stored()
         if self._restart is not None and (stream is None or not self._sealed):
             raise nothing_to_restart(self.plan)
@@ -258,11 +258,20 @@ def needs_service(plan: Plan) -> BadInput:
     )
 
 
-def not_on_a_cluster(plan: Plan) -> BadInput:
-    """The refusal to gather events elsewhere for a stream whose state may be seized."""
-    return BadInput(
-        f"The stream '{plan.stream.name}' cannot run on a cluster.",
-        why=f'its plan has intrusions = "{plan.privacy.intrusions}", and exact events would pass '
-        "through other machines and their disks",
-        tip='intrusions = "none", or one process',
-    )
+def check_cluster(plan: Plan) -> None:
+    """Refuses to gather the events of some streams elsewhere."""
+    if plan.privacy.intrusions != "none":
+        raise BadInput(
+            f"The stream '{plan.stream.name}' cannot run on a cluster.",
+            why=f'its plan has intrusions = "{plan.privacy.intrusions}", and exact events would '
+            "pass through other machines and their disks",
+            tip='intrusions = "none", or one process',
+        )
+    found = next((one for one in plan.releases if one.discovered is not None), None)
+    if found is not None:
+        raise BadInput(
+            f"The stream '{plan.stream.name}' cannot run on a cluster.",
+            why=f"the keys of release '{found.name}' are discovered step by step, from the single "
+            "records of all users",
+            tip="declared keys, or one process",
+        )

@@ -40,6 +40,9 @@ DELTA = Fraction(1, 10**6)
 # How bounds, keys and epsilon came about: declared without the data, by a private mechanism that is
 # an entry of its own, or after somebody had looked at exact numbers of this population's data.
 DECLARED, PRIVATELY, AFTER_LOOKING = "declared", "chosen privately", "after looking"
+# Where the keys of releases come from.
+DECLARED_KEYS = "declared in the plan"
+DISCOVERED_KEYS = "discovered privately, beside those that the plan declares"
 
 _FLAVOURS = {
     "pure": "pure differential privacy",
@@ -57,7 +60,7 @@ class Deployment:
     start: datetime
     horizon: int | None  # steps; None: without end
     late: str  # "next" or "drop"
-    keys: str = "declared in the plan"
+    keys: str = DECLARED_KEYS
     end: datetime | None = None
     launched: datetime | None = None
     bounds: str = DECLARED

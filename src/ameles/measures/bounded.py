@@ -93,7 +93,7 @@ class BoundedMeasure(LinearMeasure):
     def question(self) -> EventQuery:
         """The cell of an event that has a value, and its amounts."""
         amounts = tuple(one.of_each_row for one in self._amounts(self.units))
-        return EventQuery(cell=self.cell, amounts=amounts, cells=self.cells)
+        return EventQuery(cell=self.cell, amounts=amounts, cells=self.cells, word=self.word)
 
     def table_question(self, columns: TableColumns) -> TableQuestion:
         """The rows that have a value, and their amounts."""

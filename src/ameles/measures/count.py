@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ameles.measures.linear import LinearMeasure
+from ameles.measures.discovering import DiscoveringMeasure
 from ameles.measures.measure import EventQuery
 
 
-class Count(LinearMeasure):
+class Count(DiscoveringMeasure):
     """Events, counted."""
 
     measure: Literal["count"]
@@ -21,4 +21,4 @@ class Count(LinearMeasure):
     @property
     def question(self) -> EventQuery:
         """Its cell."""
-        return EventQuery(cell=self.declared.cell, cells=self.cells)
+        return EventQuery(cell=self.declared.cell, cells=self.cells, word=self.word)

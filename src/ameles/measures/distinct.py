@@ -19,7 +19,7 @@ from pydantic import Field
 from ameles.core.guarantee import EVENT, Intrusions
 from ameles.core.loss import EpsilonLoss, delta_of
 from ameles.core.recipe import Recipe
-from ameles.measures.linear import LinearMeasure
+from ameles.measures.discovering import DiscoveringMeasure
 from ameles.measures.measure import EventQuery, Published, Terms
 from ameles.measures.refusal import Refusal
 from ameles.measures.seized_distinct import (
@@ -33,7 +33,7 @@ from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise.arrays import IntArray
 
 
-class Distinct(LinearMeasure):
+class Distinct(DiscoveringMeasure):
     """Users, counted."""
 
     seizable_users: ClassVar[bool] = True
@@ -56,8 +56,15 @@ class Distinct(LinearMeasure):
     @property
     def question(self) -> EventQuery:
         """Its cell, once for each user."""
-        once: Literal["step", "life"] = "step" if self.over == "step" else "life"
-        return EventQuery(cell=self.declared.cell, cells=self.cells, once=once)
+        # of a discovered key, what a user has done in earlier steps is in the user's records
+        step = self.over == "step" or self.discovered is not None
+        once: Literal["step", "life"] = "step" if step else "life"
+        return EventQuery(cell=self.declared.cell, cells=self.cells, once=once, word=self.word)
+
+    def records_per_key(self, terms: Terms) -> int:
+        """One, or one for each step: of discovered keys, a user counts once on each."""
+        steps = min(self.records(terms), terms.max_steps) if self.over == "step" else 1
+        return self.max_per_key or steps
 
     def contributions(self, terms: Terms) -> tuple[int, int]:
         """One step, or each of a user's steps, changes by one, however many events there are."""
@@ -129,6 +136,12 @@ class Distinct(LinearMeasure):
                 why="the users of a sliding window change at every step, and each step would have "
                 "to be paid for",
                 tip='over = "step", or unit = "user-window" with over = "total"',
+            )
+        if self.over == "total" and (self.max_per_key or 1) > 1:
+            yield Refusal(
+                "max_per_key",
+                "A user counts once on each key.",
+                tip='leave it out, or measure = "count"',
             )
         if self.table is not None:
             yield Refusal(

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from pydantic import field_validator, model_validator
 
 from ameles.measures.bins import Bins, Edges
+from ameles.measures.discovering import DiscoveringMeasure
 from ameles.measures.fields import Column, problem
 from ameles.measures.keys import Keys
-from ameles.measures.linear import LinearMeasure
 from ameles.measures.measure import KEYED, NUMERIC, EventQuery, Values, wrong_kind
 from ameles.measures.refusal import Refusal
 from ameles.measures.table_question import TableColumns, TableQuestion
@@ -18,7 +18,7 @@ from ameles.measures.table_question import TableColumns, TableQuestion
 _TIP = 'edges = [0, 18, 65, 120], or categories = ["a", "b"]'
 
 
-class Histogram(LinearMeasure):
+class Histogram(DiscoveringMeasure):
     """Events, counted in each bin; ``other`` also counts those that are in none."""
 
     measure: Literal["histogram"]
@@ -50,8 +50,8 @@ class Histogram(LinearMeasure):
 
     def _declared(self, *, whole: bool) -> Keys:
         if self.edges is not None:
-            return Keys(self.by, self.other, Bins(self.column, self.edges, whole=whole))
-        return Keys({**self.by, self.column: self.categories or ()}, self.other)
+            return Keys(self.declared_by, self.other, Bins(self.column, self.edges, whole=whole))
+        return Keys({**self.declared_by, self.column: self.categories or ()}, self.other)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -61,7 +61,8 @@ class Histogram(LinearMeasure):
     @property
     def keyed(self) -> Mapping[str, tuple[str, ...]]:
         """Those of the keys, and the categories."""
-        return self.by if self.categories is None else {**self.by, self.column: self.categories}
+        by = self.declared_by
+        return by if self.categories is None else {**by, self.column: self.categories}
 
     @property
     def read_values(self) -> Values | None:
@@ -79,7 +80,7 @@ class Histogram(LinearMeasure):
     @property
     def question(self) -> EventQuery:
         """Its cell."""
-        return EventQuery(cell=self.declared.cell, cells=self.cells)
+        return EventQuery(cell=self.declared.cell, cells=self.cells, word=self.word)
 
     def table_question(self, columns: TableColumns) -> TableQuestion:
         """The same; bins of integers may need one division only."""

@@ -1,7 +1,8 @@
 """Declared keys: the public cells that an event may count in, as texts, indices and SQL.
 
-An event is in exactly one cell of the product of its columns, or in none.  A key that appears only
-when data arrives would reveal who is in the data, so all keys are declared.
+An event is in exactly one cell of the product of its columns, or in none.  A key that appears as
+soon as data has it would reveal who is in the data.  So keys are declared, or discovered by a
+mechanism (``discovering.py``).
 
 >>> keys = Keys({"region": ("north", "south"), "adult": ("true", "false")}, other=False)
 >>> keys.names
@@ -20,6 +21,10 @@ from ameles.measures.bins import Bins
 from ameles.measures.fields import identifier, literal
 
 OTHER = "other"
+DISCOVERED = "discovered"  # instead of a list of declared keys
+MOST_BYTES = 256  # of a discovered key
+# Control characters, ends of lines, and those that turn the direction of writing.
+_CONTROLS = r"[\p{Cc}\p{Zl}\p{Zp}\x{202A}-\x{202E}\x{2066}-\x{2069}]"
 MOST = 1 << 20
 
 
@@ -81,6 +86,20 @@ class Keys:
         for code, values in zip(codes, self.values, strict=True):
             cell = code if cell == "0" else f"({cell}) * {len(values)} + {code}"
         return cell
+
+
+def word_of(column: str, *, joined: bool) -> str:
+    """SQL: the text of a key that is discovered in a column; NULL if it can be no key.
+
+    Empty and long texts and those with control characters are no keys, for the sake of everything
+    that shows them; also none with a slash, if keys of several columns are joined.
+    """
+    text = f"CAST({identifier(column)} AS VARCHAR)"
+    slash = f" OR contains({text}, '/')" if joined else ""
+    return (
+        f"CASE WHEN {text} = '' OR strlen({text}) > {MOST_BYTES} "
+        f"OR regexp_matches({text}, '{_CONTROLS}'){slash} THEN NULL ELSE {text} END"
+    )
 
 
 @lru_cache(maxsize=16)

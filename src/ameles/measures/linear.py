@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -126,7 +127,18 @@ class LinearMeasure(Measure):
     ) -> Published:
         steps = np.arange(first, first + len(outputs))
         totals = self.spans(terms, outputs, earlier)
-        half = whole(self.half_widths(recipe, terms, steps))[:, None]
+        half = whole(self.noise(recipe, terms, steps, BETA / self.at_once(self.cells)))[:, None]
+        return self.shown(totals, half, self.declared.names)
+
+    def at_once(self, cells: int) -> int:
+        """How many cells an interval is to hold for at once, of so many."""
+        return 1
+
+    def shown(self, totals: IntArray, half: IntArray, names: Sequence[str]) -> Published:
+        """The published values of totals, one row a step, one column a cell with its name.
+
+        ``half`` has the half-widths of their intervals, in whole units.
+        """
         return Published(value=totals, low=totals - half, high=totals + half)
 
 

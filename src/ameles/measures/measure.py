@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -21,7 +22,8 @@ from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.loss import EpsilonLoss
 from ameles.core.recipe import Recipe
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
-from ameles.measures.keys import MOST, OTHER, Keys
+from ameles.measures.key_words import REVEALING
+from ameles.measures.keys import DISCOVERED, MOST, OTHER, Keys, word_of
 from ameles.measures.refusal import Refusal
 from ameles.measures.table_question import TableColumns, TableQuestion
 from ameles.mechanisms.mechanism import AnyMechanism
@@ -46,6 +48,7 @@ class Terms:
     max_steps: int  # steps that one unit may have events in; 1 for the unit event
     horizon: int | None
     window: int | None  # the number of last steps that the release covers; None: all so far
+    drop_after: int | None = None  # steps after which a quiet discovered key is dropped
     intrusions: Intrusions = Intrusions.NONE  # how often the state may be seized
     announced: int = 0  # how many intrusions were announced
     ended: tuple[int, ...] = ()  # the last released step of each epoch whose state was lost
@@ -60,6 +63,7 @@ class EventQuery:
     amounts: tuple[str, ...] = ("1",)  # BIGINT, each added up in a vector of its own
     cells: int
     once: Literal["step", "life"] | None = None  # a user counts once: in each step, or at all
+    word: str | None = None  # the text of a discovered key; NULL: the event counts nowhere
 
     @property
     def width(self) -> int:
@@ -94,6 +98,8 @@ class Measure(Section, ABC):
     # Whether its mechanism can have a state that may be seized, of events and of users.
     seizable: ClassVar[bool] = False
     seizable_users: ClassVar[bool] = False
+    # Whether its keys can be discovered while the stream runs.
+    discovers: ClassVar[bool] = False
     # Whether its totals go on where they were after a restart with an empty state.
     goes_on: ClassVar[bool] = True
     # The quantity that the forecast's half-widths are about.
@@ -105,7 +111,7 @@ class Measure(Section, ABC):
     measure: str
     over: str = "total"
     where: str | None = None
-    by: dict[Column, tuple[Any, ...]] = Field(default_factory=dict)
+    by: dict[Column, tuple[Any, ...] | Literal["discovered"]] = Field(default_factory=dict)
     other: bool = False
     share: ExactNumber | None = None
 
@@ -116,16 +122,20 @@ class Measure(Section, ABC):
         if not isinstance(by, dict):
             raise problem("It must be a table of columns, each with its declared keys.", tip=_BY)
         for column, values in by.items():
+            if values == DISCOVERED:
+                continue
             if not isinstance(values, list | tuple) or not values:
                 raise problem(
                     f"It has no declared keys for '{column}'.",
-                    why="a key that appears only when data arrives reveals who is in the data",
-                    tip=_BY,
+                    why=REVEALING,
+                    tip=_BY + (f'; or {{ {column} = "{DISCOVERED}" }}' if cls.discovers else ""),
                 )
             if not all(isinstance(value, str | int | bool) for value in values):
                 raise problem(f"The keys of '{column}' must be texts or whole numbers.", tip=_BY)
         return {
-            column: tuple(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+            column: DISCOVERED
+            if values == DISCOVERED
+            else tuple(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
             for column, values in by.items()
         }
 
@@ -138,6 +148,7 @@ class Measure(Section, ABC):
 
     @model_validator(mode="after")
     def _clear_keys(self) -> Measure:
+        self._check_discovered()
         declared = self.declared
         for column, values in declared.columns.items():
             if len(set(values)) < len(values):
@@ -147,7 +158,7 @@ class Measure(Section, ABC):
                     f"'{OTHER}' is a key of '{column}', and other = true adds it again.",
                     tip="without other = true, or without that key",
                 )
-            if len(declared.values) > 1 and any("/" in value for value in values):
+            if self.joins and any("/" in value for value in values):
                 raise problem(
                     f"A key of '{column}' has a slash.",
                     why="a slash separates the columns of a key in what is published",
@@ -162,10 +173,53 @@ class Measure(Section, ABC):
             )
         return self
 
+    def _check_discovered(self) -> None:
+        """Refuses discovered columns where there can be none, or only one."""
+        discovered = [column for column, values in self.by.items() if values == DISCOVERED]
+        if discovered and not self.discovers:
+            raise problem(
+                f"The keys of '{discovered[0]}' cannot be discovered for {self.measure}.",
+                why="a discovered key has counters of what events add, and nothing else",
+                tip=f"count, sum, distinct, histogram or top; or {_BY[5:]}",
+            )
+        if len(discovered) > 1:
+            raise problem(
+                f"The keys of {len(discovered)} columns are to be discovered.",
+                why="a user can help a few keys to be found, and each pair of them would need that",
+                tip=f'one column "{DISCOVERED}" and declared keys for the others; or a release for '
+                "each column",
+            )
+
+    @property
+    def declared_by(self) -> dict[str, tuple[str, ...]]:
+        """The columns of ``by`` with declared keys."""
+        return {column: keys for column, keys in self.by.items() if not isinstance(keys, str)}
+
+    @property
+    def discovered(self) -> str | None:
+        """The column whose keys are discovered while the stream runs, if there is one."""
+        return next((column for column, keys in self.by.items() if keys == DISCOVERED), None)
+
+    @property
+    def joins(self) -> bool:
+        """Whether a published key joins the values of several columns by slashes."""
+        return len(self.declared.values) + (self.discovered is not None) > 1
+
     @property
     def declared(self) -> Keys:
-        """The cells that ``by`` declares."""
-        return Keys(self.by, self.other)
+        """The cells that ``by`` declares; each discovered key has all of them."""
+        return Keys(self.declared_by, self.other)
+
+    def names_of(self, word: str) -> tuple[str, ...]:
+        """The published keys of a discovered key, one for each declared cell.
+
+        They join the values of all columns, in the order of ``by``.
+        """
+        place = list(self.by).index(self.discovered or "")
+        return tuple(
+            "/".join((*cell[:place], word, *cell[place:]))
+            for cell in product(*self.declared.values)
+        )
 
     @property
     def cells(self) -> int:
@@ -174,15 +228,17 @@ class Measure(Section, ABC):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key of each published column."""
-        return self.declared.names
+        """The key of each published column; none that is still to be discovered."""
+        return self.declared.names if self.discovered is None else ()
 
     @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns whose values a key is made of, in their order; none if it has other keys."""
         declared = self.declared
         bins = () if declared.bins is None else (declared.bins.column,)
-        return (*declared.columns, *bins) if self.keys == declared.names else ()
+        columns = (*self.by, *(one for one in (*declared.columns, *bins) if one not in self.by))
+        fixed = () if self.discovered is not None else declared.names
+        return columns if self.keys == fixed else ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -192,7 +248,12 @@ class Measure(Section, ABC):
     @property
     def keyed(self) -> Mapping[str, tuple[str, ...]]:
         """The columns whose declared values decide the cell of an event."""
-        return self.by
+        return self.declared_by
+
+    @property
+    def word(self) -> str | None:
+        """SQL: the text of an event's discovered key, or NULL; None if all keys are declared."""
+        return None if self.discovered is None else word_of(self.discovered, joined=self.joins)
 
     @property
     def read_values(self) -> Values | None:

@@ -72,7 +72,7 @@ class Quantile(LinearMeasure):
     @property
     def counted(self) -> Keys:
         """The keys times the bins."""
-        return Keys(self.by, self.other, self.bins)
+        return Keys(self.declared_by, self.other, self.bins)
 
     @property
     def bins(self) -> Bins:
@@ -102,7 +102,7 @@ class Quantile(LinearMeasure):
     def table_question(self, columns: TableColumns) -> TableQuestion:
         """The same; bins of integers may need one division only."""
         bins = replace(self.bins, whole=columns.kinds.get(self.column) == "integer")
-        return TableQuestion(keys=Keys(self.by, self.other, bins))
+        return TableQuestion(keys=Keys(self.declared_by, self.other, bins))
 
     def column_refusals(self, kinds: Mapping[str, str]) -> Iterator[Refusal]:
         """Values must be numbers."""

@@ -108,7 +108,7 @@ class Reports(LinearMeasure):
         if self.column in self.by:
             raise problem(f"The column '{self.column}' has the reports and cannot be in by.")
         try:
-            cells = Keys(self.by, other=False).size * self.local.report_values
+            cells = Keys(self.declared_by, other=False).size * self.local.report_values
         except AmelesError as refused:
             raise problem(f"The randomizer cannot be used. {refused.what}", tip=_TIP) from None
         if cells > MOST:
@@ -127,13 +127,13 @@ class Reports(LinearMeasure):
     def declared(self) -> Keys:
         """The keys times the numbers that can be reported."""
         numbers = tuple(str(number) for number in range(self.local.report_values))
-        return Keys({**self.by, self.column: numbers}, other=False)
+        return Keys({**self.declared_by, self.column: numbers}, other=False)
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys times the categories; a mean has none."""
         parts = {self.column: self.categories} if self.categories else {}
-        return Keys({**self.by, **parts}, other=False).names
+        return Keys({**self.declared_by, **parts}, other=False).names
 
     @property
     def key_columns(self) -> tuple[str, ...]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.recipe import Recipe
 from ameles.measures.bounded import BoundedMeasure
-from ameles.measures.linear import whole
+from ameles.measures.discovering import DiscoveringMeasure
 from ameles.measures.measure import Numbers, Published, Terms
 from ameles.measures.table_question import Amount
 from ameles.noise.arrays import IntArray
 
 
-class Sum(BoundedMeasure):
+class Sum(DiscoveringMeasure, BoundedMeasure):
     """Values between bounds, added up on a grid and published as values."""
 
     measure: Literal["sum"]
@@ -39,12 +40,7 @@ class Sum(BoundedMeasure):
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
         return self.noise(recipe, terms, steps) * float(self.grid.granularity)
 
-    def publish(
-        self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
-    ) -> Published:
-        steps = np.arange(first, first + len(outputs))
-        totals = self.spans(terms, outputs, earlier)
-        half = whole(self.noise(recipe, terms, steps))[:, None]
+    def shown(self, totals: IntArray, half: IntArray, names: Sequence[str]) -> Published:
         return Published(
             value=self.values(totals),
             low=self.values(totals - half),

@@ -6,20 +6,23 @@ keys at once, so they also hold for the winning keys.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from ameles.core.recipe import Recipe
+from ameles.measures.discovering import DiscoveringMeasure
 from ameles.measures.fields import problem
-from ameles.measures.linear import LinearMeasure, whole
+from ameles.measures.key_words import REVEALING
+from ameles.measures.keys import MOST
 from ameles.measures.measure import BETA, EventQuery, Published, Terms
 from ameles.noise.arrays import IntArray
 
 
-class Top(LinearMeasure):
+class Top(DiscoveringMeasure):
     """The ``k`` largest of the declared keys."""
 
     interval: ClassVar[str] = (
@@ -33,11 +36,11 @@ class Top(LinearMeasure):
     def _among_enough(self) -> Top:
         if not self.by:
             raise problem(
-                "It has no declared keys to rank.",
-                why="a key that appears only when data arrives reveals who is in the data",
-                tip='by = { region = ["north", "south"] }',
+                "It has no keys to rank.",
+                why=REVEALING,
+                tip='by = { region = ["north", "south"] }, or by = { tag = "discovered" }',
             )
-        if self.k > self.cells:
+        if self.k > (self.cells if self.discovered is None else MOST):
             raise problem(
                 f"It asks for {self.k} of {self.cells} declared keys.", tip=f"k = {self.cells}"
             )
@@ -56,20 +59,29 @@ class Top(LinearMeasure):
     @property
     def question(self) -> EventQuery:
         """Its cell."""
-        return EventQuery(cell=self.declared.cell, cells=self.cells)
+        return EventQuery(cell=self.declared.cell, cells=self.cells, word=self.word)
 
     def half_widths(self, recipe: Recipe, terms: Terms, steps: IntArray) -> NDArray[np.float64]:
-        return self.noise(recipe, terms, steps, BETA / self.cells)
+        return self.noise(recipe, terms, steps, BETA / self.at_once(self.cells))
 
-    def publish(
-        self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray
-    ) -> Published:
-        steps = np.arange(first, first + len(outputs))
-        totals = self.spans(terms, outputs, earlier)
+    def at_once(self, cells: int) -> int:
+        """All of them: so the interval also holds for the winning keys."""
+        return cells
+
+    def shown(self, totals: IntArray, half: IntArray, names: Sequence[str]) -> Published:
         # Descending and stable: among equal counts, the key that was declared first wins.  The
         # bitwise complement reverses the order of all 64-bit integers; a minus does not.
         winners = np.argsort(~totals, axis=1, kind="stable")[:, : self.k]
         value = np.take_along_axis(totals, winners, axis=1)
-        half = whole(self.half_widths(recipe, terms, steps))[:, None]
-        names = np.array(self.declared.names)
-        return Published(value=value, low=value - half, high=value + half, label=names[winners])
+        half = np.take_along_axis(np.broadcast_to(half, totals.shape), winners, axis=1)
+        label = np.array(names, dtype=np.str_)[winners]
+        lacking = ((0, 0), (0, self.k - winners.shape[1]))
+        if not lacking[1][1]:
+            return Published(value=value, low=value - half, high=value + half, label=label)
+        # ranks that wait for keys to be discovered
+        padded, low, high = (
+            np.pad(one.astype(np.float64), lacking, constant_values=np.nan)
+            for one in (value, value - half, value + half)
+        )
+        label = np.pad(label, lacking, constant_values="")
+        return Published(value=padded, low=low, high=high, label=label)

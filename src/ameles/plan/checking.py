@@ -13,6 +13,7 @@ from ameles.measures.alert import Alert
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.measure import Measure
 from ameles.plan.condition import check_condition
+from ameles.plan.discovered_keys import discovered_keys
 from ameles.plan.problems import Problem, problems_of
 from ameles.plan.sections import (
     SINK_TABLE,
@@ -23,7 +24,7 @@ from ameles.plan.sections import (
     StreamSection,
 )
 from ameles.plan.seized_users import seized_users
-from ameles.plan.terms import terms_of
+from ameles.plan.terms import quiet_steps, terms_of
 from ameles.plan.weight_column import weight_elsewhere
 
 SECTIONS = ("stream", "privacy", "release", "store", "sink", "serve")
@@ -260,6 +261,14 @@ class Checking:
                 self.problems.append(
                     Problem(f"{place}.where", refusal.what, refusal.why, refusal.tip)
                 )
+        self.problems += discovered_keys(release, stream, privacy)
+        try:
+            quiet_steps(release, stream)
+        except BadInput as refusal:
+            self.problems.append(
+                Problem(f"{place}.drop_after", refusal.what, refusal.why, refusal.tip)
+            )
+            return
         try:
             terms = terms_of(stream, privacy, unit, release)
         except BadInput as refusal:

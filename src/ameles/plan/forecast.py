@@ -9,8 +9,10 @@ import numpy as np
 
 from ameles.core.loss import Loss, Pure, shown
 from ameles.core.recipe import Recipe
+from ameles.measures.discovering import DiscoveringMeasure
 from ameles.measures.measure import Measure
 from ameles.plan.clock import instant
+from ameles.plan.discovery_words import discovery_words
 from ameles.plan.durations import Duration
 from ameles.plan.plan import Plan
 from ameles.plan.shared_cells import shared_cells
@@ -34,6 +36,8 @@ class Forecast:
     half_widths: tuple[float, float, float]  # of the 95% interval, for one key
     of: str  # the quantity that the half-widths are about
     why: str  # the reason for this mechanism
+    discovered: str | None = None  # the column whose keys are discovered
+    users_needed: tuple[int, int, int] | None = None  # that a key needs, to be found by each step
 
 
 def forecasts(plan: Plan) -> list[Forecast]:
@@ -45,6 +49,9 @@ def forecasts(plan: Plan) -> list[Forecast]:
 
 def _forecast(plan: Plan, release: Measure, steps: tuple[int, int, int]) -> Forecast:
     recipe: Recipe = plan.recipes[release.name]
+    needed = (
+        release.users_needed(recipe, steps) if isinstance(release, DiscoveringMeasure) else None
+    )
     half = release.half_widths(recipe, plan.terms(release), np.array(steps)).tolist()
     return Forecast(
         release=release.name,
@@ -58,6 +65,8 @@ def _forecast(plan: Plan, release: Measure, steps: tuple[int, int, int]) -> Fore
         half_widths=(half[0], half[1], half[2]),
         of=release.forecast_of(plan.terms(release)),
         why=release.why(recipe, plan.terms(release)),
+        discovered=release.discovered,
+        users_needed=needed,
     )
 
 
@@ -76,6 +85,9 @@ def in_words(plan: Plan) -> list[str]:
         f"It spends {plan.loss} of {payer_words(plan)}, once, when it is launched. "
         "Steps cost nothing more, and running it again is free.",
     ]
+    for release in plan.releases:
+        if isinstance(release, DiscoveringMeasure) and release.discovered is not None:
+            sentences += discovery_words(plan, release)
     sentences += _learned(plan)
     if privacy.intrusions != "none":
         sentences.append(_seized(plan))
@@ -186,7 +198,13 @@ def _learned(plan: Plan) -> list[str]:
 
 
 def _numbers(plan: Plan) -> str:
-    return _counted(sum(len(release.keys) for release in plan.releases), "number")
+    fixed = sum(len(release.keys) for release in plan.releases)
+    found = [release for release in plan.releases if release.discovered is not None]
+    found = [release for release in found if not release.keys]
+    if not found:
+        return _counted(fixed, "number")
+    keys = "numbers for each key that is discovered"
+    return f"{_counted(fixed, 'number')} and {keys}" if fixed else keys
 
 
 def often(every: Duration) -> str:

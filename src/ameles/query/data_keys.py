@@ -8,6 +8,7 @@ from typing import Any
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Unit
 from ameles.core.loss import Approx, EpsilonLoss
+from ameles.measures.key_words import ONE_PERSON
 from ameles.measures.measure import BETA, KEYED
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.key_selection import KeySelection
@@ -38,8 +39,7 @@ class DataKeysEnding(Ending):
             return loss
         raise BadInput(
             "Keys of the data can only be named with a delta.",
-            why="a key that only one person has would reveal that person; delta is the probability "
-            "of that",
+            why=ONE_PERSON,
             tip=f"{example}, or public keys",
         )
 

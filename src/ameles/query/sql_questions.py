@@ -10,6 +10,7 @@ from typing import Any
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import Exact, exact
 from ameles.measures.bins import MOST_BINS
+from ameles.measures.key_words import REVEALING
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.query.account import PaidQuestion
 from ameles.query.answer import Answer
@@ -79,8 +80,8 @@ def questions(
         if key not in keys:
             raise BadInput(
                 f"The keys of '{key}' in GROUP BY must be declared.",
-                why="a key that is found in the data reveals who is in it",
-                tip=f"--keys {key}=north,south",
+                why=REVEALING,
+                tip=f"--keys {key}=north,south; or --private-keys {key}, with a delta",
             )
     return [_question(one, query, parsed, bounds, keys) for one in parsed.aggregates]
 

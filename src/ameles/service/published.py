@@ -89,7 +89,8 @@ class StorePublished:
             step, halted = self._halted.get(stream.name, (0, False))
         if step != stream.released:
             last = transaction.release_rows(stream, first=stream.released, last=stream.released)
-            halted = all(row[_LABEL] == HALTED for row in last)
+            labels = {row[_LABEL] for row in last}
+            halted = labels == {HALTED}  # there is none before the first key is discovered
             with self._lock:
                 self._halted[stream.name] = stream.released, halted
         return halted
@@ -137,6 +138,11 @@ class StorePublished:
             more=more,
             closed=more or (bool(ends) and stream.released >= min(ends)),
         )
+
+    def times(self, name: str, step: int) -> tuple[datetime, datetime]:
+        """When a step begins and ends."""
+        clock = self._shown[name].plan.clock
+        return instant(clock.start_of(step)), instant(clock.end_of(step))
 
     def description(self, name: str, topic: str) -> Any:
         """A stored text as plain data; None if there is none."""

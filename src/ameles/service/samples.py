@@ -75,11 +75,13 @@ class StoreSamples:
             if stream is None:
                 raise KeyError(name)
             numbers = [one.number for one in transaction.series(stream) if one.release == release]
+            # other series may be between those of keys that were discovered later
+            chosen = np.array(numbers[keys[0] : keys[1] + 1]) - numbers[keys[0]]
             series = numbers[keys[0]], numbers[keys[1]]
             for some in _runs(wanted):
                 first, last = int(some[0]), int(some[-1])
                 whole = transaction.release_table(stream, column, (first, last), series)
-                parts.append(whole[some - first])
+                parts.append(whole[some - first][:, chosen])
         return np.concatenate(parts)
 
 

@@ -116,6 +116,9 @@ class Published(Protocol):
     def page(self, name: str, wanted: Wanted, start: Place, limit: int) -> Page:
         """Up to ``limit`` releases from a place on."""
 
+    def times(self, name: str, step: int) -> tuple[datetime, datetime]:
+        """When a step begins and ends."""
+
     def description(self, name: str, topic: str) -> Any:
         """A stored text as plain data; None if there is none."""
 

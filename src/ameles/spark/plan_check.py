@@ -15,6 +15,14 @@ def check_plan(plan: Plan) -> None:
             "would pass through other machines and their disks",
             tip='intrusions = "none", or --engine embedded',
         )
+    found = next((one for one in plan.releases if one.discovered is not None), None)
+    if found is not None:
+        raise BadInput(
+            f"The stream '{plan.stream.name}' cannot run on Spark.",
+            why=f"the keys of release '{found.name}' are discovered, step by step, from the single "
+            "records of all users",
+            tip="declared keys, or --engine embedded",
+        )
     kind = plan.stream.source_kind
     if not kind.seekable:
         raise BadInput(

@@ -158,11 +158,20 @@ class Releases(States):
         """One column of the releases in two ranges (first and last): a row a step, a column a
         series.
 
-        Numbers are floats, and NaN if there is none.  All steps must be released.
+        Numbers are floats, and NaN if there is none.
         """
         cells = self._session.published_column(stream.number, steps, series, column)
         shape = steps[1] - steps[0] + 1, series[1] - series[0] + 1
-        return np.array(cells, dtype=object if column == "label" else np.float64).reshape(shape)
+        kind = object if column == "label" else np.float64
+        if len(cells) == shape[0] * shape[1]:
+            return np.array(cells, dtype=kind).reshape(shape)
+        # some series begin later, because their keys were discovered
+        table = np.full(shape, "" if column == "label" else np.nan, dtype=kind)
+        place = 4 + ("value", "low", "high", "label").index(column)
+        for chunk in self._session.published(stream.number, steps, series):
+            for row in chunk:
+                table[row[0] - steps[0], row[3] - series[0]] = row[place]
+        return table
 
     def _release_rows(
         self,

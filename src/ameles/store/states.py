@@ -25,6 +25,13 @@ class States(TransactionPart):
             entry=entry, mechanism=mechanism, recipe=recipe, snapshot=snapshot, history=history
         )
 
+    def entries_of(self, stream: StreamRecord) -> dict[str, int]:
+        """The number of the entry that paid for each release of a stream."""
+        rows = self._session.rows(
+            "SELECT release, entry FROM state WHERE stream = ?", (stream.number,)
+        )
+        return {str(release): int(entry) for release, entry in rows}
+
     def set_state(self, stream: StreamRecord, release: str, state: ReleaseState) -> None:
         """Stores the state of the mechanism of a release; a run never goes back."""
         before = self.state(stream, release)

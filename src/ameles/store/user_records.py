@@ -59,12 +59,16 @@ class UserRecordsTable(TransactionPart):
                 key=KEY,
             )
 
-    def forget_user_records(self, stream: StreamRecord, before_window: int | None = None) -> None:
-        """Forgets the records of all windows before this one; None: all of them."""
-        if before_window is None:
-            self._session.write("DELETE FROM user_records WHERE stream = ?", (stream.number,))
-            return
+    def forget_user_records(
+        self, stream: StreamRecord, before_window: int, *, release: int | None = None
+    ) -> None:
+        """Forgets the records of all windows before this one, of one release or of all."""
+        which, values = ("", ()) if release is None else (" AND release = ?", (release,))
         self._session.write(
-            'DELETE FROM user_records WHERE stream = ? AND "window" < ?',
-            (stream.number, before_window),
+            f'DELETE FROM user_records WHERE stream = ? AND "window" < ?{which}',
+            (stream.number, before_window, *values),
         )
+
+    def forget_all_user_records(self, stream: StreamRecord) -> None:
+        """Forgets the records of a stream that has no open step any more."""
+        self._session.write("DELETE FROM user_records WHERE stream = ?", (stream.number,))

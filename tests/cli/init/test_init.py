@@ -65,7 +65,7 @@ def test_what_is_not_given_is_asked_and_asked_again(
 def test_keys_are_declared_by_a_person(ameles: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, ",", "north,south")
     ended = ameles("init", "guests.csv", *options(keys=None))
-    assert "a key that appears only when data arrives would reveal who is in the data" in ended.err
+    assert "a key that appears only when data arrives reveals who is in the data" in ended.err
     assert written()["release"][0]["by"] == {"where it was": ["north", "south"]}
 
 

@@ -5,6 +5,7 @@ It owns no rows itself: its tables belong to the ``with`` block in ``bounding.py
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +13,8 @@ import numpy as np
 
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, SeenUsers
 from ameles.engine.gathering.event_sql import user_key
-from ameles.engine.gathering.keyed_rows import fetched_rows
+from ameles.engine.gathering.key_records import KeyRecords
+from ameles.engine.gathering.keyed_rows import fetched_rows, packed
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.packed_arrays import Arrays
 from ameles.engine.gathering.temporary_tables import TemporaryTables
@@ -50,6 +52,41 @@ class Bounded:
         return (
             f"SELECT step, {cell} AS cell FROM ({self.rows}) {unseen}WHERE {cell} IS NOT NULL "
             f"QUALIFY row_number() OVER (PARTITION BY {one}) = 1"
+        )
+
+    def records(self, word: str, cell: str, amounts: Sequence[str], *, once: bool) -> KeyRecords:
+        """The single records of a release whose keys are discovered.
+
+        If a user counts ``once``, of a step and a key the first record is there alone.
+        """
+        one = f"PARTITION BY key, step, {word} ORDER BY place, {cell}"
+        first = f"QUALIFY row_number() OVER ({one}) = 1" if once else ""
+        known = f"{cell} IS NOT NULL AND {word} IS NOT NULL"
+        # computed once: in a passing scan, places take long
+        rows = self.tables.create("records", f"SELECT * FROM ({self.rows}) WHERE {known} {first}")
+        words = self.tables.create(
+            "words",
+            f"SELECT word, row_number() OVER () - 1 AS number FROM "
+            f"(SELECT DISTINCT {word} AS word FROM {rows})",
+        )
+        texts = self.tables.fetched(f"SELECT word FROM {words} ORDER BY number")["word"]
+        key = "key" if self.hashed else user_key(self.salt, "key")
+        added = "".join(f", {name} AS added_{n}" for n, name in enumerate(amounts))
+        found = self.tables.fetched(
+            f"SELECT step, {key} AS hashed, place, number, {cell} AS cell{added} "
+            f"FROM {rows} JOIN {words} ON {rows}.{word} = {words}.word"
+        )
+        self.tables.drop(rows)
+        self.tables.drop(words)
+        plain = {name: np.ma.getdata(values) for name, values in found.items()}
+        return KeyRecords(
+            step=_whole(plain["step"]),
+            user=packed(plain["hashed"]),
+            place=plain["place"].astype(np.uint64),
+            word=_whole(plain["number"]),
+            cell=_whole(plain["cell"]),
+            amounts=np.stack([_whole(plain[f"added_{n}"]) for n in range(len(amounts))], axis=1),
+            words=np.ma.getdata(texts).astype(object),
         )
 
     def candidates(self) -> Arrays:

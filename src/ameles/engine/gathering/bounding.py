@@ -50,7 +50,8 @@ class Bounding:
                 fresh, _ = self._fresh(tables, [ahead])
                 held, closing = self._keyed(tables, fresh), f" WHERE step <= {target}"
             kept = self._uncrowded(tables, f"SELECT * FROM ({select}){closing}")
-            yield self._bounded(tables, f"SELECT *, who AS key FROM ({kept})", held)
+            rows = f"SELECT *, who AS key FROM ({kept})"
+            yield self._bounded(tables, rows, held, hashed=False)
 
     @contextmanager
     def holding(
@@ -91,7 +92,10 @@ class Bounding:
         self, tables: TemporaryTables, selects: Iterable[str], *, single: bool = False
     ) -> tuple[str, int]:
         """The table of new events, bounded within each scan, and the number of scans."""
-        answers = "".join(f", {name} BIGINT" for name in self.bounds.answers)
+        words = self.bounds.words
+        answers = "".join(
+            f", {name} {'VARCHAR' if name in words else 'BIGINT'}" for name in self.bounds.answers
+        )
         columns = f"step BIGINT, who VARCHAR, place UBIGINT, part UBIGINT{answers}"
         fresh, scans = tables.create_empty("fresh", columns), 0
         for select in selects:

@@ -48,17 +48,20 @@ class ContributionBounds:
     lifetime: int | None
     answers: tuple[str, ...]  # the columns of an event that releases need
     marks: tuple[str, ...]
+    words: tuple[str, ...] = ()  # those of the answers that are texts
 
     @classmethod
     def of(cls, plan: Plan) -> ContributionBounds:
         """The bounds of a plan whose unit is a user."""
-        once = {release.name: release.question.once for release in plan.releases}
+        # records of discovered keys are remembered apart from these marks
+        once = {r.name: r.question.once for r in plan.releases if r.question.word is None}
         return cls(
             unit=plan.unit,
             per_step=plan.privacy.max_per_step or 1,
             max_steps=plan.privacy.max_steps or 1,
             lifetime=plan.unit.window or plan.stream.horizon,
             answers=EventSql(plan).columns,
+            words=tuple(dict.fromkeys(EventSql(plan).words.values())),
             marks=tuple(name for name, span in once.items() if span == "life"),
         )
 

@@ -52,11 +52,22 @@ class EventSql:
         }
 
     @property
+    def words(self) -> dict[str, str]:
+        """For each release whose keys are discovered, the name of its column of keys."""
+        columns: dict[str, str] = {}
+        return {
+            release.name: columns.setdefault(release.question.word, f"word_{len(columns)}")
+            for release in self.plan.releases
+            if release.question.word is not None
+        }
+
+    @property
     def columns(self) -> tuple[str, ...]:
-        """All columns of cells and amounts, each once."""
+        """All columns of cells, amounts and keys, each once."""
         cells = dict.fromkeys(self.cells.values())
         amounts = dict.fromkeys(name for names in self.amounts.values() for name in names)
-        return (*cells, *(name for name in amounts if name != ONE))
+        words = dict.fromkeys(self.words.values())
+        return (*cells, *(name for name in amounts if name != ONE), *words)
 
     def select(
         self, relation: str, moment: Moment, secret: bytes, *, share: int = 0, shares: int = 1
@@ -131,10 +142,12 @@ class EventSql:
         return step, f"{us} >= {earliest} AND {us} < {clock.end_of(last)}"
 
     def _answers(self) -> list[str]:
-        cells, amounts = self.cells, self.amounts
+        cells, amounts, words = self.cells, self.amounts, self.words
         texts: dict[str, str] = {}
         for release in self.plan.releases:
             texts[cells[release.name]] = self._cell(release)
+            if release.question.word is not None:
+                texts[words[release.name]] = release.question.word
             for name, text in zip(amounts[release.name], release.question.amounts, strict=True):
                 texts[name] = f"CAST({text} AS BIGINT)"
         return [f"{texts[name]} AS {name}" for name in self.columns]

@@ -1,4 +1,4 @@
-"""Exact totals of a plan's releases, added up by DuckDB; DuckDB's copies are then overwritten."""
+"""Exact totals of releases with declared keys, added up by DuckDB, whose copies are overwritten."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class AddingUp:
         self._duck = duck
         self._weight = "weight" if plan.stream.weight is not None else None
         self._cells, self._amounts = events.cells, events.amounts
-        self._releases = plan.releases
-        self._parts: dict[str, list[Totals]] = {release.name: [] for release in plan.releases}
+        self._releases = [one for one in plan.releases if one.question.word is None]
+        self._parts: dict[str, list[Totals]] = {release.name: [] for release in self._releases}
 
     @property
     def once(self) -> dict[str, Literal["step", "life"]]:

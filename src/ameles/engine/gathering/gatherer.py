@@ -22,10 +22,12 @@ import duckdb
 
 from ameles.connectors.duck import KeptConnection, OutOfMemory, quiet
 from ameles.connectors.reading import Reading
+from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.bounding import Bounding
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, Lookup, SeenUsers
-from ameles.engine.gathering.event_sql import EventSql
+from ameles.engine.gathering.event_sql import ONE, EventSql
 from ameles.engine.gathering.exact_totals import AddingUp
+from ameles.engine.gathering.key_records import KeyRecords
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.packed_arrays import Arrays, stacked
 from ameles.engine.gathering.pending import GathererState, Totals
@@ -49,6 +51,7 @@ class Gathered:
     position: str
     state: GathererState
     seen: list[SeenUsers] = field(default_factory=list)  # users that the store must remember
+    records: dict[str, KeyRecords] = field(default_factory=dict)  # where keys are discovered
 
     def __repr__(self) -> str:
         return "<Gathered>"
@@ -138,6 +141,7 @@ class _Task:
     def _shares(self, bounds: ContributionBounds, passes: int, *, passing: bool) -> Gathered:
         adding, waiting, seen = AddingUp(self.plan, self.duck), list[Arrays](), list[SeenUsers]()
         events = EventSql(self.plan)
+        records: dict[str, list[KeyRecords]] = {name: [] for name in events.words}
         cells, place = events.cells, events.place(self.salt)
         bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup, place)
         for share in range(passes):
@@ -159,6 +163,8 @@ class _Task:
                     adding.add_events(kept.rows)
                     for name, span in adding.once.items():
                         adding.add_users(name, kept.once(cells[name], name, span))
+                    for name, parts in records.items():
+                        parts.append(self._records(events, kept, name))
                     waiting.append(kept.candidates())
                     remembered = kept.seen(cells)
                     if remembered is not None:
@@ -169,7 +175,17 @@ class _Task:
         # If some candidates may have older hashes, all are treated as having them.
         older = bool(self.state) and bool(kept_open)
         state = GathererState(kept_open, self.state.made_by if older else duckdb.__version__)
-        return Gathered(adding.totals(), self.reading.position, state, seen)
+        found = {
+            name: KeyRecords.joined(parts, len(events.amounts[name]))
+            for name, parts in records.items()
+        }
+        return Gathered(adding.totals(), self.reading.position, state, seen, found)
+
+    def _records(self, events: EventSql, kept: Bounded, name: str) -> KeyRecords:
+        """The records of a release whose keys are discovered."""
+        once = next(one.question.once for one in self.plan.releases if one.name == name)
+        amounts = ["1" if one == ONE else one for one in events.amounts[name]]
+        return kept.records(events.words[name], events.cells[name], amounts, once=once is not None)
 
     def _at_once(self, *, passing: bool) -> int:
         """How many rows to hold at a time."""

@@ -20,10 +20,13 @@ def fetched_rows(tables: TemporaryTables, bounds: ContributionBounds, source: st
     """The rows of a table of DuckDB, or of a part of it, as arrays."""
     columns = bounds.columns("step", "key", "place", "part")
     rows = tables.fetched(f"SELECT {columns} FROM {source}")
-    kept: Arrays = {"key": _packed(rows.pop("key"))}
+    kept: Arrays = {"key": packed(rows.pop("key"))}
     for name, values in rows.items():
         plain = np.ma.getdata(values)
-        kept[name] = plain if name in ("place", "part") else plain.astype(np.int64)
+        if name in bounds.words:
+            kept[name] = np.where(np.ma.getmaskarray(values), "", plain).astype(object)
+        else:
+            kept[name] = plain if name in ("place", "part") else plain.astype(np.int64)
         if name in bounds.answers:
             kept[f"no_{name}"] = np.ma.getmaskarray(values)
     return kept
@@ -42,7 +45,8 @@ def selected_rows(bounds: ContributionBounds, where: str = "") -> str:
     return f"SELECT step, key, place, part{answers} FROM {{}}{where}"
 
 
-def _packed(keys: Any) -> NDArray[np.uint8]:
+def packed(keys: Any) -> NDArray[np.uint8]:
+    """Keyed hashes of users, a row each."""
     joined = b"".join(np.ma.getdata(keys).tolist())
     return np.frombuffer(joined, dtype=np.uint8).reshape(-1, KEY_BYTES).copy()
 

@@ -1,6 +1,7 @@
-"""What was read and is not released yet: exact totals, and the state of the gatherer.
+"""What was read and is not released yet: exact totals, records, and the state of the gatherer.
 
-It is secret.  Totals are sparse: for each release, (step, cell) and the sum of its events.  The
+It is secret.  Totals are sparse: for each release, (step, cell) and the sum of its events.  A
+release whose keys are discovered has single records instead (``key_records.py``).  The
 state is the candidates of bounded users: events of steps that have not closed, because bounds are
 applied when a step closes.  A candidate is a keyed hash of the user, the event's place in the
 user's order, its cells and amounts, and nothing else.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from zipfile import BadZipFile
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.exceptions import StoreRefused
+from ameles.engine.gathering.key_records import KeyRecords
 from ameles.engine.gathering.packed_arrays import Arrays, pack, unpack
 from ameles.noise.arrays import IntArray
 
@@ -30,6 +32,7 @@ _ARCHIVE = b"AMELES\x00P\x01"
 _MAGIC = b"AMELES\x00P\x02"
 # Up to this many places, a table of all of them is quicker than sorting.
 DENSE = 1 << 22
+_FAR = 1 << 62
 
 
 @dataclass
@@ -109,18 +112,28 @@ class GathererState:
 
 @dataclass
 class Pending:
-    """Everything that waits for its step to close: totals by release, and the gatherer's state."""
+    """Everything that waits for its step to close, by release, and the gatherer's state."""
 
     totals: dict[str, Totals] = field(default_factory=dict)
     state: GathererState = field(default_factory=GathererState)
+    records: dict[str, KeyRecords] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return "<Pending>"
 
-    def with_new(self, totals: Mapping[str, Totals], state: GathererState) -> Pending:
+    def with_new(
+        self,
+        totals: Mapping[str, Totals],
+        state: GathererState,
+        records: Mapping[str, KeyRecords] | None = None,
+    ) -> Pending:
         """This, plus what was gathered since."""
         new = {name: self._added(name, more) for name, more in totals.items()}
-        return Pending({**self.totals, **new}, state)
+        both = dict(self.records)
+        for name, more in (records or {}).items():
+            earlier = [both[name]] if name in both else []
+            both[name] = KeyRecords.joined([*earlier, more], more.amounts.shape[1])
+        return Pending({**self.totals, **new}, state, both)
 
     def _added(self, name: str, new: Totals) -> Totals:
         earlier = self.totals.get(name)
@@ -131,12 +144,14 @@ class Pending:
     def after(self, step: int) -> Pending:
         """What waits once the steps up to this one are released."""
         later = {name: totals.split(step)[1] for name, totals in self.totals.items()}
-        return Pending(later, self.state)
+        left = {name: each.between(step + 1, _FAR) for name, each in self.records.items()}
+        return Pending(later, self.state, left)
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits."""
-        return not self.state and not any(len(each.step) for each in self.totals.values())
+        totals = any(len(each.step) for each in self.totals.values())
+        return not (self.state or totals or any(map(len, self.records.values())))
 
     def to_bytes(self) -> bytes:
         """All arrays, for the store: secret."""
@@ -145,6 +160,8 @@ class Pending:
             parts[f"total/{name}/step"] = totals.step
             parts[f"total/{name}/cell"] = totals.cell
             parts[f"total/{name}/amounts"] = totals.amounts
+        for name, records in self.records.items():
+            parts |= {f"record/{name}/{part}": a for part, a in records.to_arrays().items()}
         parts |= {f"candidate/{name}": array for name, array in self.state.arrays.items()}
         return _MAGIC + pack(parts, self.state.made_by)
 
@@ -170,10 +187,12 @@ class Pending:
 
     @classmethod
     def _from(cls, parts: Mapping[str, NDArray[Any]], hashed_by: str) -> Pending:
-        names = {name[6:].rpartition("/")[0] for name in parts if name.startswith("total/")}
         totals = {
-            name: Totals(*(parts[f"total/{name}/{part}"] for part in ("step", "cell", "amounts")))
-            for name in sorted(names)
+            name: Totals(*(arrays[part] for part in ("step", "cell", "amounts")))
+            for name, arrays in _by_release(parts, "total/")
+        }
+        records = {
+            name: KeyRecords.from_arrays(arrays) for name, arrays in _by_release(parts, "record/")
         }
         prefix = "candidate/"
         candidates = {
@@ -181,4 +200,16 @@ class Pending:
             for name, array in parts.items()
             if name.startswith(prefix)
         }
-        return cls(totals, GathererState(candidates, hashed_by))
+        return cls(totals, GathererState(candidates, hashed_by), records)
+
+
+def _by_release(
+    parts: Mapping[str, NDArray[Any]], prefix: str
+) -> Iterator[tuple[str, dict[str, NDArray[Any]]]]:
+    """The arrays whose names are prefix, release and part, by release and part."""
+    releases: dict[str, dict[str, NDArray[Any]]] = {}
+    for name, array in parts.items():
+        if name.startswith(prefix):
+            release, _, part = name.removeprefix(prefix).rpartition("/")
+            releases.setdefault(release, {})[part] = array
+    yield from sorted(releases.items())

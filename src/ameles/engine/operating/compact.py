@@ -49,7 +49,7 @@ def compact_store(plans: Sequence[Plan], store: Store) -> tuple[str, ...]:
 def _forget_users(transaction: Transaction, stream: StreamRecord, plan: Plan) -> None:
     if stream.released == plan.stream.horizon:
         transaction.forget_all_seen(stream)
-        transaction.forget_user_records(stream)
+        transaction.forget_all_user_records(stream)
     elif plan.unit.window is not None:
         window = stream.released // plan.unit.window
         transaction.forget_seen(stream, window)

@@ -115,6 +115,7 @@ class ReleaseFacts(Secret):
     matched: int = 0  # events that meet its condition
     counted: int = 0  # of those, events in one of its cells
     keys: dict[str, int] = field(default_factory=dict)  # events (or their weight) by key
+    found: int | None = None  # different keys, if they are discovered
     undeclared: dict[str, int] = field(default_factory=dict)  # by column: values that are not a key
     nearly: dict[str, int] = field(default_factory=dict)  # of those, keys except for case or spaces
     others: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # if values were wanted

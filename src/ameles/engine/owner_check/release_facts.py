@@ -31,6 +31,7 @@ class _Part:
     values: str | None  # SQL: the value that it needs
     ends: tuple[Fraction, Fraction] | None  # lowest and highest value that is not clamped
     cells: Counter[int] = field(default_factory=Counter)
+    words: set[int] = field(default_factory=set)  # hashes of keys, if they are discovered
     others: dict[str, Counter[str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -78,6 +79,7 @@ class ReleaseLook:
             for cell, count in part.cells.items():
                 counts[names[cell // each]] += count
             part.facts.keys = counts
+            part.facts.found = len(part.words) if release.discovered is not None else None
             part.facts.others = {
                 column: values.most_common(OTHERS) for column, values in part.others.items()
             }
@@ -121,13 +123,18 @@ class ReleaseLook:
     def _count_cells(self, duck: duckdb.DuckDBPyConnection, events: str) -> None:
         """Counts events by cell as the engine does; a line with a weight counts that many times."""
         amount = "count(*)" if self._plan.stream.weight is None else "sum(weight)"
-        for name in dict.fromkeys(self._events.cells.values()):
-            mine = [p for p in self._parts if self._events.cells[p.facts.name] == name]
+        cells, words = self._events.cells, self._events.words
+        asked = [(cells[part.facts.name], words.get(part.facts.name)) for part in self._parts]
+        for name, word in dict.fromkeys(asked):
+            mine = [p for p, one in zip(self._parts, asked, strict=True) if one == (name, word)]
+            known = f"{name} IS NOT NULL" + (f" AND {word} IS NOT NULL" if word else "")
             rows = duck.execute(
-                f"SELECT {name}, count(*), {amount} FROM ({events}) WHERE {name} IS NOT NULL "
-                f"GROUP BY {name}"
+                f"SELECT {name}, count(*), {amount} FROM ({events}) WHERE {known} GROUP BY {name}"
             ).fetchall()
+            hashes = f"SELECT DISTINCT hash({word}) FROM ({events}) WHERE {known}"
+            found = {key for (key,) in duck.execute(hashes).fetchall()} if word else set[int]()
             for part in mine:
+                part.words |= found
                 for cell, lines, count in rows:
                     part.facts.counted += lines
                     part.cells[cell] += int(count)

@@ -75,7 +75,7 @@ def _of_release(
     variance = release.variance(plan.terms(release), loss)
     window = plan.window(release)
     spans = 1 if window is None else -(-steps // window)
-    one = math.sqrt(variance) * len(release.keys) * spans
+    one = math.sqrt(variance) * max(1, len(release.keys)) * spans
     if bound.release is None or not isinstance(release, BoundedMeasure):
         return one
     return one * release.largest / release.parts

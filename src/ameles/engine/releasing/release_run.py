@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from ameles.core.exceptions import StoreRefused
-from ameles.core.noise import Noise
 from ameles.core.recipe import Recipe
 from ameles.engine.gathering.pending import Pending, Totals
-from ameles.engine.releasing.held_stream import HeldStream
-from ameles.engine.releasing.noise_tally import CountsNoises, NoiseTally
+from ameles.engine.releasing.noise_tally import NoiseTally
 from ameles.measures.measure import Measure, Terms
-from ameles.mechanisms.catalogue import mechanism_from_json
 from ameles.mechanisms.continual.transformation import Halted
 from ameles.mechanisms.run import Run
 from ameles.mechanisms.stepped import FoldedRun
@@ -97,75 +93,6 @@ def folded(run: Run[IntArray, Output]) -> FoldedRun[IntArray, Output]:
     return run
 
 
-def resumed_runs(
-    held: HeldStream,
-    noise: Noise | None,
-    sealed: Mapping[str, bytes] | None = None,
-    saves: int = 0,
-) -> list[ReleaseRun]:
-    """The releases of a stream, with their runs resumed.  A stored state is resumed once.
-
-    ``sealed`` has the snapshots of a stream whose state is not in the store.  ``saves`` is a lower
-    bound on how many of its states were saved so far.
-    """
-    with held.store.reading() as transaction:
-        return _resumed(transaction, held, noise, sealed, saves)
-
-
-def _resumed(
-    transaction: Transaction,
-    held: HeldStream,
-    noise: Noise | None,
-    sealed: Mapping[str, bytes] | None,
-    saves: int,
-) -> list[ReleaseRun]:
-    plan, stream = held.plan, held.record
-    ledger = transaction.ledger(
-        stream.population,
-        noise=noise,
-        unit=plan.unit,
-        sealed=None if sealed is None else stream,
-    )
-    if ledger is None:
-        raise StoreRefused(f"The store has no population '{stream.population}'.")
-    series: dict[str, int] = {}
-    for one in transaction.series(stream):
-        series.setdefault(one.release, one.number)
-    announced = len(transaction.intrusions(stream))
-    runs = []
-    for release in plan.releases:
-        state = transaction.state(stream, release.name)
-        if state is None:
-            raise StoreRefused(f"The store has no state of release '{release.name}'.")
-        recipe = mechanism_from_json(state.recipe)
-        terms = replace(plan.terms(release), announced=announced)
-        snapshot = state.snapshot if sealed is None else sealed[release.name]
-        run = ledger.resume(recipe, snapshot)
-        # of a state that may be lost the last outputs at least: a restart goes on there
-        steps = max(terms.window or 0, 0 if sealed is None else 1)
-        width = release.question.width
-        tally, outputs = None, state.history
-        if sealed is not None and isinstance(run, CountsNoises):
-            counted, outputs = _split(state.history, NoiseTally.size(steps), 8 * steps * width)
-            if counted:
-                tally = NoiseTally.read(counted, steps)
-            else:
-                tally = NoiseTally.unknown(steps, released=stream.released, most=saves)
-        runs.append(
-            ReleaseRun(
-                measure=release,
-                terms=terms,
-                recipe=recipe,
-                run=run,
-                state=state_of(recipe, b"", state.entry, b""),  # in the words of this version
-                series=series[release.name],
-                history=_history(outputs, steps, width),
-                tally=tally,
-            )
-        )
-    return runs
-
-
 def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> ReleaseState:
     """The state of a mechanism, for the store."""
     return ReleaseState(
@@ -175,22 +102,3 @@ def state_of(recipe: Recipe, snapshot: bytes, entry: int, history: bytes) -> Rel
         snapshot=snapshot,
         history=history,
     )
-
-
-def _split(stored: bytes, tally: int, outputs: int) -> tuple[bytes, bytes]:
-    """Splits a history into its tally, if it has one, and its outputs."""
-    there = tally if len(stored) == tally + outputs else 0
-    return stored[:there], stored[there:]
-
-
-def _history(stored: bytes, window: int, width: int) -> IntArray:
-    """The outputs of the last window, with zeros for steps before the first."""
-    missing = 8 * window * width - len(stored)
-    if missing < 0 or missing % (8 * width):
-        raise StoreRefused(
-            "The outputs of earlier steps cannot be read.",
-            why="the store is damaged",
-            tip="a backup of the store that is not older than its sinks",
-        )
-    outputs = np.frombuffer(bytes(missing) + stored, dtype="<i8").astype(np.int64)
-    return outputs.reshape(window, width)

@@ -69,7 +69,7 @@ class Descriptions:
         if stream is None or ledger is None:
             return
         entries = {entry.number: entry for entry in ledger.entries}
-        paid = {line.release: entries[line.entry] for line in transaction.series(stream)}
+        paid = {name: entries[n] for name, n in transaction.entries_of(stream).items()}
         epochs, seen = transaction.epochs(stream), bool(transaction.intrusions(stream))
         self._explained = {
             measure.name: Explanation(self._plan, measure, paid[measure.name], epochs, seen)
@@ -136,7 +136,10 @@ def _of_plan(plan: Plan) -> dict[str, Any]:
                 "name": one.release,
                 "measure": one.measure,
                 "over": one.over,
+                "mechanism": one.mechanism,
                 "why": one.why,
+                "discovered": one.discovered,
+                "users_needed": one.users_needed,
                 "loss": loss_to_dict(one.loss),
                 "half_width_of": one.of,
                 "steps": one.steps,

@@ -18,11 +18,14 @@ from ameles.ledger.ledger import Ledger
 from ameles.ledger.registry import (
     AFTER_LOOKING,
     DECLARED,
+    DECLARED_KEYS,
+    DISCOVERED_KEYS,
     PRIVATELY,
     Deployment,
     promised,
     registry,
 )
+from ameles.measures.keys import DISCOVERED
 from ameles.plan.clock import instant
 from ameles.plan.sections import StreamSection
 from ameles.store import StreamRecord, Transaction
@@ -88,6 +91,7 @@ def deployment(
         late=section.late,
         end=ends,
         launched=stream.launched,
+        keys=DISCOVERED_KEYS if _discovers(stream) else DECLARED_KEYS,
         intrusions=_intrusions(stream),
         bounds=AFTER_LOOKING if looked is not None else PRIVATELY if privately else DECLARED,
         looked=looked,
@@ -107,6 +111,15 @@ def _intrusions(stream: StreamRecord) -> Intrusions:
     """The intrusions of the launched plan; a stored plan leaves out keys with their default."""
     try:
         return Intrusions(json.loads(stream.plan)["privacy"].get("intrusions", "none"))
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise _unreadable(stream) from None
+
+
+def _discovers(stream: StreamRecord) -> bool:
+    """Whether a release of the launched plan has keys that are discovered."""
+    try:
+        releases = json.loads(stream.plan)["release"]
+        return any(DISCOVERED in one.get("by", {}).values() for one in releases)
     except (ValueError, KeyError, AttributeError, TypeError):
         raise _unreadable(stream) from None
 

@@ -19,7 +19,7 @@ from ameles.engine.gathering.gatherer import DuckGatherer, Gathered, Gatherer
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.releasing.held_stream import HeldStream, Intake
-from ameles.engine.releasing.release_run import ReleaseRun, resumed_runs
+from ameles.engine.releasing.resuming import StoredRun, stored_runs
 from ameles.plan.clock import FAR
 from ameles.store import Transaction
 
@@ -42,7 +42,7 @@ class StoredState:
     def __init__(
         self,
         held: HeldStream,
-        runs: list[ReleaseRun],
+        runs: list[StoredRun],
         connection: KeptConnection,
         *,
         progress: Callable[[int, int], None],
@@ -58,7 +58,7 @@ class StoredState:
             else BucketGatherer(held.plan, cluster, held.record.identity)
         )
         self._progress = progress
-        self._many = max(1, batch // sum(run.width for run in runs))
+        self._batch = batch
         self._known: _Kept | None = None
 
     @classmethod
@@ -73,7 +73,7 @@ class StoredState:
         cluster: Cluster | None = None,
     ) -> StoredState:
         """The state, resumed from the store."""
-        runs = resumed_runs(held, noise)
+        runs = stored_runs(held, noise)
         return cls(held, runs, connection, progress=progress, batch=batch, cluster=cluster)
 
     @property
@@ -111,7 +111,8 @@ class StoredState:
             self._gatherer.close()  # frees DuckDB's buffers: the files may be read again
             raise
         gaps = intake.reading.gaps
-        self._close(waiting.with_new(gathered.totals, gathered.state), target, gathered, gaps)
+        pending = waiting.with_new(gathered.totals, gathered.state, gathered.records)
+        self._close(pending, target, gathered, gaps)
 
     def announce(self, why: str) -> int:
         """Refuses: fresh noise cannot protect an exact state that was seen."""
@@ -144,7 +145,9 @@ class StoredState:
         first, released = stream.released + 1, stream.released
         position = self._kept.position if gathered is None else gathered.position
         while True:
-            until = min(target, released + self._many)
+            # discovered keys make steps larger, so each batch has its own number of steps
+            many = max(1, self._batch // sum(run.width for run in self.runs))
+            until = min(target, released + many)
             with self._held.store.writing() as transaction:
                 if gathered is not None:
                     self._commit(transaction, gathered, target, gaps)

@@ -37,9 +37,10 @@ class StreamSink:
     ) -> StreamSink:
         """A sink that the plan names."""
         whose = {"stream": plan.stream.name, "identity": str(identity)}
+        sparse = not any(release.keys for release in plan.releases)
         return cls(
             f"{kind}:{target}",
-            lambda: open_sink(kind, target, plan.base, settings=settings, **whose),
+            lambda: open_sink(kind, target, plan.base, settings=settings, sparse=sparse, **whose),
         )
 
     def expect(self, step: int) -> None:

@@ -27,7 +27,8 @@ from ameles.engine.gathering.pending import GathererState, Totals
 from ameles.engine.gathering.user_cells import Folding
 from ameles.engine.releasing.held_stream import HeldStream, Intake
 from ameles.engine.releasing.noise_tally import CountsNoises
-from ameles.engine.releasing.release_run import Output, ReleaseRun, folded, resumed_runs
+from ameles.engine.releasing.release_run import Output, ReleaseRun, folded
+from ameles.engine.releasing.resuming import sealed_runs
 from ameles.engine.sealed.restart import OpenedEpoch, Restarting
 from ameles.engine.sealed.stream_vault import packed
 from ameles.engine.sealed.vault import Vault
@@ -89,7 +90,7 @@ class SealedState:
         """The state that the vault has."""
         try:
             saves = opened.vault.generation + sum(opened.ended)
-            runs = resumed_runs(held, noise, opened.snapshots, saves)
+            runs = sealed_runs(held, noise, opened.snapshots, saves)
             wipe_bytes(*opened.snapshots.values())
             held.batch_ids = opened.batch_ids
             for run in runs:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from ameles.service.views import Published, SeriesView
 
@@ -34,11 +33,12 @@ def groups_of(source: Published, names: Sequence[str]) -> list[Group]:
     """The series of some streams; a stream without a release has none."""
     groups = []
     for name in names:
-        lines = source.series(name)
-        if lines:
+        releases: dict[str, list[SeriesView]] = {}
+        for line in source.series(name):
+            releases.setdefault(line.release, []).append(line)
+        if releases or source.stream(name).released:
             groups.append(Group(name, "", "", ({"stream": name},)))
-        for release, some in groupby(lines, lambda line: line.release):
-            of_release = list(some)
+        for release, of_release in releases.items():
             if len(of_release) <= MOST_KEYS:
                 groups.append(_group(name, release, of_release))
     return groups

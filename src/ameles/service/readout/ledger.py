@@ -15,7 +15,6 @@ from ameles.service.views import Place, Wanted
 
 SHOWN = 1_000  # values of an explanation
 PART = 256  # steps whose noise is in one text; engine/running/descriptions.py writes them
-_START, _END = COLUMNS.index("start"), COLUMNS.index("end")
 
 router = APIRouter(tags=["explanations"], dependencies=[Depends(BEARER)])
 
@@ -47,23 +46,17 @@ def explain(
     if texts is None:
         raise Refused(404, "This release is not described yet.", why="its texts are being written")
     earlier = [text for after, text in texts["restarts"] if after < step]
+    first = 1 if texts["window"] is None else max(1, step - texts["window"] + 1)
     return {
         **texts,
         "release": release,
         "step": step,
-        "since": _since(source, stream.name, step, texts["window"]),
-        "until": rows[0][_END],
+        "since": source.times(stream.name, first)[0],
+        "until": source.times(stream.name, step)[1],
         "noise": _noise(source, stream.name, release, step, texts),
         "restart": earlier[-1] if earlier else None,
         "values": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
     }
-
-
-def _since(source: Source, name: str, step: int, window: int | None) -> Any:
-    """When the time begins that a number is about."""
-    first = 1 if window is None else max(1, step - window + 1)
-    page = source.page(name, Wanted(first=first, last=first), Place(first), 1)
-    return page.rows[0][_START]
 
 
 def _noise(source: Source, name: str, release: str, step: int, texts: dict[str, Any]) -> str:

@@ -101,6 +101,10 @@ class ReleaseSummary(BaseModel):
     half_width_of: str | None = Field(None, description="The quantity that half-widths are about.")
     steps: list[int] = Field([], description="The steps of the forecast.")
     half_widths: list[float | None] = Field([], description="Of the 95% interval at these steps.")
+    discovered: str | None = Field(None, description="The column whose keys are discovered.")
+    users_needed: list[int] | None = Field(
+        None, description="How many users a key needs, to be discovered by these steps."
+    )
 
 
 class StreamModel(StreamSummary):

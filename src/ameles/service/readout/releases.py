@@ -90,7 +90,9 @@ def check_names(
     if release is None and key is None:
         return
     lines = source.series(stream.name)
-    names = list(dict.fromkeys(line.release for line in lines))
+    told = source.description(stream.name, "plan") or {}  # a release may wait for its first key
+    planned = [one["name"] for one in told.get("releases", [])]
+    names = list(dict.fromkeys([*(line.release for line in lines), *planned]))
     if release is not None and release not in names:
         raise Refused(404, "There is no such release.", tip=f"one of {', '.join(names)}"[:500])
     if key is not None and all(

@@ -57,12 +57,14 @@ def summary(stream: StreamView) -> dict[str, Any]:
 def _releases(lines: tuple[SeriesView, ...], told: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What each release shows, with its keys."""
     known = {one["name"]: one for one in told}
-    keys: dict[str, list[str]] = {}
-    mechanisms: dict[str, str] = {}
+    # a release whose keys are to be discovered may have none yet
+    waiting = [one for one in told if one.get("discovered") is not None]
+    keys: dict[str, list[str]] = {one["name"]: [] for one in waiting}
+    mechanisms: dict[str, str] = {one["name"]: one["mechanism"] for one in waiting}
     for line in lines:
         keys.setdefault(line.release, []).append(line.key)
         mechanisms[line.release] = line.mechanism
     return [
         {**known.get(name, {}), "name": name, "keys": keys[name], "mechanism": mechanisms[name]}
-        for name in keys
+        for name in sorted(keys, key=lambda name: [*known, name].index(name))
     ]

@@ -91,7 +91,7 @@ class Card {
     if (this.shown !== stream.released) return; // a later look was faster
     const lines = [...series.releases.values()].flatMap((keys) => [...keys.values()]);
     const shown = lines.slice(0, all === NUMBERS + 1 ? NUMBERS + 1 : NUMBERS);
-    const left = all - shown.length;
+    const left = Math.max(all, lines.length) - shown.length; // keys may have been discovered since
     fill(this.values,
       shown.map((line) => row(line, kinds.get(line.release))),
       left ? h("div", { class: "more" }, h("dt", {}, `and ${number(left)} more`), h("dd")) : null);

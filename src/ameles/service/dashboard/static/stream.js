@@ -173,7 +173,8 @@ class StreamPage {
     if (!this.readable) return notice("No numbers with this token", "It shows how the stream is run. To see numbers, use a token of the scope “read”.", { kind: "not-readable" });
     if (!releases.length || !release) return null;
     const named = releases.find(({ name }) => name === release);
-    if (named && (key === null || named.keys.includes(key))) return null;
+    const found = () => this.series.lines(release).some((line) => line.key === key); // since the page was opened
+    if (named && (key === null || named.keys.includes(key) || found())) return null;
     const back = h("a", { href: addressOf(this.name) }, `All of ${this.name}`);
     return notice("There is no such release", "The stream publishes others.", { actions: [back], kind: "no-release" });
   }
@@ -199,7 +200,7 @@ class StreamPage {
   needed(release) {
     const { released, releases } = this.stream;
     const key = this.address.release === release ? this.address.key : null;
-    const keys = key === null ? releases.find(({ name }) => name === release)?.keys.length ?? 1 : 1;
+    const keys = key === null ? releases.find(({ name }) => name === release)?.keys.length || 1 : 1;
     const back = (rows) => Math.max(1, released - Math.max(100, Math.floor(rows / keys)) + 1);
     const first = Math.min(this.steps()[0], Math.max(back(MOST_ROWS), released - AT_FIRST + 1));
     return { key, first: Math.max(1, first), soon: Math.max(1, first, back(ROWS_AT_ONCE)) };
