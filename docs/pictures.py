@@ -53,6 +53,7 @@ from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
+from ameles.mechanisms.discovery import KeyDiscovery, KeyInputs
 from ameles.mechanisms.local import RandomizedResponse, RandomizedResponseCounter
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
@@ -70,7 +71,20 @@ from ameles.plot import (
     noise_matrices,
     releases,
 )
-from ameles.plot.canvas import BLUE, GREEN, INK, PALE, RED, Pen, canvas, log_axis, pens
+from ameles.plot.canvas import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    PALE,
+    PINK,
+    RED,
+    SKY,
+    Pen,
+    canvas,
+    log_axis,
+    pens,
+)
 from ameles.simulate import season as simulated
 from ameles.simulate import write_csv
 from ameles.store import open_store
@@ -101,6 +115,17 @@ MEAN = "mean standard deviation"
 ALL = "all steps at once within, with 95%"
 LAST = "the last step within, with 95%"
 HEADS = ("panel", "mechanism", "kind", "x", "y")
+# Of the picture of discovered keys: when a tag begins, and how many people a day begin to use it.
+TAGS = {
+    "#weather": (1, 120),
+    "#football": (1, 40),
+    "#storm": (25, 200),
+    "#concert": (10, 15),
+    "#bakery": (1, 5),
+    "#lostcat": (20, 3),
+    "#chess": (1, 1),
+}
+DAYS = 60
 # Of the picture of users: how many there are, and how many runs are measured.
 USERS = 10**6
 RUNS = 100
@@ -514,6 +539,66 @@ def gap_lines(table: PlotTable, file: Path) -> None:
         figure.legend(loc="outside right center")
 
 
+def keys(width: int, longest: int) -> PlotTable:
+    """Tags that are found while people begin to use them; with the truth, as nobody is real."""
+    recipe = KeyDiscovery(epsilon=2, delta="1e-8", horizon=DAYS, records=4)
+    noise, run = System(), recipe.start(System())
+    number = run.numbers(list(TAGS))
+    true = np.zeros(len(TAGS), dtype=np.int64)
+    rows: list[tuple[str, str, int, float, float, float, float]] = []
+    for day in range(1, DAYS + 1):
+        # from half as many people as on average to one and a half times as many
+        people = np.array(
+            [
+                daily // 2 + int(noise.uniform(daily + 1, 1)[0]) if day >= first else 0
+                for first, daily in TAGS.values()
+            ]
+        )
+        true += people
+        # each of them has a first slot
+        out = run.step(KeyInputs.of(number=number, selected=4 * people, amounts=people[:, None]))
+        values = dict(zip(run.names(out.public), out.values[:, 0].tolist(), strict=True))
+        since = dict(zip(run.names(out.public), out.since.tolist(), strict=True))
+        for tag, count in zip(TAGS, true.tolist(), strict=True):
+            value = half = math.nan
+            if tag in values:
+                value, half = values[tag], recipe.value_error(since[tag]).bound(day, BETA)
+            rows.append((tag, "measured", day, value, value - half, value + half, count))
+    return PlotTable(("panel", "kind", "step", "value", "low", "high", "true"), rows)
+
+
+def discoveries(table: PlotTable, file: Path) -> None:
+    """Above, true against released; below, when each key was first used and when it was found."""
+    names, colours = table.values("panel"), (INK, BLUE, RED, GREEN, PINK, ORANGE, SKY)
+    with canvas(file, 7.4, 5.4) as figure:
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.3))
+        for place, (name, colour) in enumerate(zip(names, colours, strict=True)):
+            here = table.where(panel=name)
+            days, true = here.column("step"), here.column("true")
+            public = [math.isfinite(value) for value in here.column("value")]
+            used = next(day for day, count in zip(days, true, strict=True) if count)
+            upper.plot(days, true, color=colour, linewidth=0.8, linestyle=":")
+            lower.plot([used, DAYS], [place, place], color=PALE, linewidth=6)
+            if any(public):
+                start = public.index(True)
+                seen = [here.column(column)[start:] for column in ("step", "low", "high", "value")]
+                upper.fill_between(*seen[:3], color=colour, alpha=0.2, linewidth=0, step="mid")
+                upper.step(seen[0], seen[3], where="mid", color=colour, linewidth=1.1)
+                upper.plot(seen[0][:1], seen[3][:1], "o", color=colour, markersize=4.5)
+                lower.plot([days[start], DAYS], [place, place], color=colour, linewidth=6)
+                lower.plot(days[start : start + 1], [place], "o", color=colour, markersize=7)
+        upper.set_title("people who have used a tag; dotted is true, a point is the discovery")
+        upper.set_yscale("log")
+        upper.set_ylim(1, None)
+        log_axis(upper.yaxis)
+        upper.grid(visible=True, axis="y")
+        lower.set_title("pale: used, and secret; coloured: public")
+        lower.set_yticks(range(len(names)), names)
+        lower.invert_yaxis()
+        lower.set_xlabel("day")
+        lower.set_xlim(1, DAYS)
+
+
 def quantile(errors: Sequence[float] | np.ndarray[Any, np.dtype[np.int64]]) -> float:
     """What 95% of the errors are within."""
     return float(np.quantile(errors, 1 - BETA, method="inverted_cdf"))
@@ -564,6 +649,7 @@ PICTURES: dict[str, tuple[Callable[[int, int], PlotTable], Callable[[PlotTable, 
     "intrusions": (intrusions, partial(limit, counted="counts")),
     "varying": (varying, partial(limit, counted="users")),
     "gap": (gap, gap_lines),
+    "keys": (keys, discoveries),
 }
 
 if __name__ == "__main__":

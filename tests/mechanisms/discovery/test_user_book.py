@@ -63,6 +63,12 @@ def test_names_of_users_get_rows_and_records_count_one_by_default() -> None:
     assert book.nbytes > 0
 
 
+def test_a_number_that_is_newer_than_what_is_public_is_not_public() -> None:
+    book = UserBook(recipe_of(records=8))
+    inputs = book.bounded(np.ones(1, dtype=bool), [0, 0], [0, 2])
+    assert as_rows(inputs) == {0: [0, 1], 2: [4, 1]}
+
+
 def test_a_step_without_records_is_a_step() -> None:
     book = UserBook(recipe_of(records=1, unit="user-window:2"))
     public = np.zeros(1, dtype=bool)
@@ -78,7 +84,7 @@ def test_a_step_without_records_is_a_step() -> None:
         ([-1], [0], [0]),
         ([2**31], [0], [0]),
         ([0], [-1], [0]),
-        ([0], [3], [0]),
+        ([0], [2**32], [0]),
         ([0], [0], [1]),
         ([0], [0], [-1]),
         ([0.5], [0], [0]),

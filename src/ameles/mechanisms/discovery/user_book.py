@@ -77,14 +77,17 @@ class UserBook:
     ) -> KeyInputs:
         """The inputs of this step from its records, which are in the order in which they came.
 
-        ``public`` is the run's, before the step.  A record has a user, the number of its key
-        (``run.numbers``), and, unless they are 0 and 1, its cell and its amount, which is cut to
-        the bound.
+        ``public`` is the run's, before the step; a number beyond its end is not public.  A record
+        has a user, the number of its key (``run.numbers``), and, unless they are 0 and 1, its cell
+        and its amount, which is cut to the bound.
         """
         row, key = whole_numbers(user, "user"), whole_numbers(number, "number")
         where = whole_numbers(cell, "cell") if cell is not None else np.zeros_like(key)
         much = whole_numbers(amount, "amount") if amount is not None else np.ones_like(key)
-        self._check(public, row, key, where, much)
+        self._check(row, key, where, much)
+        missing = int(key.max(initial=-1)) + 1 - public.size
+        if missing > 0:
+            public = np.append(public, np.zeros(missing, dtype=np.bool_))
         self._steps += 1
         if self._recipe.window_of(self._steps) != self._window:
             self._window = self._recipe.window_of(self._steps)
@@ -96,9 +99,7 @@ class UserBook:
             self._recipe, public.size, key[counted], where[counted], much, weight[counted]
         )
 
-    def _check(
-        self, public: BoolArray, row: IntArray, key: IntArray, where: IntArray, much: IntArray
-    ) -> None:
+    def _check(self, row: IntArray, key: IntArray, where: IntArray, much: IntArray) -> None:
         if not row.size == key.size == where.size == much.size:
             raise BadInput(
                 "Users, numbers, cells and amounts must have one entry for each record.",
@@ -113,11 +114,11 @@ class UserBook:
                 why="the book has a row for each number up to the largest",
                 tip="book.rows(names)",
             )
-        if key.min() < 0 or key.max() >= min(public.size, LARGEST):
+        if key.min() < 0 or key.max() > LARGEST:
             raise BadInput(
-                "Keys must be numbers that the run gave.",
-                why="'public' has an entry for each of those",
-                tip="run.numbers(keys), then run.public",
+                f"Keys must be numbers from 0 to {LARGEST}.",
+                why="they are those that the run gave, which counts from 0",
+                tip="run.numbers(keys)",
             )
         if where.min() < 0 or where.max() >= self._recipe.cells:
             raise BadInput(
