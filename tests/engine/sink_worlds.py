@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ameles.engine.engine import Engine
-from ameles.engine.running.stream_sinks import SinkState, StreamSinks
+from ameles.engine.running.stream_sinks import SinkState, sink_states
 from ameles.store import open_store
 from tests.engine.worlds import World, day, row
 
@@ -30,7 +30,7 @@ def states(world: World) -> dict[str, SinkState]:
         with store.reading() as transaction:
             stream = transaction.stream("s")
         assert stream is not None
-        sinks = StreamSinks(world.plan, stream.identity).states(store, stream)
+        sinks = sink_states(world.plan, store, stream)
     return {state.sink.partition(":")[0]: state for state in sinks}
 
 

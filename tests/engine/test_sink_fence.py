@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import AmelesError, StoreRefused
+from ameles.engine.running.stream_sinks import StreamSinks
 from ameles.store import open_store
-from tests.engine.sink_worlds import ALL, KINDS, remove, run, states, world_in
+from tests.engine.sink_worlds import ALL, KINDS, ROWS, remove, run, states, world_in
 from tests.engine.worlds import World
 
 
@@ -96,3 +97,66 @@ def test_a_store_that_was_used_with_other_noise_publishes_nothing_later(tmp_path
     with pytest.raises(StoreRefused, match="not the operating system's"):
         run(world, 3)
     assert not list(tmp_path.glob("out.*"))
+
+
+class Copies:
+    """Two copies of a store that were run from step 2 to step 4, and what each has published."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self._folder = folder
+        # so much noise that no number of two copies is the same
+        self.world = World(folder, rest=f'[[sink]]\n{kind} = "out.{kind}"\n', epsilon="0.0001")
+        self.world.write(ROWS)
+        run(self.world, 2)
+        self.keep("both")
+        run(self.world, 4)
+        self.keep("one")
+        self.put("both")
+        run(self.world, 4)
+        self.keep("other")
+
+    def keep(self, name: str) -> None:
+        for file in [*self._folder.glob("s.db"), *self._folder.glob("out.*")]:
+            copy(file, self._folder / "kept" / name / file.name)
+
+    def put(self, name: str, pattern: str = "*") -> None:
+        """Puts a copy back: the store, its sinks or both."""
+        for file in (self._folder / "kept" / name).glob(pattern):
+            copy(file, self._folder / file.name)
+
+
+def copy(file: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if file.is_dir():
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(file, place)
+    else:
+        shutil.copy2(file, place)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_two_copies_that_share_a_sink_only_one_goes_on(kind: str, tmp_path: Path) -> None:
+    copies = Copies(tmp_path, kind)
+    copies.put("one", "out.*")
+    with pytest.raises(StoreRefused, match=r"has other numbers for step 4 than the store"):
+        run(copies.world, 5)
+    with closing(open_store(str(tmp_path / "s.db"))) as store, store.reading() as transaction:
+        stream = transaction.stream("s")
+        assert stream is not None
+        assert stream.released == 4, "nothing was released"
+    copies.put("one")
+    run(copies.world, 5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_that_runs_at_the_same_time_is_noticed(kind: str, tmp_path: Path) -> None:
+    copies = Copies(tmp_path, kind)
+    copies.put("both", "out.*")
+    with closing(open_store(str(tmp_path / "s.db"))) as store:
+        with store.reading() as transaction:
+            stream = transaction.stream("s")
+        assert stream is not None
+        sinks = StreamSinks(copies.world.plan, stream.identity)
+        copies.put("one", "out.*")  # the other one was faster
+        with pytest.raises(StoreRefused, match=r"has other numbers for step 4 than the store"):
+            sinks.publish(store, stream)

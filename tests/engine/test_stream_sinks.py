@@ -23,6 +23,21 @@ from tests.engine.sink_worlds import ALL, KINDS, remove, run, states, world_in
 from tests.engine.worlds import World
 
 
+def test_links_to_one_file_where_sinks_were_are_told(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    run(world, 2)
+    (tmp_path / "theirs").write_text("theirs")
+    for kind in ("csv", "jsonl"):
+        remove(world, kind)
+        (tmp_path / f"out.{kind}").symlink_to("theirs")
+    told = states(world)
+    assert set(told) == set(KINDS)
+    assert {state.problem for state in told.values()} == {
+        "The sink 'out.jsonl' and the sink 'out.csv' are in one place."
+    }
+    assert {state.step for state in told.values()} == {None}
+
+
 @pytest.mark.parametrize("broken", KINDS)
 def test_one_sink_that_fails_stops_no_other(broken: str, tmp_path: Path) -> None:
     world = world_in(tmp_path)

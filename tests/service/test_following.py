@@ -20,6 +20,7 @@ from ameles.engine.engine import Engine
 from ameles.engine.running.descriptions import Descriptions
 from ameles.engine.running.session import Report
 from ameles.plan.forecast import in_words
+from ameles.service import server
 from ameles.service.describing import Describing
 from ameles.service.following import Following
 from ameles.service.log import Log
@@ -392,3 +393,20 @@ def test_a_line_for_people_can_be_read_by_programs() -> None:
     out = io.StringIO()
     Log(out).say("sink", stream="s", said='a "b" c', empty="")
     assert out.getvalue().split(" ", 1)[1] == 'sink stream=s said="a \\"b\\" c" empty=""\n'
+
+
+@pytest.mark.parametrize("problem", [None, OSError(), ValueError()])
+def test_as_many_files_are_opened_as_the_system_allows(
+    monkeypatch: pytest.MonkeyPatch, problem: Exception | None
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def change(kind: int, limits: tuple[int, int]) -> None:
+        asked.append(limits)
+        if problem is not None:  # a sandbox forbids it
+            raise problem
+
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (1024, 4096))
+    monkeypatch.setattr("resource.setrlimit", change)
+    server.allow_open_files()
+    assert asked == [(4096, 4096)]

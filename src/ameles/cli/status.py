@@ -12,7 +12,7 @@ import typer
 
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.running.stream_sinks import SinkState, StreamSinks
+from ameles.engine.running.stream_sinks import SinkState, sink_states
 from ameles.engine.sealed.stream_vault import slot_of
 from ameles.engine.sealed.vault.tier import tier
 from ameles.plan.clock import instant, microseconds
@@ -122,7 +122,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
             retired = transaction.retirement(stream)
             gaps = transaction.gaps(stream)
         running = store.held(checked.stream.name)
-        sinks = StreamSinks(checked, stream.identity).states(store, stream)
+        sinks = sink_states(checked, store, stream)
     if ledger is None:
         raise StoreRefused(f"The store has no population '{stream.population}'.")
     grace = checked.stream.grace_us

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import islice, pairwise
 from stat import S_ISDIR
@@ -75,6 +75,19 @@ class AppendedSink(Sink):
                 offset = self._note.offset
                 whole = os.fstat(handle).st_size == offset
                 return whole and _tail(file, offset) == self._note.tail
+
+    def agrees(self, rows_of: Callable[[int], Iterable[Row]]) -> bool:
+        offset = self._note.offset
+        if not offset or self._changed is not None or self._gone():
+            return True  # a file that is gone is compared when it is written again
+        expected = self._form.lines(rows_of(self._note.last)).encode()
+        with (
+            durable.writing(self.name),
+            self._place.entered() as folder,
+            open(folder.open(self._place.name, writing=False), "rb") as file,
+        ):
+            start = max(0, offset - len(expected))
+            return os.pread(file.fileno(), offset - start, start) == expected
 
     def first_needed(self, sent: int) -> int:
         return 1 if self._gone() else self._note.last + 1

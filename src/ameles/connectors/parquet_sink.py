@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import groupby
 from stat import S_ISDIR, S_ISREG
@@ -83,6 +83,10 @@ class ParquetSink(Sink):
             return (
                 known and self._notes.still(folder, self._note) and self._seen(folder) == self._left
             )
+
+    def agrees(self, rows_of: Callable[[int], Iterable[Row]]) -> bool:
+        note = self._note
+        return not note.last or not note.tail or digest(rows_of(note.last)) == note.tail
 
     def first_needed(self, sent: int) -> int:
         with durable.writing(self.name), self._place.entered() as folder:

@@ -9,7 +9,7 @@ sink.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
@@ -84,6 +84,11 @@ class Sink(ABC):
 
     def stands(self) -> bool:
         """Whether it is as this program left it; otherwise it is opened again, with all checks."""
+        return True
+
+    def agrees(self, rows_of: Callable[[int], Iterable[Row]]) -> bool:
+        """Whether it has the numbers of the store, as far as its last step shows it; ``rows_of``
+        gives the rows that the store has of a step."""
         return True
 
     @abstractmethod

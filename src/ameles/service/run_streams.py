@@ -9,7 +9,7 @@ from typing import Any
 
 from ameles.core.exceptions import AmelesError
 from ameles.core.release import COLUMNS
-from ameles.engine.running.stream_sinks import StreamSinks
+from ameles.engine.running.stream_sinks import sink_states
 from ameles.plan.clock import microseconds
 from ameles.plan.plan import Plan
 from ameles.service.published import Shown
@@ -59,8 +59,7 @@ class RunStreams:
             intrusions, epochs = transaction.intrusions(stream), transaction.epochs(stream)
             told["alerts"] = _alerts(transaction, stream, plan)
         told["lag"] = max(0, self._due(plan) - stream.released)
-        sinks = StreamSinks(plan, stream.identity).states(store, stream)
-        told["sinks"] = [asdict(sink) for sink in sinks]
+        told["sinks"] = [asdict(sink) for sink in sink_states(plan, store, stream)]
         told["intrusions"] = [
             {"number": one.number, "at": one.at, "why": one.why} for one in intrusions
         ]

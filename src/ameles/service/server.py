@@ -80,7 +80,7 @@ def run_server(
     ``ending`` is called first: it ends answers that have no end of their own.  The bodies of
     requests to the paths of ``unread`` stay in their sockets until they are asked for.
     """
-    _allow_open_files()
+    allow_open_files()
     for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi", "asyncio"):
         log.take_over(name)
     server = _Server(
@@ -147,9 +147,13 @@ def spared_garbage_collection() -> Iterator[None]:
         gc.unfreeze()  # else DuckDB says at the end of the process that its functions stayed
 
 
-def _allow_open_files() -> None:
-    """A live reader is an open file, and the usual limit is 1,024."""
+def allow_open_files() -> None:
+    """A live reader is an open file, and the usual limit is 1,024.
+
+    A sandbox may forbid to change it; the service then has fewer readers.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

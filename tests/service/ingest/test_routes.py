@@ -275,6 +275,8 @@ def test_every_answer_says_whether_it_is_certain(outcome: Outcome) -> None:
     answer = answer_to(outcome, OpenStep(step=1, closes=None))
     told = {Outcome.COUNTED: "counted", Outcome.UNKNOWN: "unknown"}.get(outcome, "not counted")
     assert json.loads(answer.content)["outcome"] == told
+    again = outcome in (Outcome.FULL, Outcome.UNKNOWN)
+    assert answer.headers.get("Retry-After") == ("1" if again else None)
 
 
 def test_a_body_that_comes_too_slowly_is_refused_with_the_open_step(

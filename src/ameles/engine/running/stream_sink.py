@@ -9,7 +9,7 @@ from ameles.connectors.sink import Row, Sink
 from ameles.connectors.sinks import open_sink
 from ameles.core.exceptions import AmelesError, StoreRefused
 from ameles.plan.plan import Plan
-from ameles.store import Store, StreamRecord
+from ameles.store import Store, StreamRecord, Transaction
 
 
 class StreamSink:
@@ -68,6 +68,19 @@ class StreamSink:
         if has is not None and has > released:
             raise self.older(has, released)
 
+    def check_same(self, transaction: Transaction, stream: StreamRecord) -> None:
+        """Refuses a store that has other numbers than its sink: two copies of it release."""
+        sink = self.sink
+        if sink is None or not sink.knows:
+            return
+        if not sink.agrees(lambda step: transaction.release_rows(stream, first=step, last=step)):
+            raise StoreRefused(
+                f"The sink {self.name} has other numbers for step {sink.last()} than the store.",
+                why="another copy of the store has published, or the store was changed; two noises "
+                "around one number reveal more than was paid for",
+                tip="the copy of the store that has published; let no other run",
+            )
+
     def older(self, has: int, released: int) -> StoreRefused:
         """The refusal of a store that has released less than its sink has."""
         return StoreRefused(
@@ -89,7 +102,8 @@ class StreamSink:
         A sink that failed or was changed is opened again: its disk may be another one by now, or
         missing.
         """
-        if not self._stands:
+        stood = self._stands
+        if not stood:
             self._open()
             self.expect(self._recorded)
         if self.sink is None:
@@ -97,6 +111,8 @@ class StreamSink:
         self.check_fence(stream.released)
         rows = _Rows()
         with store.reading() as transaction:
+            if not stood:  # somebody else may have written to it
+                self.check_same(transaction, stream)
             sent = 0 if self.sink.knows else transaction.sent(stream, self.name)
             try:
                 first = self.sink.first_needed(sent)

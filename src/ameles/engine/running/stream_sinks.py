@@ -18,7 +18,7 @@ from uuid import UUID
 from ameles.connectors.remote_sink import RemoteSink
 from ameles.connectors.sink import Sink
 from ameles.connectors.sinks import SINKS
-from ameles.core.exceptions import AmelesError, StoreRefused
+from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.engine.running.remote_delivery import RemoteDelivery
 from ameles.engine.running.sink_places import check_apart
 from ameles.engine.running.store_table import in_store
@@ -84,16 +84,17 @@ class StreamSinks:
         self._check_noise(store)
 
     def check_fence(self, store: Store, stream: StreamRecord) -> tuple[StreamSink, ...]:
-        """Refuses a store that is behind one of its own sinks.
+        """Refuses a store that is behind one of its own sinks, or has other numbers.
 
         Returns the sinks that cannot be seen, unless another one shows how far the stream had come.
         """
         with store.reading() as transaction:
             recorded = transaction.all_sent(stream)
-        for sink in self.sinks:
-            sink.expect(recorded.get(sink.name, 0))
-        for sink in (*self.sinks, *self._earlier(recorded)):
-            sink.check_fence(stream.released)
+            for sink in self.sinks:
+                sink.expect(recorded.get(sink.name, 0))
+            for sink in (*self.sinks, *self._earlier(recorded)):
+                sink.check_fence(stream.released)
+                sink.check_same(transaction, stream)
         if any(sink.last for sink in self.sinks):
             return ()
         return tuple(sink for sink in self.sinks if sink.sink is None)
@@ -165,6 +166,20 @@ class StreamSinks:
                 why="its releases are not private, and must not be published",
                 tip="a new store",
             )
+
+
+def sink_states(plan: Plan, store: Store, stream: StreamRecord) -> tuple[SinkState, ...]:
+    """How far each sink of a plan has come, also if they cannot be used together: somebody may have
+    put links where they were."""
+    try:
+        return StreamSinks(plan, stream.identity).states(store, stream)
+    except PlanError as refused:
+        unknown = partial(SinkState, step=None, behind=None, behind_since=None)
+        return tuple(
+            unknown(sink=f"{kind}:{target}", problem=refused.what)
+            for section in plan.sinks
+            for kind, target in section.given.items()
+        )
 
 
 def _driver(kind: str) -> type[StreamSink]:
