@@ -19,6 +19,7 @@ DOCS = Path(__file__).parents[1] / "docs"
         ("synthetic.md", 8),
         ("one_shot.md", 11),
         ("local.md", 6),
+        ("discovery.md", 2),
     ],
 )
 def test_the_code_of_the_page_gives_what_it_says(page: str, blocks: int) -> None:

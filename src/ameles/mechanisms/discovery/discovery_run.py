@@ -178,7 +178,7 @@ class DiscoveryRun(SteppedRun["KeyInputs | Named", KeyOutputs]):
         return values
 
     def _quiet(self, values: IntArray) -> IntArray:
-        """The keys that hardly grew since the last mark, judged by what was published."""
+        """The keys that hardly changed since the last mark, judged by what was published."""
         period = self._recipe.drop_after
         none = np.empty(0, dtype=np.int64)
         if period is None or self._t % period:
@@ -190,7 +190,7 @@ class DiscoveryRun(SteppedRun["KeyInputs | Named", KeyOutputs]):
             law = KeyValueError(self._values.law, since).between(before, self._t)
             group = self._since == since
             grown = values[group] - self._marks[group]
-            quiet[group] = (grown < law.quantile(QUIET)).all(axis=1)
+            quiet[group] = (np.abs(grown) < law.quantile(QUIET)).all(axis=1)
         self._marks = values.copy()
         return self._public_numbers[quiet]
 
