@@ -31,26 +31,34 @@ class Shelf:
         self.keys = np.zeros((0, capacity), dtype=np.uint32)
         self.times = np.zeros((0, capacity), dtype=np.uint32) if counting else None
         self._fresh = 0  # from here on, no place was ever taken
-        self._free = np.zeros(0, dtype=np.uint32)  # places that were given back, emptied
+        self._free = np.zeros(0, dtype=np.uint32)  # places that were given back: a stack
+        self._free_count = 0
 
     def take(self, count: int) -> NDArray[np.uint32]:
         """Places of so many new lists, all of them empty."""
-        again = self._free[max(0, self._free.size - count) :]
-        self._free = self._free[: self._free.size - again.size].copy()
-        start, self._fresh = self._fresh, self._fresh + count - again.size
+        again = min(count, self._free_count)
+        self._free_count -= again
+        start, self._fresh = self._fresh, self._fresh + count - again
         if self._fresh > len(self.keys):
             room = (max(1024, self._fresh * 9 // 8), self.capacity)
             self.keys.resize(room, refcheck=False)  # in place where the system can; filled with 0
             if self.times is not None:
                 self.times.resize(room, refcheck=False)
-        return np.concatenate([again, np.arange(start, self._fresh, dtype=np.uint32)])
+        places = np.empty(count, dtype=np.uint32)
+        places[:again] = self._free[self._free_count : self._free_count + again]
+        places[again:] = np.arange(start, self._fresh, dtype=np.uint32)
+        return places
 
     def give_back(self, places: NDArray[np.uint32]) -> None:
         """Empties these places, for other lists."""
         self.keys[places] = EMPTY
         if self.times is not None:
             self.times[places] = 0
-        self._free = np.concatenate([self._free, places])
+        end = self._free_count + places.size
+        if end > self._free.size:
+            self._free.resize(end * 9 // 8, refcheck=False)
+        self._free[self._free_count : end] = places
+        self._free_count = end
 
     def hits(self, places: NDArray[np.uint32], stored: NDArray[np.uint32]) -> BoolArray:
         """Where in each list its key is: (lists, capacity)."""
@@ -118,18 +126,19 @@ class KeyLists:
     def add(self, row: IntArray, number: IntArray) -> None:
         """Adds one key to the list of each of these users, who are all different."""
         size = self._sizes[row]
-        old = self._shelf_of[size]
-        new = self._shelf_of[size + 1]
+        old, new = self._shelf_of[size], self._shelf_of[size + 1]
         stored = stored_as(number)
         for index, shelf in enumerate(self._shelves):
-            moving = np.flatnonzero((new == index) & (old != index))
-            if moving.size:
-                self._move(row[moving], old[moving], shelf)
             here = np.flatnonzero(new == index)
-            places, at = self._places[row[here]], size[here]
-            shelf.keys[places, at] = stored[here]
+            if not here.size:
+                continue
+            moving = row[here[old[here] != index]]
+            if moving.size:
+                self._move(moving, index)
+            at = self._places[row[here]].astype(np.int64) * shelf.capacity + size[here]
+            shelf.keys.reshape(-1)[at] = stored[here]
             if shelf.times is not None:
-                shelf.times[places, at] = 1
+                shelf.times.reshape(-1)[at] = 1
         self._sizes[row] = size + 1
 
     def count_again(self, row: IntArray, number: IntArray, times: IntArray) -> None:
@@ -143,15 +152,15 @@ class KeyLists:
                 at = shelf.hits(places, stored[here]).argmax(axis=1)
                 shelf.times[places, at] += times[here].astype(np.uint32)
 
-    def _move(self, row: IntArray, old: NDArray[np.uint8], shelf: Shelf) -> None:
-        """Takes the lists of these users to a larger shelf."""
+    def _move(self, row: IntArray, index: int) -> None:
+        """Takes the lists of these users to this shelf, from the one before it."""
+        shelf = self._shelves[index]
         places = shelf.take(row.size)
-        for index in np.unique(old[old < len(self._shelves)]):
-            smaller, here = self._shelves[index], np.flatnonzero(old == index)
-            left = self._places[row[here]]
-            shelf.keys[places[here], : smaller.capacity] = smaller.keys[left]
+        if index:
+            smaller, left = self._shelves[index - 1], self._places[row]
+            shelf.keys[places, : smaller.capacity] = smaller.keys.take(left, axis=0)
             if shelf.times is not None and smaller.times is not None:
-                shelf.times[places[here], : smaller.capacity] = smaller.times[left]
+                shelf.times[places, : smaller.capacity] = smaller.times.take(left, axis=0)
             smaller.give_back(left)
         self._places[row] = places
 
