@@ -44,20 +44,20 @@ class Outcome:
         self.wrong += other.wrong
 
 
-REPLAYED = ("replay", "parquet", "growing", "system", "user")
+REPLAYED = ("replay", "parquet", "growing", "system", "user", "discovered")
 FOLLOWED = ("follow", "folder")
 WAYS = (*REPLAYED, *FOLLOWED, "input", "sealed")
 
 
 def life(number: int, folder: Path, victims: Victims, kills: int, *, broken: str = "") -> Outcome:
     """The life of this number: replay, following a file, a folder and standard input by turns, with
-    events, users, sealed state, a Parquet sink, and with the operating system's own noise."""
+    events, users, discovered keys, sealed state, a Parquet sink, and the system's own noise."""
     choices = Choices("life", number)
     way = WAYS[number % len(WAYS)]
     clock = Clock(folder.with_name(folder.name + ".clock"))
     if way in REPLAYED:
         noise = "system" if way == "system" else "removable"
-        kind = "user" if way == "user" else "event"
+        kind = way if way in ("user", "discovered") else "event"
         sinks = ("out.parquet",) if way == "parquet" else SINKS
         world = World(folder, victims, kind=kind, noise=noise, sinks=sinks, broken=broken)
         return replay_life(world, choices, kills, growing=way == "growing")

@@ -49,6 +49,7 @@ CSV, JSONL, PARQUET = ("out.csv",), ("out.jsonl",), ("out.parquet",)
 KINDS: dict[str, Kind] = {
     "file": Kind(),
     "users": Kind(kind="user", sinks=CSV),
+    "discovered keys": Kind(kind="discovered", sinks=CSV),
     "parquet": Kind(sinks=PARQUET),
     "sealed": Kind(kind="sealed", sinks=CSV),
     "growing": Kind(sinks=CSV, follow=True),

@@ -50,7 +50,7 @@ class Witness:
         self.look()
         stored = self.world.stored()
         expected = self.world.widths * self.world.horizon
-        if len(stored) != expected:
+        if expected and len(stored) != expected:
             self._say(f"I3: {len(stored)} of {expected} values are in the store")
         if set(self.seen) - set(stored):
             self._say("I4: something published is not in the store")

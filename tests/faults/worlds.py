@@ -40,10 +40,16 @@ _FROM_FILE = 'time = "at"\ncolumns = { at = "timestamp", who = "text", region = 
 # A row of standard input has a weight, so that a sum tells which rows are in it.
 _FROM_INPUT = 'format = "jsonl"\nweight = "n"\ncolumns = { n = "integer", region = "text" }\n'
 _PEOPLE = '\n[[release]]\nname = "people"\nmeasure = "distinct"\n'
+_FOUND = _COUNTED.replace('region = ["north", "south"]', 'region = "discovered"').replace(
+    'over = "step"', 'over = "step"\nby = { region = "discovered" }\nmax_per_key = 2'
+)
 UNITS = {
-    "event": 'unit = "event"',
-    "user": 'unit = "user"\nuser = "who"\nmax_per_step = 2\nmax_steps = 2',
-    "sealed": 'unit = "event"\nintrusions = "one"',
+    "event": 'unit = "event"\nepsilon = 1',
+    "user": 'unit = "user"\nuser = "who"\nmax_per_step = 2\nmax_steps = 2\nepsilon = 1',
+    "sealed": 'unit = "event"\nintrusions = "one"\nepsilon = 1',
+    # so that a few users bring a key to light
+    "discovered": 'unit = "user"\nuser = "who"\nmax_per_step = 2\nmax_steps = 2\n'
+    "epsilon = 200\ndelta = 0.01",
 }
 SINKS = ("out.csv", "out.jsonl")
 
@@ -72,7 +78,8 @@ def truth_of(lines: Iterable[str], horizon: int) -> dict[Cell, int]:
 class World:
     """One stream of ``horizon`` days, its source and its sinks.
 
-    ``kind`` is "event", "user" or "sealed"; a sealed stream reads standard input.  ``source`` is
+    ``kind`` is "event", "user", "discovered" (keys, of users) or "sealed"; a sealed stream reads
+    standard input.  ``source`` is
     "events.csv", that with a star, ``FOLDER`` or "-".  ``sinks`` are names of files that end in
     csv, jsonl or parquet; without any the noise may be "zero".
     """
@@ -105,8 +112,8 @@ class World:
         self.text = (
             f'[stream]\nname = "s"\nsource = "{self.source}"\n{read}'
             f'start = "{START:%Y-%m-%d}"\nevery = "1d"\nhorizon = {horizon}\n'
-            f'[privacy]\npopulation = "people"\n{UNITS[kind]}\nepsilon = 1\n'
-            f"{_COUNTED}{_PEOPLE if kind == 'user' else ''}"
+            f'[privacy]\npopulation = "people"\n{UNITS[kind]}\n'
+            f"{_FOUND if kind == 'discovered' else _COUNTED}{_PEOPLE if kind == 'user' else ''}"
             f'[store]\nurl = "s.db"{vault}\n'
         ) + "".join(f'[[sink]]\n{sink.partition(".")[2]} = "{sink}"\n' for sink in sinks)
         self.events = self.place / ("in/1.csv" if source == FOLDER else source.rstrip("*"))
@@ -114,7 +121,7 @@ class World:
         self.job = Job(
             ["run", "plan.toml"],
             self.place,
-            noise=noise,
+            noise="system" if kind == "discovered" else noise,  # its noise cannot be removed
             broken=broken,
             batch=batch,
             buckets=buckets,
@@ -149,8 +156,8 @@ class World:
 
     @property
     def widths(self) -> int:
-        """How many values a step has."""
-        if not self._widths:
+        """How many values a step has, if that is known before."""
+        if not self._widths and self.kind != "discovered":
             self._widths = sum(release.question.width for release in self.plan.releases)
         return self._widths
 

@@ -116,7 +116,7 @@ def test_the_plan_is_told_before_any_data() -> None:
     assert forecast.half_widths[0] == recipe.value_error(1).bound(1, 0.05)
     told = " ".join(in_words(checked))
     first, middle, last = forecast.users_needed or (0, 0, 0)
-    assert f"about {first} at step 1, {middle} at step 15 and {last} at step 30" in told
+    assert f"about {first} users at step 1, {middle} at step 15 and {last} at step 30" in told
     assert "publishes numbers for each key that is discovered every day" in told
     assert "at most 12 events count on all keys of 'tags' together, and at most 1" in told
     assert "depends on the data through this mechanism alone" in told

@@ -49,7 +49,7 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     for forecast in expected:
         if forecast.users_needed is not None:
             needed = needed_words(forecast.users_needed, forecast.steps)
-            typer.echo(f"{forecast.release}: a key needs users: {needed}.")
+            typer.echo(f"{forecast.release}: a key needs {needed}.")
             typer.echo(
                 f"For {forecast.release}, that many users find a key with probability one half, "
                 "if it is the first that each of them brings.",

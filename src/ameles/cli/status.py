@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -47,6 +48,7 @@ class Status:
     announced: int | None = None  # announced intrusions, if the plan allows any
     restarts: int | None = None  # restarts so far, if the plan allows any
     restarts_reserved: int | None = None  # restarts that were paid for at launch
+    discovered: dict[str, int] = field(default_factory=dict)  # keys published so far, by release
     gaps: tuple[GapState, ...] = ()  # records that the stream goes on without
     retired: str | None = None  # when its state was erased, so that it never goes on
 
@@ -89,6 +91,9 @@ def _told(state: Status) -> dict[str, str]:
         "lag": "1 step" if state.lag == 1 else f"{state.lag} steps",
         "budget": f"population '{state.population}': {state.left} left, {state.spent} spent",
     }
+    if state.discovered:
+        keys = (f"{count:,} of '{release}'" for release, count in state.discovered.items())
+        told["keys"] = f"discovered so far: {', '.join(keys)}"
     if state.vault is not None:
         told["vault"] = state.vault
     if state.announced is not None:
@@ -121,6 +126,7 @@ def look(checked: Plan, *, now: datetime) -> Status:
             again = len(transaction.epochs(stream))
             retired = transaction.retirement(stream)
             gaps = transaction.gaps(stream)
+            published = Counter(line.release for line in transaction.series(stream))
         running = store.held(checked.stream.name)
         sinks = sink_states(checked, store, stream)
     if ledger is None:
@@ -145,6 +151,11 @@ def look(checked: Plan, *, now: datetime) -> Status:
         announced=seen if intrusions == "announced" else None,
         restarts=again if checked.privacy.restarts else None,
         restarts_reserved=checked.privacy.restarts or None,
+        discovered={
+            one.name: published[one.name] // one.cells
+            for one in checked.releases
+            if one.discovered is not None and not one.keys
+        },
         gaps=tuple(GapState(_written(microseconds(gap.at)), gap.place, gap.why) for gap in gaps),
         retired=None if retired is None else f"{retired.at:%Y-%m-%dT%H:%M:%SZ}",
     )

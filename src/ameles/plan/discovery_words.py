@@ -42,10 +42,11 @@ def needed_words(users: tuple[int, ...], steps: tuple[int, ...]) -> str:
     """How many users a key needs at some steps.
 
     >>> needed_words((64, 25, 21), (1, 50, 100))
-    'about 64 at step 1, 25 at step 50 and 21 at step 100'
+    'about 64 users at step 1, 25 at step 50 and 21 at step 100'
+    >>> needed_words((9, 9, 9), (1, 1, 1))
+    'about 9 users at step 1'
     """
-    parts = [f"{n:,} at step {step}" for n, step in zip(users, steps, strict=True)]
-    unique = list(dict.fromkeys(parts))
-    if len(unique) == 1:
-        return f"about {unique[0]}"
-    return f"about {', '.join(unique[:-1])} and {unique[-1]}"
+    first, *others = dict(zip(steps, users, strict=True)).items()
+    told = [f"about {first[1]:,} users at step {first[0]}"]
+    told += [f"{count:,} at step {step}" for step, count in others]
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"

@@ -11,7 +11,7 @@ step come in the order of their texts, and so do the numbers of their series.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -43,12 +43,11 @@ class DiscoveredRun:
     state: ReleaseState  # as it was last kept
     series: dict[str, int]  # by published key
     history: KeyHistory
-    _published: int = field(default=0)  # numbers at the last step
 
     @property
     def width(self) -> int:
-        """About how many numbers a step of it moves."""
-        return max(1, self._published) + self.measure.question.width
+        """About how many numbers a step of it moves: those of keys that are public already."""
+        return (1 + int(self.run.public.sum())) * self.recipe.cells
 
     def release(
         self,
@@ -106,7 +105,6 @@ class DiscoveredRun:
         published = self.measure.publish_keys(
             self.recipe, self.terms, totals[known], step, outputs.since[known], names
         )
-        self._published = published.value.size
         if self.measure.keys:  # ranks, which are there from the start
             self._add(transaction, stream, step, list(self.measure.keys), published)
         elif names:

@@ -18,10 +18,13 @@ from ameles.engine.gathering.contribution_bounds import SeenUsers
 from ameles.engine.gathering.gatherer import DuckGatherer, Gathered, Gatherer
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Pending
+from ameles.engine.releasing.discovered_run import DiscoveredRun
 from ameles.engine.releasing.held_stream import HeldStream, Intake
 from ameles.engine.releasing.resuming import StoredRun, stored_runs
 from ameles.plan.clock import FAR
 from ameles.store import Transaction
+
+GROWING = 64  # the most steps of a transaction, if keys are discovered meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +148,7 @@ class StoredState:
         first, released = stream.released + 1, stream.released
         position = self._kept.position if gathered is None else gathered.position
         while True:
-            # discovered keys make steps larger, so each batch has its own number of steps
-            many = max(1, self._batch // sum(run.width for run in self.runs))
-            until = min(target, released + many)
+            until = min(target, released + self._many())
             with self._held.store.writing() as transaction:
                 if gathered is not None:
                     self._commit(transaction, gathered, target, gaps)
@@ -169,6 +170,15 @@ class StoredState:
             released = until
             if released >= target:
                 return
+
+    def _many(self) -> int:
+        """How many steps the next transaction may hold.
+
+        While keys are discovered steps become larger, and nobody knows by how much.
+        """
+        many = max(1, self._batch // sum(run.width for run in self.runs))
+        grows = any(isinstance(run, DiscoveredRun) for run in self.runs)
+        return min(many, GROWING) if grows else many
 
     def _commit(
         self,
