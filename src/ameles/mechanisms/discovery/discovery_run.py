@@ -108,7 +108,9 @@ class DiscoveryRun(SteppedRun["KeyInputs | Named", KeyOutputs]):
             if inputs.number.size:
                 if not 0 <= inputs.number.min() <= inputs.number.max() < len(self._names):
                     raise BadInput("A number is not that of a key.", tip="run.numbers(keys)")
-                if np.unique(inputs.number).size < inputs.number.size:
+                marked = np.zeros(len(self._names), dtype=np.bool_)  # quicker than sorting
+                marked[inputs.number] = True
+                if np.count_nonzero(marked) < inputs.number.size:
                     raise BadInput("Each number may occur once in a step.")
                 if (self._status[inputs.number] == DROPPED).any():
                     raise BadInput(

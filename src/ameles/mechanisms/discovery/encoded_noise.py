@@ -80,28 +80,26 @@ class EncodedNoise:
 
     @cached_property
     def _decoder(self) -> Floats:
-        """b_0, b_1, ..., b_(T-1), and a 0 in front."""
+        """b_(T-1), ..., b_1, b_0."""
         poles = np.array([float(section.pole) for section in self.cascade.sections])
         rates = np.array([float(section.rate) for section in self.cascade.sections])
         places, weights = decoder_weights(poles, rates)
-        powers = (1 - places)[:, None] ** np.arange(self.horizon)
-        return np.concatenate([[0.0], weights @ powers])
+        powers = (1 - places)[:, None] ** np.arange(self.horizon - 1, -1, -1)
+        return weights @ powers
 
     def row(self, t: int) -> Floats:
-        """How much of each of the first ``t`` draws is in the noise at step ``t``, times 2^bits."""
-        row = np.zeros(t)
-        start = 0
-        for end, part in zip(self.columns.ends, self.columns.parts, strict=True):
-            last = min(end, t)
-            # the sum of c^-1 over the piece's steps that are not before the draw
-            ages = last - np.arange(last)  # of draws 1..last at the end of the piece, plus 1
-            sums = self._decoder[ages]
-            sums[:start] -= self._decoder[ages[:start] - (last - start)]
-            row[:last] += sums * ((1 << PART_BITS) / part)
-            start = last
-            if last == t:
-                return row
-        raise ValueError("this step is after the horizon")
+        """How much of each of the first ``t`` draws is in the noise at step ``t``, times 2^bits.
+
+        The noise is the sum over pieces of factor times the change of P within the piece; summed by
+        parts, P at the end of each piece has the difference of two factors, and P(t) the last one.
+        """
+        columns = self.columns
+        last = columns.piece(t - 1)
+        factors = [(1 << PART_BITS) / part for part in columns.parts[: last + 1]]
+        row = self._decoder[self.horizon - t :] * factors[last]
+        for end, factor, after in zip(columns.ends[:last], factors, factors[1:], strict=False):
+            row[:end] += (factor - after) * self._decoder[self.horizon - end :]
+        return row
 
     def variances(self, t: int, before: int = 0) -> Floats:
         """The variance in counts at step ``t`` for counters that joined at steps 1, 2, ..., t.

@@ -26,6 +26,9 @@ class KeyNames:
     def __init__(self) -> None:
         self._texts: list[str | None] = []
         self._numbers: dict[str, int] = {}
+        # What a snapshot needs, as of its last time: a long stream has many, and names stay.
+        self._written = bytearray()
+        self._lengths: list[int] = []
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -67,14 +70,19 @@ class KeyNames:
         self.retire(numbers)
         for number in numbers.tolist():
             self._texts[number] = None
+        if numbers.size:
+            self._written.clear()
+            self._lengths.clear()
 
     def parts(self) -> tuple[IntArray, IntArray]:
         """The length of each text in bytes, -1 if it has none; and the bytes of all, as words."""
-        encoded = [None if t is None else t.encode("utf-8", "surrogatepass") for t in self._texts]
-        lengths = np.array([-1 if t is None else len(t) for t in encoded], dtype=np.int64)
-        whole = b"".join(t for t in encoded if t is not None)
-        words = np.frombuffer(whole + bytes(-len(whole) % 8), dtype="<i8").astype(np.int64)
-        return lengths, words
+        for text in self._texts[len(self._lengths) :]:
+            encoded = b"" if text is None else text.encode("utf-8", "surrogatepass")
+            self._lengths.append(-1 if text is None else len(encoded))
+            self._written += encoded
+        whole = bytes(self._written) + bytes(-len(self._written) % 8)
+        words = np.frombuffer(whole, dtype="<i8").astype(np.int64)
+        return np.array(self._lengths, dtype=np.int64), words
 
     @classmethod
     def read(cls, lengths: IntArray, words: IntArray, retired: IntArray) -> KeyNames:

@@ -54,7 +54,7 @@ class KeyValueError(GaussianError):
         """
         if before < self.since:
             before = 0
-        slack = self.law.slack(t) + (1 + self.law.slack(before) if before else 0.0)
+        slack = _slack(self.law, t) + (1 + _slack(self.law, before) if before else 0.0)
         return GaussianSum(self._variance(before, t), self.law.factor(t), slack)
 
     def rms(self, steps: int) -> float:
@@ -71,6 +71,11 @@ class KeyValueError(GaussianError):
 @lru_cache(maxsize=128)
 def _variances(law: EncodedNoise, before: int, t: int) -> Floats:
     return law.variances(t, before)
+
+
+@lru_cache(maxsize=4096)
+def _slack(law: EncodedNoise, t: int) -> float:
+    return law.slack(t)
 
 
 # With so many steps or fewer all are looked at.
