@@ -56,7 +56,7 @@ def discovered(stream: Stream, per_key: int, *, compiled: bool) -> Found:
         fresh = np.unique(key[number_of[key] < 0])
         number_of[fresh] = run.numbers([str(one) for one in fresh.tolist()])
         key_of.append(fresh)
-        out = run.step(book.bounded(run.public, user, number_of[key]))
+        out = run.step(book.bounded(run, user, number_of[key]))
     keys = np.concatenate(key_of)[out.public]
     found, values = np.zeros(stream.keys, dtype=bool), np.zeros(stream.keys, dtype=np.int64)
     found[keys], values[keys] = True, out.values[:, 0]

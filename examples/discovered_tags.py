@@ -79,8 +79,7 @@ def publish() -> None:
         users, tags = messages(day)
         for user, tag in zip(users, tags, strict=True):
             truth[tag].add(user)
-        numbers = run.numbers(tags)
-        published = run.step(book.bounded(run.public, book.rows(users), numbers))
+        published = run.step(book.bounded(run, users, tags))
         for tag in run.names(published.discovered):
             print(f"  day {day:2}: {tag} is new")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from ameles.mechanisms.discovery import KeyDiscovery, KeyOutputs, UserBook
@@ -26,8 +25,7 @@ def published(recipe: KeyDiscovery) -> Iterator[tuple[list[str], KeyOutputs]]:
             for person in range(LONERS):
                 users += [f"loner {person}"] * 5
                 tags += [f"#own-{person}-{which}" for which in range(5)]
-        numbers = run.numbers(tags)
-        out = run.step(book.bounded(run.public, book.rows(users), numbers))
+        out = run.step(book.bounded(run, users, tags))
         yield run.names(out.public), out
 
 
@@ -54,6 +52,6 @@ def test_only_four_keys_of_a_user_can_ever_be_live() -> None:
     """A record without a slot makes no counter: what a user can risk is four keys."""
     run, book = RECIPE.start(System()), UserBook(RECIPE)
     tags = [f"#own-{which}" for which in range(16)]
-    out = run.step(book.bounded(run.public, np.zeros(16, dtype=int), run.numbers(tags)))
+    out = run.step(book.bounded(run, ["ann"] * 16, tags))
     assert not out.public.size
     assert run._selection.numbers.size <= len(RECIPE.slots)

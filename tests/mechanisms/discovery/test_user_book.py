@@ -7,12 +7,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ameles.core.exceptions import BadInput
-from ameles.mechanisms.discovery import KeyDiscovery, KeyInputs, UserBook
-from ameles.noise import System
+from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.mechanisms.discovery import DiscoveryRun, KeyDiscovery, KeyInputs, UserBook
+from ameles.mechanisms.snapshot import State
+from ameles.noise import System, Zero
 from tests.mechanisms.discovery.plain_rule import PlainUser, plain_step
 
 KEYS = 30
+
+
+class StandIn(DiscoveryRun):
+    """A run whose public keys and steps the test sets."""
+
+    public: Any = None
+
+    def __init__(self, recipe: KeyDiscovery) -> None:
+        super().__init__(recipe, State(bytes(16), 0, ()), Zero())
+        self.steps = 0
+
+    @property
+    def t(self) -> int:
+        return self.steps
 
 
 def recipe_of(**given: Any) -> KeyDiscovery:
@@ -38,7 +53,7 @@ def as_rows(inputs: KeyInputs) -> dict[int, list[int]]:
 )
 def test_the_book_does_what_the_plain_rule_does(given: dict[str, Any], window: int | None) -> None:
     recipe, noise = recipe_of(**given), System()
-    book = UserBook(recipe)
+    book, run = UserBook(recipe), StandIn(recipe)
     users: dict[int, PlainUser] = {}
     for step in range(20):
         if window is not None and step % window == 0:
@@ -47,54 +62,79 @@ def test_the_book_does_what_the_plain_rule_does(given: dict[str, Any], window: i
         user, number = noise.uniform(40, size), noise.uniform(KEYS, size)
         cell, amount = noise.uniform(recipe.cells, size), noise.uniform(9, size) - 4
         public = noise.uniform(3, KEYS) == 0
-        inputs = book.bounded(public, user, number, cell, amount)
+        run.public = public
+        inputs = book.bounded(run, user, number, cell, amount)
         records = zip(*(x.tolist() for x in (user, number, cell, amount)), strict=True)
         wanted = plain_step(recipe, users, set(np.flatnonzero(public).tolist()), records)
         assert as_rows(inputs) == wanted
+        run.steps += 1
+        if step % 7 == 3:
+            book = UserBook.resume(recipe, book.snapshot())
 
 
-def test_names_of_users_get_rows_and_records_count_one_by_default() -> None:
-    book = UserBook(recipe_of(records=8))
-    assert book.rows(["ann", "bob", "ann"]).tolist() == [0, 1, 0]
+def test_names_of_users_and_keys_are_taken_as_they_are() -> None:
+    recipe = recipe_of(records=8)
+    run, book = recipe.start(Zero()), UserBook(recipe)
+    inputs = book.bounded(run, ["ann", "bob", "ann"], ["#cats", "#cats", "#dogs"])
+    assert as_rows(inputs) == {0: [8, 2], 1: [2, 1]}
+    run.step(inputs)
+    again = book.bounded(run, ["eve", "bob"], ["#dogs", "#cats"])
+    assert as_rows(again) == {1: [4, 1]}
     assert book.rows(["eve", "bob"]).tolist() == [2, 1]
-    inputs = book.bounded(np.zeros(2, dtype=bool), [0, 1, 2], [1, 1, 0])
-    assert as_rows(inputs) == {0: [4, 1], 1: [8, 2]}
-    assert "1" in repr(book)
+    assert "2 steps" in repr(book)
     assert book.nbytes > 0
 
 
-def test_a_number_that_is_newer_than_what_is_public_is_not_public() -> None:
-    book = UserBook(recipe_of(records=8))
-    inputs = book.bounded(np.ones(1, dtype=bool), [0, 0], [0, 2])
-    assert as_rows(inputs) == {0: [0, 1], 2: [4, 1]}
-
-
 def test_a_step_without_records_is_a_step() -> None:
-    book = UserBook(recipe_of(records=1, unit="user-window:2"))
-    public = np.zeros(1, dtype=bool)
-    assert as_rows(book.bounded(public, [0], [0])) == {0: [4, 1]}
-    assert as_rows(book.bounded(public, [], [])) == {}
-    assert as_rows(book.bounded(public, [0], [0])) == {0: [4, 1]}  # in the next window
+    recipe = recipe_of(records=1, unit="user-window:2")
+    run, book = recipe.start(Zero()), UserBook(recipe)
+    for records, wanted in [([0], {0: [4, 1]}), ([], {}), ([0], {0: [4, 1]})]:
+        inputs = book.bounded(run, records, ["#cats" for _ in records])
+        assert as_rows(inputs) == wanted  # the third step is in the next window
+        run.step(inputs)
+
+
+def test_a_resumed_book_goes_on_with_its_run_only() -> None:
+    recipe = recipe_of(records=2)
+    run, book = recipe.start(Zero()), UserBook(recipe)
+    run.step(book.bounded(run, ["ann", "bob"], ["#cats", "#cats"]))
+    kept, secret = run.snapshot(), book.snapshot()
+    again, other = recipe.resume(kept, Zero()), UserBook.resume(recipe, secret)
+    inputs = other.bounded(again, ["ann", "bob", "ann"], ["#cats", "#dogs", "#dogs"])
+    assert as_rows(inputs) == {1: [4, 2]}  # the cats of ann count once, the slots are the second
+    with pytest.raises(BadInput, match="has taken 1 step, and this book has seen 0"):
+        UserBook(recipe).bounded(again, ["ann"], ["#cats"])
+    with pytest.raises(BadInput, match="another run"):
+        book.bounded(recipe.start(Zero()), ["ann"], ["#cats"])
+    with pytest.raises(BadInput, match="another run"):
+        UserBook(recipe_of(records=3)).bounded(recipe.start(Zero()), ["ann"], ["#cats"])
+    with pytest.raises(StoreRefused):
+        UserBook.resume(recipe_of(records=3), secret)
+    empty = UserBook.resume(recipe, UserBook(recipe).snapshot())
+    assert as_rows(empty.bounded(recipe.start(Zero()), ["ann"], ["#cats"])) == {0: [4, 1]}
 
 
 @pytest.mark.parametrize(
-    ("user", "number", "cell"),
+    ("user", "key", "cell"),
     [
-        ([0], [0, 1], [0]),
-        ([-1], [0], [0]),
-        ([2**31], [0], [0]),
+        ([0], ["#cats", "#dogs"], [0]),
+        ([-1], ["#cats"], [0]),
+        ([2**31], ["#cats"], [0]),
         ([0], [-1], [0]),
+        ([0], [3], [0]),
         ([0], [2**32], [0]),
-        ([0], [0], [1]),
-        ([0], [0], [-1]),
-        ([0.5], [0], [0]),
-        ([[0]], [[0]], [[0]]),
+        ([0], ["#cats"], [1]),
+        ([0], ["#cats"], [-1]),
+        ([0.5], ["#cats"], [0]),
+        ([[0]], ["#cats"], [0]),
+        (["ann", 7], ["#cats", "#cats"], [0, 0]),
+        (["ann", "bob"], ["#cats", 7], [0, 0]),
     ],
 )
-def test_bad_records_are_refused_and_change_nothing(user: Any, number: Any, cell: Any) -> None:
-    book = UserBook(recipe_of(records=8))
-    public = np.zeros(3, dtype=bool)
+def test_bad_records_are_refused_and_change_nothing(user: Any, key: Any, cell: Any) -> None:
+    recipe = recipe_of(records=8)
+    run, book = recipe.start(Zero()), UserBook(recipe)
     with pytest.raises(BadInput):
-        book.bounded(public, user, number, cell)
-    assert as_rows(book.bounded(public, [0], [0])) == {0: [4, 1]}
-    assert "after 1 steps" in repr(book)
+        book.bounded(run, user, key, cell)
+    assert "after 0 steps" in repr(book)
+    assert as_rows(book.bounded(run, ["eve"], ["#storm"])).popitem()[1] == [4, 1]

@@ -152,6 +152,32 @@ class KeyLists:
                 at = shelf.hits(places, stored[here]).argmax(axis=1)
                 shelf.times[places, at] += times[here].astype(np.uint32)
 
+    def flat(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The size of each list, and all keys with how often they counted, user by user."""
+        sizes = self._sizes.astype(np.int64)
+        ends = np.cumsum(sizes)
+        numbers, times = (np.ones(int(sizes.sum()), dtype=np.int64) for _ in range(2))
+        for index, shelf in enumerate(self._shelves):
+            row = np.flatnonzero(self._shelf_of[self._sizes] == index)
+            for place in range(shelf.capacity):
+                here = row[sizes[row] > place]
+                at, slot = ends[here] - sizes[here] + place, self._places[here]
+                numbers[at] = shelf.keys[slot, place].astype(np.int64) - 1
+                if shelf.times is not None:
+                    times[at] = shelf.times[slot, place]
+        return sizes, numbers, times
+
+    def fill(self, sizes: IntArray, numbers: IntArray, times: IntArray) -> None:
+        """Takes over what ``flat`` gave, into empty lists."""
+        self.admit(sizes.size)
+        starts = np.cumsum(sizes) - sizes
+        for place in range(int(sizes.max(initial=0))):
+            row = np.flatnonzero(sizes > place)
+            at = starts[row] + place
+            self.add(row, numbers[at])
+            again = times[at] > 1
+            self.count_again(row[again], numbers[at][again], times[at][again] - 1)
+
     def _move(self, row: IntArray, index: int) -> None:
         """Takes the lists of these users to this shelf, from the one before it."""
         shelf = self._shelves[index]

@@ -1,26 +1,35 @@
-"""The users of a stream of discovered keys, in memory: for programs that have no store.
+"""The users of a run of key discovery, in memory: for programs that have no store.
 
 A ``UserBook`` remembers of each user what the rule of ``user_records`` needs: the keys on which
 records counted, how many did, and how many discovery slots are used.  It turns the records of a
 step into the inputs of the run.  All of it is secret, as the run's state is.
 
-Users are numbers, 0, 1, 2, ..., and memory grows with the largest; ``rows`` gives numbers to names.
-Call ``bounded`` exactly once a step, also without records: a unit user-window forgets by the step.
+A book belongs to one run, from its first step on.  It refuses another run, and steps that it has
+not seen: with a new book, users could add to an old run what they have added before.  So take
+snapshots of both, at the same step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from ameles.core.exceptions import BadInput
+from ameles.core.guarantee import steps_in_words
+from ameles.mechanisms.discovery.discovery_run import DiscoveryRun
 from ameles.mechanisms.discovery.key_discovery import KeyDiscovery
 from ameles.mechanisms.discovery.key_lists import LARGEST, KeyLists
+from ameles.mechanisms.discovery.key_names import KeyNames
 from ameles.mechanisms.discovery.key_steps import KeyInputs
 from ameles.mechanisms.discovery.user_records import Earlier, keep, summed
+from ameles.mechanisms.discovery.word_arrays import narrowed, widened
+from ameles.mechanisms.snapshot import State, pack, unpack
 from ameles.noise.arrays import BoolArray, IntArray
+
+Column: TypeAlias = Sequence[int] | NDArray[Any]
 
 MOST_USERS = 2**31 - 1
 MANY = -1  # marks users who have several records in the step
@@ -29,16 +38,20 @@ MANY = -1  # marks users who have several records in the step
 class UserBook:
     """What the users of one run did so far.
 
-    >>> recipe = KeyDiscovery(epsilon=1, delta="1e-6", horizon=10, records=2)
-    >>> book = UserBook(recipe)
-    >>> x = book.bounded(np.zeros(3, dtype=bool), book.rows(["ann", "ann", "bob"]), [0, 0, 2])
-    >>> x.number.tolist(), x.selected.tolist(), x.amounts[:, 0].tolist()
-    ([0, 2], [4, 4], [1, 1])
+    >>> from ameles.noise import Zero
+    >>> recipe = KeyDiscovery(epsilon=6, delta="1e-9", horizon=10, records=2)
+    >>> run, book = recipe.start(Zero()), UserBook(recipe)
+    >>> x = book.bounded(run, ["ann", "ann", "bob"], ["#cats", "#cats", "#dogs"])
+    >>> x.selected.tolist(), x.amounts[:, 0].tolist()
+    ([4, 4], [1, 1])
+    >>> run.step(x).public.tolist()
+    []
     """
 
     def __init__(self, recipe: KeyDiscovery) -> None:
         self._recipe = recipe
-        self._names: dict[str, int] = {}
+        self._run = b""  # the identity of the run, from the first step on
+        self._names = KeyNames()
         self._steps = 0
         self._window = recipe.window_of(1)
         self._forget()
@@ -62,47 +75,100 @@ class UserBook:
         totals = 0 if self._totals is None else self._totals.nbytes
         return self._lists.nbytes + self._used.nbytes + totals + self._last.nbytes
 
-    def rows(self, names: Iterable[str]) -> IntArray:
+    def rows(self, names: Sequence[str]) -> IntArray:
         """Numbers of users, in the order in which their names were first seen."""
-        numbers = self._names
-        return np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), np.int64)
+        self._names.check(names)
+        return self._names.numbers(names)
 
     def bounded(
         self,
-        public: BoolArray,
-        user: ArrayLike,
-        number: ArrayLike,
-        cell: ArrayLike | None = None,
-        amount: ArrayLike | None = None,
+        run: DiscoveryRun,
+        user: Column | Sequence[str],
+        key: Column | Sequence[str],
+        cell: Column | None = None,
+        amount: Column | None = None,
     ) -> KeyInputs:
-        """The inputs of this step from its records, which are in the order in which they came.
+        """The inputs of the run's next step, from records in the order in which they came.
 
-        ``public`` is the run's, before the step; a number beyond its end is not public.  A record
-        has a user, the number of its key (``run.numbers``), and, unless they are 0 and 1, its cell
-        and its amount, which is cut to the bound.
+        Call it exactly once a step, also without records.  Users are names, or numbers from 0 on,
+        and memory grows with the largest.  Keys are texts, or what ``run.numbers`` gave in this
+        step.  Unless they are 0 and 1, a record also has a cell, and an amount, which is cut to the
+        recipe's bound.
         """
-        row, key = whole_numbers(user, "user"), whole_numbers(number, "number")
-        where = whole_numbers(cell, "cell") if cell is not None else np.zeros_like(key)
-        much = whole_numbers(amount, "amount") if amount is not None else np.ones_like(key)
-        self._check(row, key, where, much)
-        missing = int(key.max(initial=-1)) + 1 - public.size
-        if missing > 0:
-            public = np.append(public, np.zeros(missing, dtype=np.bool_))
+        self._check_run(run)
+        row = np.arange(len(user)) if _are_texts(user) else whole_numbers(user, "user")
+        number = np.arange(len(key)) if _are_texts(key) else whole_numbers(key, "key")
+        where = whole_numbers(cell, "cell") if cell is not None else np.zeros_like(row)
+        much = whole_numbers(amount, "amount") if amount is not None else np.ones_like(row)
+        self._check(row, number, where, much)
+        if _are_texts(user):
+            self._names.check(user)
+        number = run.numbers(key) if _are_texts(key) else number
+        row = self.rows(user) if _are_texts(user) else row
+        public = run.public
+        if number.max(initial=-1) >= public.size:
+            raise BadInput(
+                "A number is not that of a key.",
+                why="numbers of keys are those that the run gave",
+                tip="run.numbers(keys), or the keys themselves",
+            )
+        self._run = bytes.fromhex(run.id)
         self._steps += 1
         if self._recipe.window_of(self._steps) != self._window:
             self._window = self._recipe.window_of(self._steps)
             self._forget()
         self._admit(row)
-        counted, weight = self._take_in(public, row, key)
+        counted, weight = self._take_in(public, row, number)
         much = np.clip(much[counted], -self._recipe.bound, self._recipe.bound)
         return summed(
-            self._recipe, public.size, key[counted], where[counted], much, weight[counted]
+            self._recipe, public.size, number[counted], where[counted], much, weight[counted]
         )
+
+    def snapshot(self) -> bytes:
+        """All that the book knows: secret.  It goes with a snapshot of the run at the same step."""
+        sizes, numbers, times = self._lists.flat()
+        lengths, texts = self._names.parts()
+        parts = (sizes, numbers, times, self._used.astype(np.int64), lengths)
+        state = State(self._run.ljust(16, b"\0"), self._steps, (*map(narrowed, parts), texts))
+        return pack(state, self._recipe.fingerprint)
+
+    @classmethod
+    def resume(cls, recipe: KeyDiscovery, snapshot: bytes) -> UserBook:
+        """The book that this snapshot was taken of."""
+        state = unpack(snapshot, recipe.fingerprint)
+        book = cls(recipe)
+        book._run, book._steps = state.run if state.step else b"", state.step
+        book._window = recipe.window_of(max(1, state.step))
+        *narrow, texts = state.parts
+        sizes, numbers, times, used, lengths = map(widened, narrow)
+        book._names = KeyNames.read(lengths, texts, np.empty(0, dtype=np.int64))
+        if sizes.size:
+            book._admit(np.array([sizes.size - 1]))
+        book._lists.fill(sizes, numbers, times)
+        book._used[: used.size] = used
+        if book._totals is not None:
+            np.add.at(book._totals, np.repeat(np.arange(sizes.size), sizes), times)
+        return book
+
+    def _check_run(self, run: DiscoveryRun) -> None:
+        run.check_live()
+        if run.started_from != self._recipe or self._run not in (b"", bytes.fromhex(run.id)):
+            raise BadInput(
+                "This book is that of another run.",
+                why="what users may add to a run depends on what they have added to it",
+                tip="one book for each run",
+            )
+        if run.t != self._steps:
+            raise BadInput(
+                f"The run has taken {steps_in_words(run.t)}, and this book has seen {self._steps}.",
+                why="users whose earlier records are not in the book could add more than they may",
+                tip="run.step(book.bounded(run, ...)) in every step; snapshots of both together",
+            )
 
     def _check(self, row: IntArray, key: IntArray, where: IntArray, much: IntArray) -> None:
         if not row.size == key.size == where.size == much.size:
             raise BadInput(
-                "Users, numbers, cells and amounts must have one entry for each record.",
+                "Users, keys, cells and amounts must have one entry for each record.",
                 why="a record has one of each",
                 tip="arrays of the same length",
             )
@@ -110,15 +176,15 @@ class UserBook:
             return
         if row.min() < 0 or row.max() > MOST_USERS:
             raise BadInput(
-                f"Users must be numbers from 0 to {MOST_USERS}.",
+                f"Users must be names, or numbers from 0 to {MOST_USERS}.",
                 why="the book has a row for each number up to the largest",
-                tip="book.rows(names)",
+                tip="the names themselves",
             )
         if key.min() < 0 or key.max() > LARGEST:
             raise BadInput(
-                f"Keys must be numbers from 0 to {LARGEST}.",
-                why="they are those that the run gave, which counts from 0",
-                tip="run.numbers(keys)",
+                f"Keys must be texts, or numbers from 0 to {LARGEST}.",
+                why="numbers of keys are those that the run gave",
+                tip="run.numbers(keys), or the keys themselves",
             )
         if where.min() < 0 or where.max() >= self._recipe.cells:
             raise BadInput(
@@ -196,7 +262,11 @@ class UserBook:
             np.add.at(self._totals, row, 1)
 
 
-def whole_numbers(given: ArrayLike, name: str) -> IntArray:
+def _are_texts(given: Column | Sequence[str]) -> TypeGuard[Sequence[str]]:
+    return not isinstance(given, np.ndarray) and len(given) > 0 and isinstance(given[0], str)
+
+
+def whole_numbers(given: Column | Sequence[str], name: str) -> IntArray:
     """One whole number for each record."""
     array = np.asarray(given)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
