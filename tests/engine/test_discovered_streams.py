@@ -365,6 +365,22 @@ def test_steps_without_keys_reach_every_sink(tmp_path: Path) -> None:
         assert sorted(rows) == [(4,), (5,)], name
 
 
+def test_sinks_go_on_when_all_keys_were_dropped(tmp_path: Path) -> None:
+    tags = Tags(tmp_path, TAGS + 'drop_after = "1d"\n', rest=SINKS, horizon=8)
+    tags.append(Event(2, f"u{n}", "t") for n in range(40))
+    for until in range(1, 7):  # a process for each step
+        tags.run(until, noise=Passing())
+    wanted = [(r.step, r.value) for r in tags.releases()]
+    assert 2 <= wanted[0][0] <= wanted[-1][0] < 6
+    tags.append(Event(7, f"v{n}", "t") for n in range(40))
+    tags.run(8, noise=Passing())
+    wanted = [(r.step, r.value) for r in tags.releases()]
+    assert wanted[-1][0] >= 7
+    for name in ("out.csv", "out.jsonl", "out/*.parquet"):
+        rows = duckdb.cursor().execute(f"SELECT step, value FROM '{tmp_path}/{name}'").fetchall()
+        assert sorted(rows) == wanted, name
+
+
 def test_a_cluster_refuses(tmp_path: Path) -> None:
     tags = Tags(tmp_path)
     cluster = Cluster(tasks=TasksHere(), folder=tmp_path)

@@ -85,8 +85,13 @@ class ParquetSink(Sink):
             )
 
     def agrees(self, rows_of: Callable[[int], Iterable[Row]]) -> bool:
-        note = self._note
-        return not note.last or not note.tail or digest(rows_of(note.last)) == note.tail
+        note, end = self._note, self._end
+        if not note.tail:
+            return True
+        if end is not None and end.last <= note.last:  # the steps after it have no rows
+            return digest(rows_of(end.last)) == note.tail
+        rows = list(rows_of(note.last))
+        return not rows or digest(rows) == note.tail
 
     def first_needed(self, sent: int) -> int:
         with durable.writing(self.name), self._place.entered() as folder:
@@ -133,28 +138,35 @@ class ParquetSink(Sink):
         """Writes steps after those of the last file, or that file again if its rows are not in
         memory.
 
-        ``known`` is the digest that the rows of its last step must have.
+        ``known`` is the digest that the rows of its last step must have; steps without rows may
+        follow that one.
         """
-        if end.rows >= SEALED:
-            end = replace(end, number=end.number + 1, first=end.last + 1, rows=0)
-            self._rows.clear()
-        elif not self._ready:
+        if end.rows < SEALED and not self._ready:
             end = replace(end, rows=0)
         of_step: list[Row] = []
         for step, together in groupby(rows, key=lambda row: int(row[_STEP])):
+            if known is not None and step > known.last:
+                self._check_published(of_step, known)
+                known = None
             if end.rows >= SEALED:
-                self._put(folder, end, of_step)
+                if of_step:
+                    self._put(folder, end, of_step)
                 self._rows.clear()
                 end = ReleaseFile(end.number + 1, step)
             of_step = list(together)
             self._rows.add(of_step)
             end = ReleaseFile(end.number, end.first, step, self._rows.size)
-            if known is not None and step == known.last and digest(of_step) != known.tail:
-                raise self._refused(
-                    "is gone, and what the store has is not what was published in it",
-                    "the newest copy of the store; put the folder back if there is no other",
-                )
+        if known is not None:
+            self._check_published(of_step, known)
         return self._put(folder, end, of_step) if of_step else end
+
+    def _check_published(self, last: list[Row], known: Note) -> None:
+        """Refuses other rows of the last step than those that a folder had which is gone."""
+        if known.tail and digest(last) != known.tail:
+            raise self._refused(
+                "is gone, and what the store has is not what was published in it",
+                "the newest copy of the store; put the folder back if there is no other",
+            )
 
     def _put(self, folder: OwnFolder, end: ReleaseFile, last: list[Row]) -> ReleaseFile:
         """Writes a file atomically; readers do not take the temporary file for a part.
@@ -235,9 +247,7 @@ class ParquetSink(Sink):
         with files.looking(name) as handle, reading(handle) as file:
             text = file.note()
             told = ReleaseFile() if text is None else self._told(text, VERSION)
-            same = told.last > self._note.last or (
-                told.last == self._note.last and told.tail == self._note.tail
-            )
+            same = told.last > self._note.last or told.tail == self._note.tail
         if text is None or not same or name != told.name:
             self._changed = self._was_changed()
         else:
