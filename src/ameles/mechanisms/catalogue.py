@@ -38,6 +38,7 @@ from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.counters.smooth import SmoothCounter
 from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
@@ -114,6 +115,7 @@ COUNTERS: tuple[type[CounterRecipe], ...] = (
     BufferedCounter,
     NormalisedCounter,
     SegmentedCounter,
+    SmoothCounter,
     PanPrivateCounter,
     PanPrivateTreeCounter,
     RandomizedResponseCounter,

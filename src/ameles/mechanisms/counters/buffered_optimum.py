@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -31,6 +31,9 @@ LEAST_GAP = 0.05
 STEPS = 300
 DIFFERENCE = 1e-5
 CONVERGED = 1e-10
+# Rates for all ends at once are fitted to this many of them, from the first on.
+SMOOTH_FROM = 1 << 8
+ENDS = 25
 
 
 @lru_cache(maxsize=256)
@@ -43,6 +46,38 @@ def best_rates(horizon: int, buffers: int) -> tuple[tuple[float, ...], tuple[flo
         return np.array([*map(math.log, _worst_deviations(*_rates(gaps), horizon))])
 
     poles, rates = _rates(_minimum(costs, start))
+    return tuple(poles.tolist()), tuple(rates.tolist())
+
+
+@lru_cache(maxsize=64)
+def smooth_rates(horizon: int, buffers: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The x and the a with the smallest error of all steps from ``SMOOTH_FROM`` on, each in
+    comparison with the square root for a stream that ends there.
+
+    The square root has the deviation (log t + gamma + 4 log 2) / pi at its last step t, nearly.
+    The largest ratio is approached by means of ever higher powers.
+    """
+    if horizon <= SMOOTH_FROM:
+        return best_rates(horizon, buffers)
+    last = math.log2(horizon)
+    ends = [round(2.0**power) for power in np.linspace(math.log2(SMOOTH_FROM), last, ENDS)]
+    known = np.log((np.log(ends) + np.euler_gamma + 4 * math.log(2)) / math.pi)
+
+    def costs(gaps: Floats, power: float) -> Floats:
+        x, a = _rates(gaps)
+        columns = 1 + _squares(encoder_weights(x, a), powers(_either(x), horizon - 1))
+        places, outputs = decoder_weights(x, a)
+        pairs = _either(places)
+        gains = np.array([_squares(outputs, powers(pairs, end)) for end in ends])
+        ratios = np.log(columns * gains) / 2 - known[:, None]
+        highest = ratios.max(axis=0)
+        means: Floats = highest + np.log(np.exp(power * (ratios - highest)).mean(axis=0)) / power
+        return means
+
+    gaps = np.full(2 * buffers, math.log(math.expm1(math.log(4 * horizon) / (2 * buffers))))
+    for power in (30.0, 200.0):
+        gaps = _minimum(partial(costs, power=power), gaps)
+    poles, rates = _rates(gaps)
     return tuple(poles.tolist()), tuple(rates.tolist())
 
 

@@ -90,6 +90,11 @@ class Cascade:
         return _near(horizon, buffers)
 
     @classmethod
+    def smooth(cls, horizon: int, buffers: int) -> Cascade:
+        """Rates that are good wherever a stream ends up to the horizon, likewise rounded."""
+        return _smooth(horizon, buffers)
+
+    @classmethod
     def rounded(
         cls, poles: Sequence[float | Fraction], rates: Sequence[float | Fraction]
     ) -> Cascade:
@@ -186,6 +191,11 @@ class Cascade:
 @lru_cache(maxsize=256)
 def _near(horizon: int, buffers: int) -> Cascade:
     return Cascade.rounded(*buffered_optimum.best_rates(horizon, buffers))
+
+
+@lru_cache(maxsize=64)
+def _smooth(horizon: int, buffers: int) -> Cascade:
+    return Cascade.rounded(*buffered_optimum.smooth_rates(horizon, buffers))
 
 
 def _power(base: Fraction, n: int) -> Interval:
