@@ -23,16 +23,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.engine.worlds import World, day
 from tests.faults.choices import Choices
-from tests.kafka_faults import (
-    Fault,
-    Faults,
-    KafkaLife,
-    Running,
-    cut_connections,
-    kill_ameles,
-    kill_broker,
-)
+from tests.kafka_faults import Fault, KafkaLife, cut_connections, kill_broker
 from tests.kafka_server import ADMIN, Cluster, serving
+from tests.source_faults import Faults, Running, kill_ameles
 
 from ameles.connectors.kafka_topic import KafkaAway, KafkaTopic
 from ameles.connectors.source import SourceAway

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import json
-from itertools import count
 from pathlib import Path
 
 from tests.faults.choices import Choices
-from tests.kafka_faults import (
-    Fault,
-    Faults,
-    KafkaLife,
-    cut_connections,
-    kill_ameles,
-)
+from tests.kafka_faults import KafkaLife, cut_connections
 from tests.kafka_server import Cluster
-
-
-def mostly(fault: Fault) -> Fault:
-    """Leaves every third run alone, so that a life is short."""
-    runs = count(1)
-    return lambda life, running, choices: bool(next(runs) % 3) and fault(life, running, choices)
+from tests.source_faults import Faults, kill_ameles, mostly
 
 
 def test_killed_and_cut_off_nothing_is_lost_or_doubled(kafka: Cluster, tmp_path: Path) -> None:
@@ -37,5 +25,5 @@ def test_killed_and_cut_off_nothing_is_lost_or_doubled(kafka: Cluster, tmp_path:
     assert producer.flush(60) == 0
     life.truth[1, "south"] += 1
     found = {one.partition(" ")[0] + one.partition(" ")[2][:5] for one in life.violations()}
-    assert found == {"dailysouth", "visitssouth", "thetopic"}
-    assert len([one for one in life.violations() if one.startswith("the topic")]) == 3
+    assert found == {"dailysouth", "visitssouth", "thesink "}
+    assert len([one for one in life.violations() if one.startswith("the sink")]) == 3
