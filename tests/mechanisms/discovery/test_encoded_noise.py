@@ -12,11 +12,12 @@ from ameles.mechanisms.counters.cascade import Cascade
 from ameles.mechanisms.counters.cascade_process import filter_rows
 from ameles.mechanisms.counters.column_scales import PART_BITS, ColumnScales
 from ameles.mechanisms.counters.encoded import root_up
+from ameles.mechanisms.discovery import KeyDiscovery
 from ameles.mechanisms.discovery.certified_gains import smoothed_gains
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise
 from ameles.mechanisms.discovery.noise_table import NoiseTable, settle
 from ameles.mechanisms.discovery.selection_law import selection_cascade
-from ameles.noise import System
+from ameles.noise import System, Tape
 from ameles.noise.arrays import IntArray
 from tests.mechanisms.discovery import exact_filters
 
@@ -175,3 +176,27 @@ def test_rules_of_rates_come_close_to_the_best_that_a_search_found() -> None:
         gain = Fraction(round((1 << 12) / (1 + looks / 25)), 1 << 12)
         worst = max(math.sqrt(squares) for squares, _ in smoothed_gains(noise, gain))
         assert worst <= 1.01 * best
+
+
+def test_every_draw_of_a_value_reaches_its_own_key_through_the_decoder() -> None:
+    """The whole run, on the tape: keys that are found at different steps, with two cells each."""
+    recipe = KeyDiscovery(epsilon=6, delta="1e-6", horizon=8, records=4, cells=2)
+    many = 10**6
+    steps = [{"a": (many, 1, 2)}, {}, {"b": (many, 3, 4), "c": (many, 5, 6)}, {}, {"a": (0, 7, 8)}]
+    noise = recipe.values
+    rows = exact_filters.decoder(noise)
+    quiet = Tape()
+    run = recipe.start(quiet)
+    truth = [run.step(step) for step in steps]
+    laws = quiet.laws
+    drawn = [place for place, law in enumerate(laws) if law == ("gaussian", noise.variance)]
+    places = [(t, cell) for t, out in enumerate(truth, 1) for cell in range(2 * out.public.size)]
+    assert len(drawn) == len(places)
+    for place, (step, cell) in zip(drawn, places, strict=True):
+        shown = recipe.start(Tape([0] * place + [LOUD])).feed(steps)
+        for t, (out, plain) in enumerate(zip(shown, truth, strict=True), 1):
+            moved = (out.values - plain.values).reshape(-1)
+            expected = np.zeros(moved.size)
+            if t >= step:
+                expected[cell] = LOUD * rows[t - 1][step - 1] / (1 << noise.bits)
+            assert np.abs(moved - expected).max() <= 1

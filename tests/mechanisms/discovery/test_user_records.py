@@ -107,6 +107,10 @@ def test_slots_that_depend_on_another_user_are_caught(monkeypatch: pytest.Monkey
         {"user": [1, 0]},  # not in order
         {"cell": [0, 2]},
         {"cell": [-1, 0]},
+        {"user": [0, 2]},
+        {"user": [-1, 0]},
+        {"number": [0, KEYS]},
+        {"number": [-1, 0]},
         {"amount": [1.0, 2.0]},
         {"number": [0]},
         {"number": [[0], [1]]},

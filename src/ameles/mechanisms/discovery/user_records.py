@@ -88,7 +88,9 @@ def bounded(
     ``user`` are places in ``earlier``, in order; records of one user are in their own order.
     Amounts beyond the recipe's bound are cut to it.
     """
-    users, numbers, cells, amounts = _checked(recipe, user, number, cell, amount)
+    users, numbers, cells, amounts = _checked(
+        recipe, earlier.slots.size, public.size, user, number, cell, amount
+    )
     place, on_key = earlier.find(users, numbers)
     before = Earlier(on_key, earlier.in_all[users], earlier.slots[users])
     counted, weight = keep(recipe, public, users, numbers, before)
@@ -121,7 +123,7 @@ def summed(
     return KeyInputs(chosen.astype(np.int64), selected, amounts.reshape(-1, recipe.cells))
 
 
-def _checked(recipe: KeyDiscovery, *given: ArrayLike) -> Sequence[IntArray]:
+def _checked(recipe: KeyDiscovery, people: int, keys: int, *given: ArrayLike) -> Sequence[IntArray]:
     arrays = [np.asarray(part) for part in given]
     arrays = [part.astype(np.int64) if part.size == 0 else part for part in arrays]
     if any(part.ndim != 1 or part.dtype.kind not in "iu" for part in arrays):
@@ -131,8 +133,13 @@ def _checked(recipe: KeyDiscovery, *given: ArrayLike) -> Sequence[IntArray]:
         raise BadInput("Each record has a user, a number, a cell and an amount.")
     if (np.diff(users) < 0).any():
         raise BadInput("Records must be in the order of their users.")
-    if cells.size and not 0 <= cells.min() <= cells.max() < recipe.cells:
-        raise BadInput("A record has a cell that the recipe does not have.")
+    for part, count, what in (
+        (users, people, "user"),
+        (numbers, keys, "number"),
+        (cells, recipe.cells, "cell"),
+    ):
+        if part.size and not 0 <= part.min() <= part.max() < count:
+            raise BadInput(f"A record has a {what} that is not known here.")
     return users, numbers, cells, np.clip(amounts, -recipe.bound, recipe.bound)
 
 

@@ -45,7 +45,7 @@ class KeyValueError(GaussianError):
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
         """The same for the first ``steps`` steps together."""
-        return max(self.bound(t, beta / steps) for t in _some_steps(self.since, steps))
+        return max(self.bound(t, beta / steps) for t in some_steps(self.since, steps))
 
     def between(self, before: int, t: int) -> GaussianSum:
         """The law of the noise of what came in steps before + 1, ..., t.
@@ -59,7 +59,7 @@ class KeyValueError(GaussianError):
 
     def rms(self, steps: int) -> float:
         """The root of the mean variance over the first ``steps`` steps."""
-        some = [t for t in _some_steps(self.since, steps) if t >= self.since]
+        some = [t for t in some_steps(self.since, steps) if t >= self.since]
         return math.sqrt(sum(self._variance(0, t) for t in some) / len(some))
 
     def _variance(self, before: int, t: int) -> float:
@@ -82,7 +82,7 @@ def _slack(law: EncodedNoise, t: int) -> float:
 ALL_STEPS = 512
 
 
-def _some_steps(since: int, steps: int) -> list[int]:
+def some_steps(since: int, steps: int) -> list[int]:
     """Steps among which that of the largest variance is, or one that is close to it."""
     first = min(since, steps)
     count = min(steps - first + 1, ALL_STEPS)
