@@ -20,7 +20,7 @@ step adds up over the window.  Here the largest hats are about a third of the wi
 [1, 1, 2, 3]
 >>> recipe = HatsWindowCounter(epsilon=1, window=24)
 >>> recipe.radices, round(recipe.error.between(1000, 1024).std, 1)
-((12,), 6.3)
+((12,), 5.9)
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Sharp        for one event exactly: it takes so many (checked by linear programs
 >>> [most_noises(steps, 1) for steps in (1, 2, 3, 4, 5, 8, 9, 1000, 1024)]
 [1, 2, 2, 3, 3, 4, 4, 10, 11]
 >>> [most_noises(1024, m) for m in (1, 2, 3, 20)]
-[11, 21, 31, 194]
+[11, 21, 31, 193]
 """
 
 from __future__ import annotations
