@@ -83,3 +83,41 @@ def test_it_is_better_than_laplace_noise_for_users_with_many_steps() -> None:
     for steps, better in ((1, False), (5, False), (20, True), (365, True)):
         less = deviation(GaussianStepsCounter, steps) < deviation(SimpleTwoCounter, steps)
         assert less is better
+
+
+def gaussian(parameter: float, far: int) -> Any:
+    weights = np.exp(-(np.arange(-far, far + 1) ** 2) / (2 * parameter))
+    return weights / weights.sum()
+
+
+@together("rho", ["1/2", 5, "1/20"])
+@together("beta", [0.3, 0.05, 1e-4])
+def test_bounds_are_the_smallest_integers(rho: Any, beta: float) -> None:
+    error = GaussianStepsCounter(rho=rho, horizon=16).error
+    law, total = gaussian(float(error.variance), 60), np.ones(1)
+    inside: dict[int, float] = {}
+    for t in range(1, 9):
+        total = np.convolve(total, law)
+        size = abs(np.arange(len(total)) - len(total) // 2)
+        bound = int(error.bound(t, beta))
+        assert total[size > bound].sum() <= beta
+        assert bound == 0 or total[size > bound - 1].sum() > 0.998 * beta
+        # all steps at once: sums over paths that stay inside
+        together_ = int(error.bound_all(t, beta))
+        inside[-1] = 0.0
+        for m in (together_, max(together_ - 1, 0)):
+            paths = np.ones(1)
+            for _ in range(t):
+                paths = np.convolve(paths, law)
+                paths = paths[max(0, len(paths) // 2 - m) : len(paths) // 2 + m + 1]
+            inside[m] = float(paths.sum())
+        assert 1 - inside[together_] <= beta
+        assert together_ == 0 or 1 - inside[together_ - 1] > 0.998 * beta
+
+
+def test_windows_have_the_same_law_as_counts() -> None:
+    error = GaussianStepsCounter(rho=5, horizon=5000).error
+    for steps in (1, 7, 2000):
+        law = error.between(11, 11 + steps)
+        assert law.quantile(0.05) == error.bound(steps, 0.05)
+        assert law.std == pytest.approx(error.std(steps))

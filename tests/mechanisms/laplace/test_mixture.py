@@ -10,7 +10,7 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, quantiles
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, TailMethod, quantiles
 from ameles.noise import System
 
 CASES = {
@@ -146,7 +146,11 @@ def test_laws_of_all_shapes_together_are_as_one_by_one(beta: float) -> None:
     laws += [LaplaceMixture(parts, bounding=True) for parts in CASES.values()]
     laws += laws[::-1]
     assert quantiles(laws, beta).tolist() == [law.quantile(beta) for law in laws]
-    assert all(law.tail(law.quantile(beta)) <= beta * (1 + 1e-9) for law in laws)
+    # small bounds of weighted sums are smaller than these tails say: see test_rounded
+    sharpened = (TailMethod.WEIGHTED, TailMethod.CHERNOFF)
+    others = [law for law in laws if law.shape(law.terms) not in sharpened]
+    assert len(others) > 10
+    assert all(law.tail(law.quantile(beta)) <= beta * (1 + 1e-9) for law in others)
 
 
 def test_no_laws_have_no_bounds() -> None:

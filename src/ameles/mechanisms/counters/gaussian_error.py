@@ -11,8 +11,11 @@ Theorem      (a) A discrete Gaussian of parameter v is sub-Gaussian with v, and 
              (1 + q(AB/(A+B))) (1 + q(A+B)) times those of one of parameter A + B, where
              q(v) = 2 sum over n >= 1 of exp(-2 pi^2 v n^2): complete the square and sum
              over the integers (Poisson).
+             (d) n of one parameter: the n-th power of the transform of their probabilities, modulo
+             N.  What lies beyond N / 2 comes back elsewhere: its mass is bounded by (a).
 Error        a tail is the smaller of (a) and the normal tail times the factors of (b), (c):
-             never below the truth; (b) makes it all but equal to it
+             never below the truth; (b) makes it all but equal to it.  If parameters are so small
+             that these are not close, (d) is: the smallest integer, up to 1e-3 of beta
 
 >>> quantile(100.0, 0.05)  # 1.96 standard deviations
 20
@@ -37,6 +40,11 @@ from ameles.noise.arrays import IntArray
 # From this variance on, rounding adds 1/12 and the discrete law has its parameter as
 # variance, both up to a relative exp(-2 pi^2 * 2) or so.
 SMOOTH = 2.0
+# Up to this factor, and from this variance on, the normal law is close enough.
+CLOSE, WIDE = 1.001, 1e4
+# Sums modulo at most so many points, and with what is left of them after rounding errors.
+MOST_POINTS = 1 << 20
+SMALLEST_BETA = 1e-9
 # The sum of the lower bound is taken term by term up to here and as an integral beyond.
 MOST_TERMS = 1 << 16
 
@@ -65,6 +73,28 @@ class GaussianSum:
         return GaussianSum(
             self.variance + other.variance, self.factor * other.factor, self.slack + other.slack
         )
+
+
+@dataclass(frozen=True, slots=True)
+class EqualSum(GaussianSum):
+    """The law of a sum of ``terms`` discrete Gaussian variables of one parameter."""
+
+    terms: int = 0
+
+    @property
+    def std(self) -> float:
+        """The standard deviation, which is below the root of the parameters if they are small."""
+        if not self.terms:
+            return 0.0
+        return math.sqrt(self.terms * discrete_variance(self.variance / self.terms))
+
+    def quantile(self, beta: float) -> int:
+        """An integer that the sum exceeds in size with probability at most beta."""
+        bound = GaussianSum.quantile(self, beta)
+        close = self.factor <= CLOSE and self.variance > WIDE
+        if close or beta < SMALLEST_BETA or not self.terms:
+            return bound
+        return _equal_quantile(self.terms, self.variance / self.terms, beta, bound)
 
 
 class GaussianError(ABC):
@@ -111,7 +141,9 @@ class EqualGaussiansError(GaussianError):
 
     def quantile(self, terms: int, beta: float) -> int:
         """What a sum of so many exceeds in size with probability at most beta."""
-        return quantile(terms * self.variance, beta, factor=sum_factor(terms, self.variance))
+        return EqualSum(
+            terms * self.variance, sum_factor(terms, self.variance), terms=terms
+        ).quantile(beta)
 
 
 def quantile(variance: float, beta: float, *, factor: float = 1.0, slack: float = 0.0) -> int:
@@ -134,6 +166,25 @@ def quantile(variance: float, beta: float, *, factor: float = 1.0, slack: float 
         middle = (low + high) // 2
         low, high = (middle, high) if tail(middle) > beta else (low, middle)
     return high
+
+
+@lru_cache(maxsize=4096)
+def _equal_quantile(terms: int, parameter: float, beta: float, high: int) -> int:
+    """(d): the smallest integer, if it is below ``high``, which is another bound."""
+    # Beyond this the mass is below a thousandth of beta, by (a).
+    reach = math.sqrt(2 * terms * parameter * math.log(2000 / beta))
+    size = 1 << max(4, math.ceil(math.log2(high + reach + 2)))
+    if size > MOST_POINTS:
+        return high
+    far = np.arange(size)
+    distance = np.minimum(far, size - far).astype(np.float64)
+    weights = np.exp(-(distance**2) / (2 * parameter))
+    transform = np.fft.rfft(weights / weights.sum()).real
+    law = np.fft.irfft(transform**terms, size)
+    # tails[m] = P(|Y| > m) modulo the size
+    tails = 1 - law[0] - 2 * np.cumsum(np.concatenate([[0.0], law[1 : size // 2]]))
+    enough = np.flatnonzero(tails + 1e-3 * beta <= beta)
+    return min(high, int(enough[0])) if len(enough) else high
 
 
 def sum_factor(terms: int, variance: float) -> float:

@@ -19,8 +19,10 @@ many steps, no counter is better: Laplace noise grows with their number, this wi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -32,12 +34,16 @@ from ameles.core.parameters import OptionalHorizon
 from ameles.mechanisms.counters.gaussian import GaussianCounter
 from ameles.mechanisms.counters.gaussian_error import (
     EqualGaussiansError,
+    EqualSum,
     GaussianSum,
-    discrete_variance,
     sum_factor,
 )
 from ameles.mechanisms.counters.summed import Process
 from ameles.noise.arrays import IntArray
+
+# So many steps are followed one by one, within a band of at most so many counts on each side.
+MOST_FOLLOWED = 64
+WIDEST_BAND = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,12 +111,37 @@ class GaussianWalkError(EqualGaussiansError):
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
-        """Lévy's inequality: a symmetric walk leaves a band at most twice as often as its end."""
-        return self.bound(steps, beta / 2)
+        """Lévy's inequality: a symmetric walk leaves a band at most twice as often as its end.
+
+        A few steps within a narrow band are followed one by one, exactly.
+        """
+        high = int(self.bound(steps, beta / 2))
+        if steps > MOST_FOLLOWED or high > WIDEST_BAND:
+            return high
+        return _confined(self.variance, steps, beta, high)
 
     def between(self, before: int, t: int) -> GaussianSum:
         """The law of the noise of a total over steps before + 1, ..., t."""
         terms = t - before
-        return GaussianSum(
-            terms * discrete_variance(self.variance), sum_factor(terms, self.variance)
-        )
+        return EqualSum(terms * self.variance, sum_factor(terms, self.variance), terms=terms)
+
+
+@lru_cache(maxsize=256)
+def _confined(parameter: float, steps: int, beta: float, high: int) -> int:
+    """The smallest m such that the walk leaves [-m, m] with probability at most beta; ``high`` is
+    another one, or equal."""
+    distance = np.arange(-2 * high, 2 * high + 1, dtype=np.float64)
+    weights = np.exp(-(distance**2) / (2 * parameter))
+    # what the tails beyond have, too, is at most this
+    beyond = 2 * math.exp(-((2 * high + 1) ** 2) / (2 * parameter)) / weights.sum() * (high + 2)
+    law = weights / (weights.sum() * (1 + beyond))
+    low = -1
+    while high - low > 1:
+        m = (low + high) // 2
+        inside = np.zeros(2 * m + 1)
+        inside[m] = 1.0
+        near = law[len(law) // 2 - 2 * m : len(law) // 2 + 2 * m + 1]
+        for _ in range(steps):
+            inside = np.convolve(inside, near)[2 * m : 4 * m + 1]
+        low, high = (low, m) if 1 - inside.sum() <= beta else (m, high)
+    return high

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ameles.mechanisms.laplace.contour import Sums
 from ameles.mechanisms.laplace.mixture import SMOOTH
+from ameles.mechanisms.laplace.rounded import LARGEST
 from ameles.noise.arrays import IntArray
 
 Floats = NDArray[np.float64]
@@ -49,7 +50,7 @@ def node_quantiles(levels: list[LevelNodes], beta: float) -> Floats:
     """For each row a whole number that the noise exceeds with probability at most ``beta``.
 
     It is not a number for rows that ``LaplaceMixture`` knows better: with scales below 1, or all
-    weights 0 or 1.
+    weights 0 or 1, or a small number.
     """
     weights = np.concatenate([abs(level.weights) for level in levels], axis=1)
     scales = np.concatenate([level.scales for level in levels], axis=1)
@@ -60,5 +61,6 @@ def node_quantiles(levels: list[LevelNodes], beta: float) -> Floats:
         widths = (weights * scales)[smooth]
         some = widths.any(axis=0)
         sums = Sums(widths[:, some], counts[smooth][:, some].astype(np.float64), lattice=False)
-        found[smooth] = np.ceil(sums.quantiles(beta)) + 1
+        bounds = np.ceil(sums.quantiles(beta)) + 1
+        found[smooth] = np.where(bounds <= LARGEST, np.nan, bounds)
     return found

@@ -28,6 +28,8 @@ from ameles.noise.arrays import IntArray
 Floats = NDArray[np.float64]
 # The law that bounds all steps has noise on so fine a lattice that it is as good as continuous.
 FINE = 1 << 20
+# Below this deviation, noise has so few values that rounding does not add a twelfth.
+FEW_VALUES = 1.0
 # How many steps of a block are simulated together.
 BLOCK = 16
 # How many blocks are worked on together, so that their numbers stay in the cache.
@@ -84,10 +86,14 @@ class HatsError(LaplaceError):
             nodes = first[:, None] + np.arange(weights.shape[1])
             total += (weights**2 * variances[level][_law(self.shape, level, nodes)]).sum(axis=1)
         deviations: Floats = np.sqrt(total)
+        # With few values the rounding adds something else.
+        few = np.flatnonzero(deviations < FEW_VALUES)
+        laws = self._laws(self._rows(steps[few]), roundings=1)
+        deviations[few] = [law.rounded_std for law in laws]
         return deviations
 
     def law(self, t: int) -> LaplaceMixture:
-        return next(self._laws(self._rows(np.array([t]))))
+        return next(self._laws(self._rows(np.array([t])), roundings=1))
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         return next(self._between(np.array([before]), np.array([t])))
@@ -96,7 +102,8 @@ class HatsError(LaplaceError):
         """``bound`` at each of these steps, all at once."""
         found = node_quantiles(self._nodes(steps), beta)
         others = np.flatnonzero(np.isnan(found))
-        found[others] = quantiles(self._laws(self._rows(steps[others])), beta)
+        laws = self._laws(self._rows(steps[others]), roundings=1)
+        found[others] = quantiles(laws, beta)
         return found
 
     def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> Floats:
@@ -176,7 +183,9 @@ class HatsError(LaplaceError):
         for place in range(len(steps)):
             yield [NodeRow(int(first[place]), weights[place]) for first, weights in levels]
 
-    def _laws(self, steps: Iterable[list[NodeRow]]) -> Iterator[LaplaceMixture]:
+    def _laws(
+        self, steps: Iterable[list[NodeRow]], *, roundings: int = 2
+    ) -> Iterator[LaplaceMixture]:
         lattices = _lattices(self.shape, self.scale)
         for rows in steps:
             parts = []
@@ -188,7 +197,7 @@ class HatsError(LaplaceError):
                     for kind, weight in zip(kinds, abs(row.weights).tolist(), strict=True)
                     if weight
                 ]
-            yield LaplaceMixture(tuple(parts))
+            yield LaplaceMixture(tuple(parts), roundings=roundings)
 
 
 def _counting(shape: HatsShape, steps: IntArray) -> list[tuple[IntArray, Floats]]:

@@ -176,7 +176,7 @@ class HonakerError(LaplaceError):
 
     def law(self, t: int) -> LaplaceMixture:
         digits = digits_of(t, self.arity)
-        return LaplaceMixture(self._parts(digits))
+        return LaplaceMixture(self._parts(digits), roundings=1)
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         most = [min(self.arity - 1, steps)] * self.levels

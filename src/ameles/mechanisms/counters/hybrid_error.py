@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ class HybridError(LaplaceError):
         return 1 / 12 if self.recipe.resolution > 1 else 0.0
 
     def law(self, t: int) -> LaplaceMixture:
-        return self.between(0, t)
+        return replace(self.between(0, t), roundings=1)
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         (old, passed), (new, steps) = self._place(before), self._place(t)

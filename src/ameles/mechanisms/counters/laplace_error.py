@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from functools import lru_cache
 
@@ -21,7 +20,8 @@ class LaplaceError(ABC):
 
     @property
     def rounding(self) -> float:
-        """The variance that rounding to whole counts adds; zero if the noise is already whole."""
+        """What rounding to whole counts adds to the variance, unless the noise has few values; zero
+        if it is whole."""
         return 0.0
 
     @abstractmethod
@@ -39,7 +39,8 @@ class LaplaceError(ABC):
     @checks_step
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
-        return math.sqrt(self.law(t).std ** 2 + self.rounding)
+        law = self.law(t)
+        return law.rounded_std if self.rounding else law.std
 
     @checks_step
     def bound(self, t: int, beta: float) -> float:

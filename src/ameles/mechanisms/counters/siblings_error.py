@@ -127,7 +127,7 @@ class SiblingsError(LaplaceError):
         parts: list[tuple[float, int]] = []
         for level, (size, digit) in enumerate(zip(self.sizes, digits, strict=True)):
             parts += _group(size, digit, weights[level], weights[level + 1])
-        return self._mixture(parts)
+        return self._mixture(parts, roundings=1)
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         parts: list[tuple[float, int]] = []
@@ -163,12 +163,13 @@ class SiblingsError(LaplaceError):
             pulled[level] += gain[level] * pulled[level + 1]
         return digits, [0.0, *pulled, 0.0]
 
-    def _mixture(self, parts: list[tuple[float, int]]) -> LaplaceMixture:
+    def _mixture(self, parts: list[tuple[float, int]], roundings: int = 2) -> LaplaceMixture:
         counts: dict[float, int] = {}
         for weight, count in parts:
             if weight and count:
                 counts[abs(weight)] = counts.get(abs(weight), 0) + count
-        return LaplaceMixture(tuple(LaplacePart(self.scale, a, n) for a, n in counts.items()))
+        different = tuple(LaplacePart(self.scale, a, n) for a, n in counts.items())
+        return LaplaceMixture(different, roundings=roundings)
 
     def clusters(self, last: int) -> Clusters | None:
         if sum(self.sizes) > MOST_NOISES:

@@ -7,7 +7,8 @@ Error        with weights of 1 the tail is exact, by ``equal_sums`` for equal pa
              of continuous variables except for the lattice, and its tail is found in the same way;
              one is added for the lattice and for the rounding of releases.  Below scale 1 the
              Chernoff bound: an error above x is at least x + 1, and to that the rounding of
-             a release has added at most 1/2, that of a difference of two at most 1
+             a release has added at most 1/2, that of a difference of two at most 1.  Bounds of
+             at most 40 counts are then made as small as they can be, by ``rounded``
 
 >>> mixture = LaplaceMixture((LaplacePart(Fraction(10), 1.0, 3), LaplacePart(Fraction(10), 0.5, 2)))
 >>> round(mixture.std, 1)
@@ -30,7 +31,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
+from ameles.mechanisms.laplace import rounded
 from ameles.mechanisms.laplace.contour import FloatArray, Sums
+from ameles.mechanisms.laplace.rounded import WeightedSum
 from ameles.noise.arrays import IntArray
 
 SMOOTH = 1
@@ -66,11 +69,13 @@ class LaplaceMixture:
     """The law of a sum of Laplace variables.
 
     ``bounding``: its Chernoff bound, and nothing sharper, bounds the tails of other laws, each
-    of one release.  Its counts need not be whole.
+    of one release.  Its counts need not be whole.  ``roundings``: if weights are not whole, how
+    many releases were rounded to whole counts: one, or two for a difference.
     """
 
     parts: tuple[LaplacePart, ...]
     bounding: bool = False
+    roundings: int = 2
 
     @property
     def std(self) -> float:
@@ -83,6 +88,14 @@ class LaplaceMixture:
             # 2 q / (1 - q)^2 = 1 / (2 sinh(1 / 2b)^2)
             variances.append(part.count * (part.weight / sinh) ** 2 / 2)
         return math.sqrt(math.fsum(variances))
+
+    @property
+    def rounded_std(self) -> float:
+        """The standard deviation of one release: of the sum, rounded if it is not whole."""
+        terms = self.terms
+        if all(weight == 1 for _, weight in terms):
+            return self.std
+        return math.sqrt(_weighted(terms).rounded_variance())
 
     @property
     def terms(self) -> Terms:
@@ -116,7 +129,7 @@ class LaplaceMixture:
             return 0.0
         if shape is TailMethod.EQUAL:
             return laplace_sum.tail(int(sum(terms.values())), self._scale, x)
-        return _Table([terms]).tail(shape, x)
+        return _Table([terms], self.roundings).tail(shape, x)
 
     def quantile(self, beta: float) -> int:
         """An integer that |Y| exceeds with probability at most beta."""
@@ -135,7 +148,7 @@ def quantiles(laws: Iterable[LaplaceMixture], beta: float) -> IntArray:
     """
     laplace_sum.probability(beta)
     equal: dict[Fraction, list[tuple[int, int]]] = {}
-    others: dict[TailMethod, list[tuple[int, Terms]]] = {}
+    others: dict[tuple[TailMethod, int], list[tuple[int, Terms]]] = {}
     place = -1
     for place, law in enumerate(laws):
         terms = law.terms
@@ -143,22 +156,27 @@ def quantiles(laws: Iterable[LaplaceMixture], beta: float) -> IntArray:
         if shape is TailMethod.EQUAL:
             equal.setdefault(law._scale, []).append((place, int(sum(terms.values()))))
         elif shape is not TailMethod.NOTHING:
-            others.setdefault(shape, []).append((place, terms))
+            others.setdefault((shape, law.roundings), []).append((place, terms))
     numbers = np.zeros(place + 1, dtype=np.int64)
     for scale, counted in equal.items():
         places, counts = np.array(counted).T
         numbers[places] = laplace_sum.quantiles(counts, scale, beta)
-    for shape, rows in others.items():
-        numbers[[place for place, _ in rows]] = _Table([terms for _, terms in rows]).quantiles(
-            shape, beta
-        )
+    for (shape, roundings), rows in others.items():
+        table = _Table([terms for _, terms in rows], roundings)
+        numbers[[place for place, _ in rows]] = table.quantiles(shape, beta)
     return numbers
+
+
+def _weighted(terms: Terms) -> WeightedSum:
+    rows = np.array([(*place, count) for place, count in terms.items()], dtype=np.float64)
+    return WeightedSum(*rows.T)
 
 
 class _Table:
     """Many laws as arrays: a row each, which ends in counts of zero; equal rows are one."""
 
-    def __init__(self, laws: list[Terms]) -> None:
+    def __init__(self, laws: list[Terms], roundings: int) -> None:
+        self._spare = 1 - roundings / 2  # what is above x + 1 rounded was above x + this before
         longest = max(len(terms) for terms in laws)
         rows = [
             [(*place, count) for place, count in terms.items()]
@@ -188,11 +206,30 @@ class _Table:
         elif shape is TailMethod.WEIGHTED:
             numbers = np.ceil(self.continuous.quantiles(beta)) + 1
         else:
-            # a bound on P(|Y| >= x) is beta at the x of this h, and at the smallest for the best
-            each = math.log(2 / beta)
-            least = self._least(lambda h: (self._logarithm(h) + each) / h)
-            numbers = np.ceil(least - _spare(shape))
+            # a bound on P(|Y| >= x) is beta at the x of this h, and at the smallest for the best h
+            numbers = np.ceil(self._reach(beta) - self._spare_of(shape))
+        if shape in (TailMethod.WEIGHTED, TailMethod.CHERNOFF):
+            self._sharpen(numbers, beta)
         return numbers[self._places.reshape(-1)].astype(np.int64)
+
+    def _reach(self, beta: float) -> FloatArray:
+        """What |Y| reaches with probability at most beta, by Chernoff's bound."""
+        each = math.log(2 / beta)
+        return self._least(lambda h: (self._logarithm(h) + each) / h)
+
+    def _sharpen(self, numbers: FloatArray, beta: float) -> None:
+        """Makes small bounds as small as they can be."""
+        if beta < rounded.SMALLEST_BETA or not (numbers <= rounded.LARGEST).any():
+            return
+        far = self._reach(beta * rounded.SPARE)
+        for row in np.flatnonzero(numbers <= rounded.LARGEST):
+            some = self._counts[row] > 0
+            law = WeightedSum(
+                self._scales[row, some], self._weights[row, some], self._counts[row, some]
+            )
+            numbers[row] = law.smallest(
+                beta, high=int(numbers[row]), far=float(far[row]), spare=self._spare
+            )
 
     def tail(self, shape: TailMethod, x: int) -> float:
         """A bound on P(|Y| > x) for the only law."""
@@ -200,7 +237,7 @@ class _Table:
             return float(self.whole.tails(np.array([x + 0.5]))[0])
         if shape is TailMethod.WEIGHTED:
             return float(self.continuous.tails(np.array([x - 1.0]))[0]) if x > 1 else 1.0
-        least = self._least(lambda h: self._logarithm(h) - h * (x + _spare(shape)))
+        least = self._least(lambda h: self._logarithm(h) - h * (x + self._spare_of(shape)))
         return min(1.0, 2 * math.exp(least[0]))
 
     def _logarithm(self, h: FloatArray) -> FloatArray:
@@ -219,7 +256,7 @@ class _Table:
             low, high = np.where(lower, low, left), np.where(lower, right, high)
         return function((low + high) / 2)
 
-
-def _spare(shape: TailMethod) -> float:
-    """How far above x a sum is if its rounding is above x: one minus what roundings have added."""
-    return 0.5 if shape is TailMethod.BOUNDING else 0.0
+    def _spare_of(self, shape: TailMethod) -> float:
+        """How far above x a sum is if its rounding is above x: one minus what roundings have
+        added."""
+        return 0.5 if shape is TailMethod.BOUNDING else self._spare

@@ -26,10 +26,11 @@ True
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from ameles.core.error import checks_step
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
@@ -58,10 +59,12 @@ class _Reduced(Density):
         """
         error = super().error_over(tables)
         each = 1 / (error.unit * self.entries)
-        return replace(
-            error,
+        return EstimateError(
+            unit=error.unit,
             variance=error.variance + self.entries * each**2 / 4,
             spread=error.spread + self.entries * each**2,
+            weights=error.weights,
+            scale=error.scale,
         )
 
 
@@ -125,8 +128,65 @@ class BucketDensity(_Reduced):
             return math.inf
         return math.log1p(-hit) / math.log1p(-1 / self.buckets) / self.users
 
+    def hits(self, fraction: float) -> float:
+        """The fraction of the buckets that this fraction of the users hit, on average."""
+        return -math.expm1(fraction * self.users * math.log1p(-1 / self.buckets))
+
+    def bent(self, hit: float, error: EstimateError) -> float:
+        """By how much the inverse of a noisy number is too large on average, to second order.
+
+        The variance is that of the noise, with the hash's for as many users as there seem to be.
+        """
+        missed = min(max(1 - hit, 1 / self.buckets), 1.0)
+        hashed = missed * (1 - (1 - math.log(missed)) * missed) / self.buckets
+        variance = error.std(1) ** 2 - 1 / (4 * self.buckets) + hashed
+        curve = -1 / (math.log1p(-1 / self.buckets) * self.users)
+        # Where the noise is as large as what is left, an expansion says nothing.
+        return curve * variance / (2 * max(missed**2, 4 * variance))
+
+    @property
+    def error(self) -> BucketError:
+        """The error of a fraction of users, for the worst: all of them have appeared."""
+        hits = self.error_over(1)
+        return BucketError(
+            unit=hits.unit,
+            variance=hits.variance,
+            spread=hits.spread,
+            weights=hits.weights,
+            scale=hits.scale,
+            recipe=self,
+        )
+
     def _empty_run(self, state: State, noise: Noise) -> DensityRun:
         return _BucketRun(self, state, noise)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketError(EstimateError):
+    """The error of a fraction of users that was computed from a fraction of hit buckets.
+
+    The more buckets are hit, the more users one more of them stands for.
+    """
+
+    recipe: BucketDensity
+
+    @property
+    def hits(self) -> EstimateError:
+        """The error of the fraction of hit buckets."""
+        return self.recipe.error_over(1)
+
+    @checks_step
+    def std(self, t: int) -> float:
+        """The standard deviation if all users have appeared, to first order."""
+        slope = self.recipe.buckets / ((1 - self.recipe.hits(1.0)) * self.recipe.users)
+        return min(self.hits.std(t) * slope, 1.0)
+
+    def margins(self, beta: float) -> tuple[float, float]:
+        """Those of the worst number of users, all: a release is at most 1, and the inverse is
+        convex."""
+        least = self.recipe.hits(1.0) - max(self.hits.margins(beta))
+        margin = 1.0 - self.recipe.fraction(least) + self.recipe.bent(least, self.hits)
+        return margin, margin
 
 
 class _SampledRun(DensityRun):
@@ -173,7 +233,7 @@ class _BucketRun(DensityRun):
     def _given(self, error: EstimateError, fraction: float, beta: float) -> Estimate:
         hit = error.estimate(fraction, beta)
         recipe = self._recipe
-        value = min(recipe.fraction(fraction), 1.0)
+        value = min(recipe.fraction(fraction) - recipe.bent(fraction, error), 1.0)
         # How fast the inverse grows at the estimate: the standard error to first order.
         slope = recipe.buckets / (max(1 - fraction, 1 / recipe.buckets) * recipe.users)
         return Estimate(

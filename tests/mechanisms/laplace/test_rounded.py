@@ -1,0 +1,83 @@
+"""Rounded sums: bounds and deviations against all values of a few variables."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, quantiles
+from tests.each import together
+
+UNIT = 64  # all weights of these cases are whole numbers of one over this
+CASES = {
+    "one": [(Fraction(2, 3), 45)],
+    "few": [(Fraction(1, 3), 60), (Fraction(1, 3), 9), (Fraction(1, 2), 31)],
+    "many": [(Fraction(2), weight) for weight in (61, 61, 61, 3, 3, 40, 17, 5)],
+    "mixed": [(Fraction(3), 50), (Fraction(1, 4), 64), (Fraction(7), 9)],
+}
+
+
+def law(parts: list[tuple[Fraction, int]]) -> NDArray[np.float64]:
+    """The probabilities of all values, in units: the middle one is 0."""
+    total = np.ones(1)
+    for scale, weight in parts:
+        far = int(40 * scale) + 2
+        z = np.abs(np.arange(-far, far + 1))
+        q = math.exp(-1 / scale)
+        spread = np.zeros(2 * far * weight + 1)
+        spread[::weight] = (1 - q) / (1 + q) * q**z
+        total = np.convolve(total, spread)
+    return total
+
+
+def mixture(parts: list[tuple[Fraction, int]], roundings: int) -> LaplaceMixture:
+    different = tuple(LaplacePart(scale, weight / UNIT, 1) for scale, weight in parts)
+    return LaplaceMixture(different, roundings=roundings)
+
+
+@together("case", list(CASES))
+@together("beta", [0.5, 0.05, 1e-5])
+def test_bounds_are_the_smallest_integers(beta: float, case: str) -> None:
+    probabilities = law(CASES[case])
+    values = np.arange(len(probabilities)) - len(probabilities) // 2
+    rounded = abs(np.floor(values / UNIT + 0.5))
+    bound = mixture(CASES[case], 1).quantile(beta)
+    assert probabilities[rounded > bound].sum() <= beta
+    # the weights are so coarse here that values lie on the boundary, which counts as above
+    at_least = abs(values) >= (bound - 0.5 - 0.06) * UNIT
+    assert bound == 0 or probabilities[at_least].sum() > 0.99 * beta
+    # two roundings may add one more
+    assert bound <= mixture(CASES[case], 2).quantile(beta) <= bound + 1
+
+
+@together("case", list(CASES))
+def test_rounding_adds_what_it_adds(case: str) -> None:
+    probabilities = law(CASES[case])
+    values = np.arange(len(probabilities)) - len(probabilities) // 2
+    rounded = np.floor(values / UNIT + 0.5)
+    exact = math.sqrt(float(probabilities @ rounded**2))
+    assert mixture(CASES[case], 1).rounded_std == pytest.approx(exact, rel=0.03, abs=0.01)
+
+
+def test_whole_noise_is_not_rounded() -> None:
+    whole = LaplaceMixture((LaplacePart(Fraction(3), 1.0, 4),))
+    assert whole.rounded_std == whole.std
+
+
+def test_a_law_beside_others_has_its_own_bound() -> None:
+    laws = [mixture(CASES[case], roundings) for case in CASES for roundings in (1, 2)]
+    assert quantiles(laws, 0.05).tolist() == [one.quantile(0.05) for one in laws]
+
+
+def test_deviations_of_rare_noise_are_small() -> None:
+    # A twelfth would be a deviation of 0.29 counts, where most releases are exact.
+    for recipe in (SiblingsCounter(epsilon=30, horizon=64), HatsCounter(epsilon=30, horizon=64)):
+        deviations = [recipe.error.std(t) for t in (1, 7, 40, 64)]
+        assert max(deviations) < 0.2
+        assert min(deviations) >= 0
