@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +13,8 @@ from hypothesis import strategies as st
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.elders import EldersCounter, balanced_digits, balanced_levels
-from ameles.noise import Tape
+from ameles.noise import System, Tape
+from tests.each import together
 from tests.mechanisms.counters.figures import mean_and_worst
 
 
@@ -62,3 +66,21 @@ def test_totals_of_an_interval_have_the_noises_that_both_counts_do_not_share(
         for t in range(before + 1, horizon + 1):
             (part,) = recipe.error.between(before, t).parts
             assert part.count == np.abs(rows[t] - rows[before]).sum()
+
+
+@together("horizon", [33, 64, 100, 365])
+@together("arity", [3, 5, 13])
+@together("cuts", [(), (1,), (32, 40, 45)])
+def test_many_steps_at_once_are_as_one_by_one(
+    cuts: tuple[int, ...], arity: int, horizon: int
+) -> None:
+    recipe = EldersCounter(epsilon=1, horizon=horizon, arity=arity, width=2)
+    script = Tape(beyond=System()).laplace(Fraction(9), 8 * horizon).tolist()
+    many, single = (recipe.process(Tape(script), None) for _ in range(2))
+    edges = [0, *(cut for cut in cuts if cut < horizon), horizon]
+    taken = np.concatenate([many.take(end - start) for start, end in pairwise(edges)])
+    assert taken.tolist() == [single.take(1)[0].tolist() for _ in range(horizon)]
+    assert many.state().tolist() == single.state().tolist()
+    # and the run that goes on from there is the same
+    again = recipe.process(Tape([0] * 100), many.state())
+    assert again.state().tolist() == single.state().tolist()

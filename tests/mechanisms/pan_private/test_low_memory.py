@@ -173,6 +173,12 @@ def test_the_error_of_buckets_is_that_of_the_fullest() -> None:
         ).error
         for users in (1000, 20_000)
     )
+    # with so many users every bucket is hit, and nothing is known
+    full = BucketDensity(
+        users=10**9, buckets=50, neighbours="user-presence", epsilon_state=1, epsilon_output=1
+    ).error
+    assert full.std(1) <= 1
+    assert full.bound(1, 0.05) == pytest.approx(1, abs=1e-3)
     assert few.hits.std(1) == many.hits.std(1)
     assert few.std(1) > many.std(1)
     assert few.bound(1, 0.05) < 1

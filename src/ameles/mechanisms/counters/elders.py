@@ -28,6 +28,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalWhole, refuse
@@ -35,9 +36,14 @@ from ameles.mechanisms.counters.arity import TRIED, best_arity, digit_total
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.summed import Process
+from ameles.mechanisms.counters.tape_order import Demands
 from ameles.mechanisms.laplace.confined import Band, Floats, Walk, either
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
+
+# Numbers that are worked on together; from how many steps and up to how many counters that is
+# quicker than step by step.
+TOGETHER, WORTH_TOGETHER, WIDEST = 1 << 16, 32, 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +109,16 @@ class EldersProcess:
         return np.concatenate([np.array([self._t]), rows.reshape(-1)])
 
     def take(self, n: int) -> IntArray:
+        block = max(1, TOGETHER // self._columns)
+        if n < WORTH_TOGETHER or self._columns > WIDEST:
+            return self._one_by_one(n)
+        out = np.empty((n, self._columns), dtype=np.int64)
+        for start in range(0, n, block):
+            part = out[start : start + block]
+            part[:] = self._together(len(part))
+        return out
+
+    def _one_by_one(self, n: int) -> IntArray:
         drawn = self._noise.laplace(self._scale, (self._draws(n), self._columns))
         out = np.empty((n, self._columns), dtype=np.int64)
         used = 0
@@ -111,6 +127,65 @@ class EldersProcess:
             out[i] = self._total
         self._t += n
         return out
+
+    def _together(self, n: int) -> IntArray:
+        """The same for many steps, level by level: when each level moves is known in advance."""
+        half, k = self._half, 2 * self._half + 1
+        demands, moves = Demands(n), []
+        for level in range(len(self._digits)):
+            size: int = k**level
+            at = np.arange(-(self._t + 1 + size // 2) % size, n, size)
+            # the digit before each move: half is a carry, below zero a noise is given back
+            reached = (self._t + 1 + at + size // 2) // size
+            digit = (reached - 1 + half) % k - half
+            needs = digit >= 0
+            demands.add(at[needs], np.where(digit[needs] == half, half, 1))
+            moves.append((at, digit, needs))
+        drawn, places = demands.draw(self._noise, self._scale, self._columns)
+        out = np.zeros((n, self._columns), dtype=np.int64)
+        for level, ((at, digit, needs), place) in enumerate(zip(moves, places, strict=True)):
+            if len(at):
+                out[at] += self._moved(level, digit, needs, drawn, place)
+        out[0] += self._total
+        np.cumsum(out, axis=0, out=out)
+        self._t += n
+        self._total = out[-1].copy()
+        self._digits = balanced_digits(self._t, k, len(self._digits))
+        return out
+
+    def _moved(
+        self,
+        level: int,
+        digit: IntArray,
+        needs: NDArray[np.bool_],
+        drawn: IntArray,
+        place: IntArray,
+    ) -> IntArray:
+        """By how much the sum of a level changes at each of its moves; keeps where it ends."""
+        half, columns = self._half, self._columns
+        owed = self._owed[level][None]  # by carry, the one before these steps first
+        starts = np.zeros(len(digit), dtype=np.int64)
+        starts[needs] = place
+        carries = np.flatnonzero(digit == half)
+        if len(carries):
+            fresh = drawn[starts[carries][:, None] + np.arange(half)]
+            owed = np.concatenate([owed, fresh])
+        cycle = np.searchsorted(carries, np.arange(len(digit)), side="right")
+        added = np.zeros((len(digit), columns), dtype=np.int64)
+        single = needs & (digit < half)
+        added[single] = drawn[starts[single]]
+        back = ~needs
+        added[back] = owed[cycle[back], digit[back] + half]
+        # after a carry the sum starts again, from minus what is owed
+        runs = np.cumsum(added, axis=0)
+        sums = runs + self._sums[level]
+        after = cycle > 0
+        last = carries[cycle[after] - 1]
+        sums[after] = runs[after] - runs[last] - owed[cycle[after]].sum(axis=1)
+        changes: IntArray = np.diff(sums, axis=0, prepend=self._sums[level][None])
+        self._sums[level] = sums[-1]
+        self._owed[level] = owed[-1]
+        return changes
 
     def _increment(self, drawn: IntArray, used: int) -> int:
         """One step, with its carries; gives how many of the noises are used up."""

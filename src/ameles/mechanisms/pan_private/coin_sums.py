@@ -65,8 +65,7 @@ class CoinSum:
     def mean(self, second: IntArray) -> Floats:
         """The mean, if so many coins have the second chance."""
         low, high = self.chances
-        mean: Floats = self.count * low + second * (high - low)
-        return mean
+        return np.asarray(self.count * low + second * (high - low), dtype=np.float64)
 
     def at_least(self, second: IntArray, k: IntArray) -> Floats:
         """P(V >= k) for each number of coins with the second chance, and its k."""
@@ -178,14 +177,15 @@ class _Tilted:
             middle = np.sqrt(low * high)
             short = self._slopes(middle)[0] < k
             low, high = np.where(short, middle, low), np.where(short, high, middle)
-        return low
+        crossing: Floats = low
+        return crossing
 
     def _slopes(self, h: Floats) -> tuple[Floats, Floats]:
         """The mean of the tilted law, and the variance of its coins."""
         first, second, low, high = self._rows
         mean, variance = np.zeros(len(h)), np.zeros(len(h))
         for count, chance in ((first, low), (second, high)):
-            tilted = chance / (chance + (1 - chance) * np.exp(-h))
+            tilted: Floats = chance / (chance + (1 - chance) * np.exp(-h))
             mean += count * tilted
             variance += count * tilted * (1 - tilted)
         if self._scale:
@@ -194,10 +194,11 @@ class _Tilted:
         return mean, variance
 
     def _logarithm(self, s: Complex) -> Complex:
-        first, second, low, high = (row[:, None] for row in self._rows)
+        first, second, low, high = self._rows
         grown = np.expm1(s)
-        logarithm: Complex = np.log1p(low * grown) * first
-        logarithm += np.log1p(high * grown) * second
+        logarithm = np.zeros_like(s)
+        logarithm += np.log1p(low[:, None] * grown) * first[:, None]
+        logarithm += np.log1p(high[:, None] * grown) * second[:, None]
         if self._scale:
             logarithm -= np.log1p(-((np.sinh(s / 2) / math.sinh(0.5 / self._scale)) ** 2))
         return logarithm

@@ -178,13 +178,15 @@ class BucketError(EstimateError):
     @checks_step
     def std(self, t: int) -> float:
         """The standard deviation if all users have appeared, to first order."""
-        slope = self.recipe.buckets / ((1 - self.recipe.hits(1.0)) * self.recipe.users)
+        missed = max(1 - self.recipe.hits(1.0), 1 / self.recipe.buckets)
+        slope = self.recipe.buckets / (missed * self.recipe.users)
         return min(self.hits.std(t) * slope, 1.0)
 
     def margins(self, beta: float) -> tuple[float, float]:
         """Those of the worst number of users, all: a release is at most 1, and the inverse is
         convex."""
         least = self.recipe.hits(1.0) - max(self.hits.margins(beta))
+        least = min(least, 1 - 1 / self.recipe.buckets)
         margin = 1.0 - self.recipe.fraction(least) + self.recipe.bent(least, self.hits)
         return margin, margin
 
