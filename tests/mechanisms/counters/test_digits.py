@@ -67,8 +67,8 @@ RECIPES: dict[str, Any] = {
 }
 
 
-@together("horizon", [1, 2, 3, 4, 5, 7, 8, 9])
-@together("contributions", [1, 2, 3])
+@together("horizon", [1, 3, 6, 8])
+@together("contributions", [1, 3])
 @together("kind", list(RECIPES))
 def test_the_loss_of_several_contributions_is_exactly_epsilon(
     kind: str, contributions: int, horizon: int

@@ -91,14 +91,14 @@ def test_longer_trees_at_the_worst_instants(horizon: int) -> None:
     assert exact_loss(recipe, views=views).verdict is Verdict.CERTIFIED
 
 
-@together("horizon", [1, 3, 5, 6, 9])
+@together("horizon", [1, 3, 5])
 def test_off_powers_of_two_no_noise_is_spare(horizon: int) -> None:
     assert exact_loss(PanPrivateCounter(epsilon=1, horizon=horizon)).exact == 1
     first = PanPrivateCounter(epsilon=1, horizon=horizon, law=1)
     assert loss(first) <= Fraction(4, 5)
 
 
-@together("case", [(4, 2, 1), (4, 3, 1), (5, 2, Fraction(5, 6)), (7, 3, 1)])
+@together("case", [(4, 2, 1), (4, 3, 1), (5, 2, Fraction(5, 6))])
 def test_several_contributions_are_paid_once(case: tuple[int, int, Fraction]) -> None:
     horizon, contributions, expected = case
     recipe = PanPrivateCounter(epsilon=1, horizon=horizon, contributions=contributions)
