@@ -19,7 +19,7 @@ from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.gaussian_error import GaussianSum
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, quantiles
+from ameles.mechanisms.laplace.mixture import MANY, LaplaceMixture, LaplacePart, quantiles
 from ameles.noise.arrays import IntArray
 
 # Bounds are computed for this many edges, and hold for those in between.
@@ -102,4 +102,5 @@ def _weighted(law: LaplaceMixture, below: int, above: int, share: float) -> Lapl
         for weight, copies in ((1 - share, below), (share, above))
         for part in law.parts
     ]
-    return LaplaceMixture(tuple(parts), law.bounding)
+    # each of the cells may have been rounded
+    return LaplaceMixture(tuple(parts), law.bounding, roundings=MANY)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, quantiles
+from ameles.mechanisms.laplace.mixture import MANY, LaplaceMixture, LaplacePart, quantiles
 from tests.each import together
 
 UNIT = 64  # all weights of these cases are whole numbers of one over this
@@ -56,6 +56,7 @@ def test_bounds_are_the_smallest_integers(beta: float, case: str) -> None:
     assert bound == 0 or probabilities[at_least].sum() > 0.99 * beta
     # two roundings may add one more
     assert bound <= mixture(CASES[case], 2).quantile(beta) <= bound + 1
+    assert mixture(CASES[case], 2).quantile(beta) <= mixture(CASES[case], MANY).quantile(beta)
 
 
 @together("case", list(CASES))

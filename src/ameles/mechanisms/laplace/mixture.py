@@ -37,6 +37,8 @@ from ameles.mechanisms.laplace.rounded import WeightedSum
 from ameles.noise.arrays import IntArray
 
 SMOOTH = 1
+# More roundings than the bounds of single counts allow for.
+MANY = 3
 # Iterations of the ternary search for a minimum: it is flat, so its place need not be exact.
 NARROWINGS = 60
 
@@ -70,7 +72,8 @@ class LaplaceMixture:
 
     ``bounding``: its Chernoff bound, and nothing sharper, bounds the tails of other laws, each
     of one release.  Its counts need not be whole.  ``roundings``: if weights are not whole, how
-    many releases were rounded to whole counts: one, or two for a difference.
+    many releases were rounded to whole counts: one, two for a difference, or ``MANY``, with which
+    small bounds are not made smaller.
     """
 
     parts: tuple[LaplacePart, ...]
@@ -176,7 +179,9 @@ class _Table:
     """Many laws as arrays: a row each, which ends in counts of zero; equal rows are one."""
 
     def __init__(self, laws: list[Terms], roundings: int) -> None:
-        self._spare = 1 - roundings / 2  # what is above x + 1 rounded was above x + this before
+        self._roundings = roundings
+        # what is above x + 1 rounded was above x + this before
+        self._spare = max(0.0, 1 - roundings / 2)
         longest = max(len(terms) for terms in laws)
         rows = [
             [(*place, count) for place, count in terms.items()]
@@ -219,7 +224,9 @@ class _Table:
 
     def _sharpen(self, numbers: FloatArray, beta: float) -> None:
         """Makes small bounds as small as they can be."""
-        if beta < rounded.SMALLEST_BETA or not (numbers <= rounded.LARGEST).any():
+        if beta < rounded.SMALLEST_BETA or self._roundings >= MANY:
+            return
+        if not (numbers <= rounded.LARGEST).any():
             return
         far = self._reach(beta * rounded.SPARE)
         for row in np.flatnonzero(numbers <= rounded.LARGEST):
