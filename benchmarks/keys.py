@@ -70,7 +70,7 @@ def contend(name: str, stream: Stream) -> Found:
         law = getattr(published, detail)(stream.steps, MOST_RECORDS, EPSILON, DELTA)
         found, values = published.run(stream, MOST_RECORDS, law)
         return found, np.rint(values).astype(np.int64)
-    per_key = int(detail.split()[1])
+    per_key = int(detail.split()[1].rstrip(","))
     return discovered(stream, per_key, compiled=not detail.endswith("numpy alone"))
 
 
