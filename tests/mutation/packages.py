@@ -15,6 +15,7 @@ PACKAGES = {
     "counters": "mechanisms/counters",
     "pan_private": "mechanisms/pan_private",
     "continual": "mechanisms/continual",
+    "discovery": "mechanisms/discovery",
     "one_shot": "mechanisms/one_shot",
     "interactive": "mechanisms/interactive",
     "local": "mechanisms/local",

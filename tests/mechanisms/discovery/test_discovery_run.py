@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.discovery import DiscoveryRun, KeyDiscovery, KeyInputs, KeyOutputs
@@ -164,3 +166,52 @@ def test_inputs_that_do_not_fit_are_refused_and_change_nothing(inputs: KeyInputs
     assert run.snapshot() == before
     with pytest.raises(BadInput):
         run.numbers("a")
+
+
+WEIGHTS = st.sampled_from([0, 0, 1, 4, 40, 90, 200])
+TABLE = st.dictionaries(st.sampled_from("abcd"), st.tuples(WEIGHTS, st.integers(-3, 90)))
+
+
+@settings(max_examples=25)
+@given(st.lists(TABLE, min_size=6, max_size=12))
+def test_without_noise_a_run_does_what_plain_sums_and_thresholds_say(
+    steps: list[dict[str, tuple[int, int]]],
+) -> None:
+    """Key by key, with Python's integers: sums, smoothing, thresholds, and dropping."""
+    recipe = KeyDiscovery(
+        epsilon=6, delta="1e-9", horizon=12, records=4, looks=6, drop_after=4, slots=(4,)
+    )
+    law = recipe.selection
+    weight: dict[str, int] = {}
+    smooth: dict[str, int] = {}
+    total: dict[str, int] = {}
+    since: dict[str, int] = {}
+    history: list[dict[str, int]] = [{}]
+    run = recipe.start(Zero())
+    for t, step in enumerate(steps, start=1):
+        for key, (selected, amount) in step.items():
+            total[key] = total.get(key, 0) + amount
+            if selected and key not in since:
+                weight[key] = weight.get(key, 0) + selected
+        look = recipe.look_at(t)
+        for key in sorted(weight) if look else []:
+            before = smooth.get(key, 0)
+            smooth[key] = before + (((weight[key] << law.noise.bits) - before) * law.gain >> 12)
+            if smooth[key] >= law.thresholds[look - 1]:
+                since[key] = t
+                del weight[key], smooth[key]
+        history.append({key: total[key] for key in since})
+        out = run.step(step)
+        assert shown(run, out) == {key: [value] for key, value in history[t].items()}
+        assert dict(zip(run.names(out.public), out.since.tolist(), strict=True)) == since
+        dropped = [
+            key
+            for key, first in since.items()
+            if t % 4 == 0
+            and first <= t - 4
+            and abs(history[t][key] - history[t - 4][key])
+            < recipe.value_error(first).between(t - 4, t).quantile(0.05)
+        ]
+        assert run.names(out.dropped) == dropped
+        for key in dropped:
+            del since[key], total[key]
