@@ -14,6 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ameles.service import unread_bodies
+from ameles.service.slow_clients import TimedRequests
 from ameles.service.unread_bodies import with_unread_bodies
 
 LIMIT = 60.0
@@ -41,8 +42,8 @@ class Gated:
 
 
 @contextmanager
-def served(app: Gated) -> Iterator[int]:
-    protocol = with_unread_bodies(frozenset({"/sealed"}))
+def served(app: Gated, protocol: type[TimedRequests] | None = None) -> Iterator[int]:
+    protocol = protocol or with_unread_bodies(frozenset({"/sealed"}))
     config = uvicorn.Config(app, http=protocol, log_config=None, loop="asyncio", lifespan="off")
     server = uvicorn.Server(config)
     opened = socket.socket()

@@ -14,6 +14,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from ameles.service.upgrades import without_upgrade
+
 SECONDS_FOR_HEAD = 10.0  # from the connection, or from the first byte of a further request
 SECONDS_FOR_BODY = 30.0  # from the end of the head
 LONGEST_HEAD = 1 << 16  # and once more what is read at once
@@ -48,6 +50,8 @@ class TimedRequests(HttpToolsProtocol):
         self._until = now() + SECONDS_FOR_HEAD
 
     def data_received(self, data: bytes) -> None:
+        if self._in_head or self._until is None:  # a head begins, or goes on
+            data = without_upgrade(data)
         super().data_received(data)
         if self._in_head and not self.transport.is_closing():
             self._head += 0 if self._begun else len(data)

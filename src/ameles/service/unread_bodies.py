@@ -13,9 +13,9 @@ import socket
 from typing import Any
 
 from ameles.service.slow_clients import TimedRequests
+from ameles.service.upgrades import END_OF_HEAD
 
 SIZE = 1 << 16
-END_OF_HEAD = b"\r\n\r\n"
 
 
 class _Buffers:
