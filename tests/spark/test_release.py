@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import duckdb
 import pytest
 
 from ameles.connectors.frame_source import FramePiece, FrameSource
-from ameles.core.exceptions import BadInput, PlanError, StoreRefused
+from ameles.core.exceptions import BadInput, MissingExtra, PlanError, StoreRefused
 from ameles.core.release import Release
 from ameles.spark import release
 from tests.engine.worlds import EVENT, USER, World, day
@@ -69,6 +70,20 @@ def test_a_frame_is_released_as_a_file_is(
         (r.step, r.key, r.value) for r in in_a_file(here)
     ]
     assert release(given, plan) == every, "running again is free, and counts nothing twice"
+
+
+@pytest.mark.parametrize("name", ["pandas", "pyarrow"])
+def test_what_spark_needs_is_there_before_anything_is_spent(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(world.text.replace('"events.csv"', '"dataframe"'))
+    module = import_module("ameles.spark.release")
+    monkeypatch.setattr(module, "find_spec", lambda asked: asked != name or None)
+    with pytest.raises(MissingExtra, match=f"'{name}' is not installed"):
+        release(None, plan)
+    assert not (tmp_path / "s.db").exists()
 
 
 def test_what_is_no_plan_of_a_frame(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ameles.connectors.frame_source import TEXT, FrameSource
 from ameles.connectors.source import AnySource
-from ameles.core.exceptions import BadInput, PlanError
+from ameles.core.exceptions import BadInput, MissingExtra, PlanError
 from ameles.core.release import Release
 from ameles.engine.engine import Engine
 from ameles.plan.plan import read_plan
@@ -55,6 +56,7 @@ def release(
             tip=f'source = "{TEXT}"',
         )
     check_plan(checked)
+    _check_packages()
     columns = tuple(checked.stream.columns)
     missing = [name for name in columns if name not in dataframe.columns]
     if missing:
@@ -85,6 +87,17 @@ def release(
         with store.reading() as transaction:
             stream = transaction.stream(checked.stream.name)
             return [] if stream is None else list(transaction.releases(stream))
+
+
+def _check_packages() -> None:
+    """Refuses to begin without what Spark hands rows to Python with, before anything is spent."""
+    missing = [name for name in ("pandas", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise MissingExtra(
+            f"The package '{missing[0]}' is not installed.",
+            why="Spark hands the rows of a data frame to Python with it",
+            tip="pip install 'ameles[spark]', on every machine of the cluster",
+        )
 
 
 class _FrameEngine(Engine):
