@@ -39,6 +39,8 @@ from ameles.mechanisms.counters.choose import objective_of, points
 from ameles.mechanisms.counters.elders import EldersCounter, balanced_digits
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
+from ameles.mechanisms.counters.hats_error import lower_nodes
+from ameles.mechanisms.counters.hats_repeated import RepeatedShape
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
 from ameles.mechanisms.counters.lower_bounds import (
@@ -68,6 +70,7 @@ from ameles.plot import (
     error_against_epsilon,
     error_against_horizon,
     error_within_stream,
+    node_shapes,
     noise_matrices,
     releases,
 )
@@ -335,6 +338,48 @@ def _nodes(
             last = first + k**level - 1
             yield level, first, last, used.get((first, last), "unused")
         level += 1
+
+
+def hats(width: int, longest: int) -> PlotTable:
+    """The nodes of a tree and of hats, and how much of each is in the count of 22 of 48 steps."""
+    steps, t, k = 48, 22, 4
+    rows: list[tuple[str, int, int, float, float, float]] = []
+    boxes, left = f"Boxes: a tree with k = {k}, t = {t} = 16 + 4 + 1 + 1", t
+    used: set[tuple[int, int]] = set()
+    for level in (2, 1, 0):
+        done = t - left
+        used |= {(level, done // k**level + i) for i in range(left // k**level)}
+        left %= k**level
+    for level in range(3):
+        for node in range(steps // k**level):
+            counts = float((level, node) in used)
+            rows += [(boxes, level, node, x, y, counts) for x, y in _box(node, k**level)]
+    shape = RepeatedShape.of((k, k), (340, 340, 344))
+    title = f"Hats: radices {k} and {k}, t = {t}; the darker, the more of its noise is in the count"
+    lower, top = lower_nodes(shape, np.array([t]))
+    knots = np.arange(steps // shape.spans[-1] + 1)
+    found = [
+        (int(first[0]), weights[0] * span)
+        for (first, weights), span in zip(lower, shape.spans, strict=False)
+    ]
+    found.append((0, top.at(knots - top.cell[:, None])[0]))
+    for level, (first, weights) in enumerate(found):
+        span = shape.spans[level]
+        weight = {first + place: float(one) for place, one in enumerate(weights)}
+        for node in range(steps // span + (level > 0)):
+            corners = _box(node, 1)
+            if level:
+                corners = [((node + side) * span, 1.0 - abs(side)) for side in (-1.0, 0.0, 1.0)]
+            counts = round(weight.get(node, 0.0), 4)
+            inside = [(x, y) for x, y in corners if 0 <= x <= steps]
+            rows += [(title, level, node, x, y, counts) for x, y in inside]
+    return PlotTable(("panel", "level", "node", "x", "y", "counts"), rows)
+
+
+def _box(node: int, span: int) -> list[tuple[float, float]]:
+    """The corners of a box as wide as its steps."""
+    first, last = float(node * span), float((node + 1) * span)
+    return [(first, 0.0), (first, 1.0), (last, 1.0), (last, 0.0)]
 
 
 def matrix(width: int, longest: int) -> PlotTable:
@@ -644,6 +689,7 @@ PICTURES: dict[str, tuple[Callable[[int, int], PlotTable], Callable[[PlotTable, 
     "gaussian": (gaussian, error_against_horizon),
     "stream": (stream, error_within_stream),
     "tree": (tree, covering_nodes),
+    "hats": (hats, node_shapes),
     "matrix": (matrix, noise_matrices),
     "packing": (packing, partial(limit, counted="counts")),
     "intrusions": (intrusions, partial(limit, counted="counts")),

@@ -53,6 +53,17 @@ TABLES: dict[str, tuple[Callable[[PlotTable, Path], None], PlotTable, set[str]]]
         PlotTable(("mechanism", "t", "draw", "weight"), [("A", 1, 1, 1.0), ("A", 2, 3, -0.5)]),
         {"A", "draw of noise", "release, step t", "weight"},
     ),
+    "nodes": (
+        plot.node_shapes,
+        PlotTable(
+            ("panel", "level", "node", "x", "y", "counts"),
+            [
+                *(("a hat", 1, 0, x, y, 0.5) for x, y in ((0, 0.0), (2, 1.0), (4, 0.0))),
+                *(("a step", 0, 0, x, 1.0, 1.0) for x in (0, 1)),
+            ],
+        ),
+        {"a hat", "a step", "level 1", "level 0", "step"},
+    ),
     "answers": (
         plot.answers,
         PlotTable(("key", "value", "low", "high"), [("north", 1, 0, 2), ("south", 9.5, 9, 10)]),

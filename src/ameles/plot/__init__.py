@@ -9,6 +9,7 @@ from ameles.plot.answers import answers
 from ameles.plot.attack import attack
 from ameles.plot.canvas import check_picture
 from ameles.plot.matrix import noise_matrices
+from ameles.plot.nodes import node_shapes
 from ameles.plot.releases import releases
 from ameles.plot.side_by_side import side_by_side
 from ameles.plot.stream import error_within_stream
@@ -24,6 +25,7 @@ __all__ = [
     "error_against_epsilon",
     "error_against_horizon",
     "error_within_stream",
+    "node_shapes",
     "noise_matrices",
     "releases",
     "side_by_side",
