@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -84,3 +86,19 @@ def test_deviations_of_rare_noise_are_small() -> None:
         deviations = [recipe.error.std(t) for t in (1, 7, 40, 64)]
         assert max(deviations) < 0.2
         assert min(deviations) >= 0
+
+
+@together("case", [(64, 1), (64, 3), (365, 1), (1024, 2), (1024, 5)])
+def test_many_weights_are_never_below_the_smallest(case: tuple[int, int]) -> None:
+    # The bounds of hats and siblings, without the search, and the same laws with it.
+    horizon, epsilon = case
+    hats, siblings = (
+        kind(epsilon=epsilon, horizon=horizon).error for kind in (HatsCounter, SiblingsCounter)
+    )
+    for error, t in product((hats, siblings), (1, horizon // 3, horizon)):
+        for beta in (0.3, 0.01):
+            law = error.law(t)
+            quick, searched = law.quantile(beta), replace(law, varied=False).quantile(beta)
+            assert searched <= quick <= searched + 1
+            window = replace(law, roundings=2)
+            assert quick <= window.quantile(beta) <= quick + 1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.mechanisms.laplace.contour import Sums
-from ameles.mechanisms.laplace.mixture import SMOOTH
+from ameles.mechanisms.laplace.mixture import SMOOTH, UNCERTAIN, VARIED
 from ameles.mechanisms.laplace.rounded import LARGEST
 from ameles.noise.arrays import IntArray
 
@@ -46,11 +46,11 @@ class LevelNodes:
         return LevelNodes(self.first, self.weights * rows[:, None], self.scales)
 
 
-def node_quantiles(levels: list[LevelNodes], beta: float) -> Floats:
+def node_quantiles(levels: list[LevelNodes], beta: float, *, roundings: int = 2) -> Floats:
     """For each row a whole number that the noise exceeds with probability at most ``beta``.
 
     It is not a number for rows that ``LaplaceMixture`` knows better: with scales below 1, or all
-    weights 0 or 1, or a small number.
+    weights 0 or 1, or with few nodes and a small number.
     """
     weights = np.concatenate([abs(level.weights) for level in levels], axis=1)
     scales = np.concatenate([level.scales for level in levels], axis=1)
@@ -61,6 +61,10 @@ def node_quantiles(levels: list[LevelNodes], beta: float) -> Floats:
         widths = (weights * scales)[smooth]
         some = widths.any(axis=0)
         sums = Sums(widths[:, some], counts[smooth][:, some].astype(np.float64), lattice=False)
-        bounds = np.ceil(sums.quantiles(beta)) + 1
-        found[smooth] = np.where(bounds <= LARGEST, np.nan, bounds)
+        exact = sums.quantiles(beta)
+        bounds = np.ceil(exact) + 1
+        bounds[bounds <= LARGEST] = np.nan
+        many = counts[smooth].sum(axis=1) >= VARIED
+        spare = max(0.0, 1 - roundings / 2)
+        found[smooth] = np.where(many, np.ceil(exact - spare + UNCERTAIN), bounds)
     return found

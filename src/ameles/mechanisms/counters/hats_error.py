@@ -100,7 +100,7 @@ class HatsError(LaplaceError):
 
     def bounds(self, steps: IntArray, beta: float) -> Floats:
         """``bound`` at each of these steps, all at once."""
-        found = node_quantiles(self._nodes(steps), beta)
+        found = node_quantiles(self._nodes(steps), beta, roundings=1)
         others = np.flatnonzero(np.isnan(found))
         laws = self._laws(self._rows(steps[others]), roundings=1)
         found[others] = quantiles(laws, beta)
@@ -197,7 +197,7 @@ class HatsError(LaplaceError):
                     for kind, weight in zip(kinds, abs(row.weights).tolist(), strict=True)
                     if weight
                 ]
-            yield LaplaceMixture(tuple(parts), roundings=roundings)
+            yield LaplaceMixture(tuple(parts), roundings=roundings, varied=True)
 
 
 def _counting(shape: HatsShape, steps: IntArray) -> list[tuple[IntArray, Floats]]:

@@ -60,7 +60,7 @@ class HatsWindowError(LaplaceError):
         laws += [LaplacePart(scale, weight / span, 1) for weight in abs(weights).tolist() if weight]
         if whole:
             laws.append(LaplacePart(scale, 1 / span, whole))
-        return LaplaceMixture(tuple(laws))
+        return LaplaceMixture(tuple(laws), varied=True)
 
     def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> Floats:
         """The quantile of ``between`` for each pair of steps, all at once."""

@@ -26,6 +26,8 @@ from ameles.mechanisms.laplace.clusters import LARGEST_BLOCK, Cluster, Clusters
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
+# From this scale on sums of many noises are as good as continuous (``test_rounded``).
+OVERLAPPING = 2
 # With more noises at a step their blocks are not simulated.
 MOST_NOISES = 512
 # How many blocks are worked on together, so that their numbers stay in the cache.
@@ -169,7 +171,8 @@ class SiblingsError(LaplaceError):
             if weight and count:
                 counts[abs(weight)] = counts.get(abs(weight), 0) + count
         different = tuple(LaplacePart(self.scale, a, n) for a, n in counts.items())
-        return LaplaceMixture(different, roundings=roundings)
+        # There are few different weights, but from this scale on their noises overlap.
+        return LaplaceMixture(different, roundings=roundings, varied=self.scale >= OVERLAPPING)
 
     def clusters(self, last: int) -> Clusters | None:
         if sum(self.sizes) > MOST_NOISES:

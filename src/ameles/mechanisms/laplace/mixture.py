@@ -8,7 +8,9 @@ Error        with weights of 1 the tail is exact, by ``equal_sums`` for equal pa
              one is added for the lattice and for the rounding of releases.  Below scale 1 the
              Chernoff bound: an error above x is at least x + 1, and to that the rounding of
              a release has added at most 1/2, that of a difference of two at most 1.  Bounds of
-             at most 40 counts are then made as small as they can be, by ``rounded``
+             at most 40 counts are then made as small as they can be, by ``rounded``.  With many
+             variables that overlap, as hats and siblings have them, nothing is added for the
+             lattice: the continuous law, whose variance is larger, was never below in comparisons
 
 >>> mixture = LaplaceMixture((LaplacePart(Fraction(10), 1.0, 3), LaplacePart(Fraction(10), 0.5, 2)))
 >>> round(mixture.std, 1)
@@ -37,6 +39,8 @@ from ameles.mechanisms.laplace.rounded import WeightedSum
 from ameles.noise.arrays import IntArray
 
 SMOOTH = 1
+# From so many variables of different weights on, a sum is as good as continuous, up to so much.
+VARIED, UNCERTAIN = 32, 0.02
 # More roundings than the bounds of single counts allow for.
 MANY = 3
 # Iterations of the ternary search for a minimum: it is flat, so its place need not be exact.
@@ -62,6 +66,7 @@ class TailMethod(Enum):
     EQUAL = "equal"
     WHOLE = "whole"
     WEIGHTED = "weighted"
+    MANY_WEIGHTS = "many weights"
     CHERNOFF = "chernoff"
     BOUNDING = "bounding"
 
@@ -73,12 +78,14 @@ class LaplaceMixture:
     ``bounding``: its Chernoff bound, and nothing sharper, bounds the tails of other laws, each
     of one release.  Its counts need not be whole.  ``roundings``: if weights are not whole, how
     many releases were rounded to whole counts: one, two for a difference, or ``MANY``, with which
-    small bounds are not made smaller.
+    small bounds are not made smaller.  ``varied``: the values of
+    its variables overlap.
     """
 
     parts: tuple[LaplacePart, ...]
     bounding: bool = False
     roundings: int = 2
+    varied: bool = False
 
     @property
     def std(self) -> float:
@@ -121,8 +128,10 @@ class LaplaceMixture:
             return TailMethod.BOUNDING
         if all(weight == 1 for _, weight in terms):
             return TailMethod.EQUAL if len(terms) == 1 else TailMethod.WHOLE
-        smooth = all(scale >= SMOOTH for scale, _ in terms)
-        return TailMethod.WEIGHTED if smooth else TailMethod.CHERNOFF
+        if any(scale < SMOOTH for scale, _ in terms):
+            return TailMethod.CHERNOFF
+        many = self.varied and sum(terms.values()) >= VARIED
+        return TailMethod.MANY_WEIGHTS if many else TailMethod.WEIGHTED
 
     def tail(self, x: int) -> float:
         """A bound on P(|Y| > x), exact for weights of 1 and sharp where scales are not small."""
@@ -210,6 +219,8 @@ class _Table:
             numbers = np.ceil(self.whole.quantiles(beta) - 0.5)
         elif shape is TailMethod.WEIGHTED:
             numbers = np.ceil(self.continuous.quantiles(beta)) + 1
+        elif shape is TailMethod.MANY_WEIGHTS:
+            numbers = np.ceil(self.continuous.quantiles(beta) - self._spare + UNCERTAIN)
         else:
             # a bound on P(|Y| >= x) is beta at the x of this h, and at the smallest for the best h
             numbers = np.ceil(self._reach(beta) - self._spare_of(shape))
@@ -242,7 +253,7 @@ class _Table:
         """A bound on P(|Y| > x) for the only law."""
         if shape is TailMethod.WHOLE:
             return float(self.whole.tails(np.array([x + 0.5]))[0])
-        if shape is TailMethod.WEIGHTED:
+        if shape in (TailMethod.WEIGHTED, TailMethod.MANY_WEIGHTS):
             return float(self.continuous.tails(np.array([x - 1.0]))[0]) if x > 1 else 1.0
         least = self._least(lambda h: self._logarithm(h) - h * (x + self._spare_of(shape)))
         return min(1.0, 2 * math.exp(least[0]))
