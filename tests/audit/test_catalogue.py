@@ -13,10 +13,12 @@ from ameles.audit.trials import Trials
 from ameles.core.loss import Pure
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.hats_window import HatsWindowCounter
 from ameles.mechanisms.counters.hybrid import INSIDE, HybridCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
+from ameles.mechanisms.counters.smooth import SmoothCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.local import RandomizedResponseCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
@@ -30,9 +32,13 @@ WITHOUT_A_HORIZON = (
     HybridCounter,
     GaussianStepsCounter,
     SegmentedCounter,
+    SmoothCounter,
+    HatsWindowCounter,
     RandomizedResponseCounter,
 )
 LONGEST_ALONE = [1, 2, 3, 33]
+# Before the first cell of its hats is full, it loses less than its whole shifts show.
+EXACT_ONLY_LATER = (HatsWindowCounter, 3)
 # Other ways to call a mechanism are tried at these; they depend on the horizon by its digits alone.
 TRIED = {1, 2, 3, 5, 13, 33}
 
@@ -70,7 +76,8 @@ def test_the_claim_is_certified(
         finding = exact_loss(recipe, steps=horizon)
         assert finding.verdict is Verdict.CERTIFIED, finding
         if isinstance(finding.claimed, Pure) and not kind.bits:  # whose loss is irrational
-            assert finding.exact is not None, finding
+            early = kind is EXACT_ONLY_LATER[0] and horizon <= EXACT_ONLY_LATER[1]
+            assert early or finding.exact is not None, finding
             assert finding.lower > 0
 
 

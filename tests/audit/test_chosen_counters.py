@@ -57,7 +57,7 @@ def test_the_chosen_counter_is_certified() -> None:
         certified(recipe if encodes(recipe) else replace(recipe, width=None))
         if "rho" in {field.name for field in fields(recipe)}:
             certified(replace(recipe, epsilon=None, delta=None, rho=Fraction(1, 3)))
-    assert {"NormalisedCounter", "SegmentedCounter", "HatsCounter"} <= kinds
+    assert {"NormalisedCounter", "SmoothCounter", "HatsCounter"} <= kinds
 
 
 def _terms(recipe: HatsCounter) -> dict[str, Any]:
