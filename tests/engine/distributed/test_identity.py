@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from ameles.core.exceptions import AmelesError
 from ameles.core.release import Release
 from ameles.engine.distributed.bucket_gatherer import Cluster
 from ameles.engine.distributed.tasks_here import TasksHere
-from ameles.engine.engine import Engine
+from ameles.engine.engine import Engine, check_cluster
 from ameles.measures.catalogue import MEASURES
 from ameles.noise import System, Tape
 from ameles.plan.plan import Plan, read_plan
@@ -84,6 +85,10 @@ def season_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @each_plan
 def test_every_example_publishes_the_same(file: Path, season_files: Path, tmp_path: Path) -> None:
     quiet = replace(read_plan(file), sinks=(), base=season_files)
+    if any(release.discovered is not None for release in quiet.releases):
+        with pytest.raises(AmelesError, match="cannot run on a cluster"):
+            check_cluster(quiet)
+        return
     tape = Pretender(beyond=System.direct())  # the order of draws is that of real noise
     one = _published(quiet, tmp_path / "one.db", tape)
     again = replayed(tape)

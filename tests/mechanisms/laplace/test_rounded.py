@@ -102,3 +102,10 @@ def test_many_weights_are_never_below_the_smallest(case: tuple[int, int]) -> Non
             assert searched <= quick <= searched + 1
             window = replace(law, roundings=2)
             assert quick <= window.quantile(beta) <= quick + 1
+
+
+def test_noise_that_is_almost_surely_zero_has_bounds() -> None:
+    """Its exponents are too large for floats."""
+    error = HatsCounter(epsilon=1000, horizon=9).error
+    assert 0 <= error.std(9) < 0.03  # the series of the deviation is cut
+    assert error.bound(9, 0.05) == 0

@@ -32,6 +32,8 @@ UNIFORM = 6
 SPARE = 1e-4
 # For smaller beta, differences of floats are too coarse.
 SMALLEST_BETA = 1e-7
+# The largest 1 / (2 scale) that is told apart from no noise.
+STEEPEST = 300.0
 # Terms of the series of the deviation; none if the variance is above this.
 TERMS, WIDEST = 96, 4.0
 
@@ -44,10 +46,17 @@ class WeightedSum:
     weights: Floats
     counts: Floats
 
+    @property
+    def _half(self) -> Floats:
+        """sinh(1 / (2 scale)); beyond ``STEEPEST`` there is no noise, and the square is too large
+        for a float."""
+        half: Floats = np.sinh(np.minimum(0.5 / self.scales, STEEPEST))
+        return half
+
     def transform(self, at: Floats) -> Floats:
         """E cos(at Y)."""
         ratio = np.sin(np.multiply.outer(self.weights, at) / 2)
-        ratio /= np.sinh(0.5 / self.scales)[:, None]
+        ratio /= self._half[:, None]
         transform: Floats = np.exp(-(self.counts @ np.log1p(ratio**2)))
         return transform
 
@@ -71,13 +80,13 @@ class WeightedSum:
 
     def rounded_variance(self) -> float:
         """The variance of Y, rounded to the nearest integer."""
-        variance = float(self.counts @ (self.weights / np.sinh(0.5 / self.scales)) ** 2) / 2
+        variance = float(self.counts @ (self.weights / self._half) ** 2) / 2
         if variance > WIDEST:
             return variance + 1 / 12
         k = np.arange(1, TERMS + 1)
         at = 2 * math.pi * k
         angle = np.multiply.outer(self.weights, at)
-        edge = 2 * np.sinh(0.5 / self.scales)[:, None] ** 2
+        edge = 2 * self._half[:, None] ** 2
         # f is the product of 1 / (1 + (1 - cos(a u)) / edge)
         over = 1 / (edge + 1 - np.cos(angle))
         value = np.exp(self.counts @ np.log(edge * over))
