@@ -147,7 +147,7 @@ def test_all_128_bits_of_the_key_are_drawn() -> None:
 
 def test_buckets_are_not_biased_and_their_error_is_one_of_users() -> None:
     # 0.400 of the users; the mean of 300 releases is known to 0.0041, so a difference of 0.022
-    # happens by chance less than once in 10^7.  Before it was corrected the mean was 0.43.
+    # happens by chance less than once in 10^7.  Without its correction the mean is larger.
     recipe = BucketDensity(
         users=1000, buckets=1000, neighbours="user-presence", epsilon_state=1, epsilon_output=1
     )
