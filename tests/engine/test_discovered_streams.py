@@ -223,6 +223,7 @@ HOSTILE = {
     "c1\x85": False,
     "line\u2028separator": False,
     "turned\u202eround": False,
+    "marked\u200fround": False,
 }
 
 

@@ -137,9 +137,8 @@ def test_without_a_valid_token_only_public_streams_are_read(service: Small, rout
     assert len({answer.body for answer in hidden}) == 1, "an answer says which of them exist"
     assert len({str(sorted(answer.headers.items())) for answer in hidden}) == 1
     expired = service.token("read", made=NOW - timedelta(days=90))
-    early = service.token("read", made=NOW + timedelta(seconds=1))
     revoked = service.token("read", revoked=True)
-    for wrong in (expired, early, revoked, new_token(), "ameles_", "x" * 71, expired.upper()):
+    for wrong in (expired, revoked, new_token(), "ameles_", "x" * 71, expired.upper()):
         answers = [ask(service, route, name, wrong) for name in ("open", "closed", "absent")]
         assert {answer.status for answer in answers} == {401}
         assert len({answer.body for answer in answers}) == 1

@@ -24,7 +24,7 @@ OTHER = "other"
 DISCOVERED = "discovered"  # instead of a list of declared keys
 MOST_BYTES = 256  # of a discovered key
 # Control characters, ends of lines, and those that turn the direction of writing.
-_CONTROLS = r"[\p{Cc}\p{Zl}\p{Zp}\x{202A}-\x{202E}\x{2066}-\x{2069}]"
+_CONTROLS = r"[\p{Cc}\p{Zl}\p{Zp}\x{061C}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2066}-\x{2069}]"
 MOST = 1 << 20
 
 

@@ -28,7 +28,7 @@ from ameles.mechanisms.continual.modular_once import ModularOnce
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import CODE
 from ameles.mechanisms.mechanism import AnyMechanism
-from ameles.mechanisms.pan_private.estimate import ChanceError, EstimateError
+from ameles.mechanisms.pan_private.estimate import ChanceError
 from ameles.mechanisms.pan_private.modular import ModularIncidence
 from ameles.noise.arrays import IntArray
 
@@ -41,10 +41,6 @@ class HashedError(ChanceError):
     """The error of a bin; ``hashing`` is the squared ranges of the hash, in units of a count."""
 
     hashing: float
-
-    def margins(self, beta: float) -> tuple[float, float]:
-        """The hash is no sum of coins: by its ranges, and the chances of the offsets."""
-        return EstimateError.margins(self, beta)
 
     def exponent(self, h: float) -> float:
         """That of the offsets, and of the hash."""

@@ -36,7 +36,7 @@ from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.biased_bits import bias, biased_bits, fair_bits
 from ameles.mechanisms.pan_private.entries import CHUNK, kind_for, room, times
 from ameles.mechanisms.pan_private.erase import moved, only
-from ameles.mechanisms.pan_private.estimate import ChanceError, Estimate, EstimateError
+from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
 from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
@@ -90,18 +90,6 @@ class CroppedRecipe(UserRecipe[Estimate]):
         """The error of a release."""
         squares = float(sum(crop.weight**2 for crop in self.crops))
         reach = sum(abs(crop.weight) for crop in self.crops)
-        if self.crops[0].weight == len(self.crops) == 1:
-            # A user's bit has a chance by how often the user came, from 1/2 to 1/2 + gamma.
-            return ChanceError(
-                unit=self.worth / (self.gamma * self.entries),
-                variance=self.entries / 4,
-                spread=float(self.entries),
-                weights=(1.0,),
-                scale=self.moved / self.release_loss,
-                count=self.entries,
-                chances=(0.5, 0.5 + self.gamma),
-                mixed=self.crops[0].at > 1,
-            )
         return EstimateError(
             unit=self.worth / (self.gamma * self.entries),
             variance=self.entries * squares / 4,

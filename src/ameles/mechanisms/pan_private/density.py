@@ -41,7 +41,7 @@ from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.biased_bits import bias, biased_bits, fair_bits
 from ameles.mechanisms.pan_private.entries import CHUNK, Entries, room
 from ameles.mechanisms.pan_private.erase import moved, only, wipe
-from ameles.mechanisms.pan_private.estimate import ChanceError, Estimate, EstimateError
+from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
 from ameles.mechanisms.pan_private.intrusions import Seizures
 from ameles.mechanisms.pan_private.user_table import UserRecipe, UserRun
 from ameles.mechanisms.snapshot import State
@@ -79,14 +79,12 @@ class Density(UserRecipe[Estimate]):
         """
         gamma, entries = self.gamma, self.entries
         if tables == 1:
-            return ChanceError(
+            return EstimateError(
                 unit=1 / (gamma * entries),
                 variance=entries / 4,
                 spread=float(entries),
                 weights=(1.0,),
                 scale=self.moved / self.release_loss,
-                count=entries,
-                chances=(0.5, 0.5 + gamma),
             )
         # The users absent from every table vary most: E a^2 = 1 + 1 / (4 gamma^2) for one factor.
         largest = (0.5 + gamma) / gamma

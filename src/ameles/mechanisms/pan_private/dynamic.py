@@ -53,7 +53,7 @@ import numpy as np
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.pan_private.erase import only
-from ameles.mechanisms.pan_private.estimate import ChanceError, Estimate, EstimateError, check_beta
+from ameles.mechanisms.pan_private.estimate import ChanceError, Estimate, check_beta
 from ameles.mechanisms.pan_private.intrusions import Seizures
 from ameles.mechanisms.pan_private.primes import most_divisors, primes
 from ameles.mechanisms.pan_private.residue_table import (
@@ -137,25 +137,14 @@ class DynamicError(ChanceError):
     false_zeros: float
 
     def margins(self, beta: float) -> tuple[float, float]:
-        """False zeros make a release too small, never too large.
-
-        The noise by Chernoff's bound, which grows with the prime, so that the largest is the worst.
-        """
+        """False zeros make a release too small, never too large."""
         check_beta(beta)
         missed = 2 * self.false_zeros / beta
         if missed >= 1:  # all of beta is left to the noise: at most everyone can be missed
-            below, above = EstimateError.margins(self, beta)
+            below, above = ChanceError.margins(self, beta)
             return below, above + 1
-        below, above = EstimateError.margins(self, beta / 2)
+        below, above = ChanceError.margins(self, beta / 2)
         return below, above + missed
-
-    def interval(self, value: float, beta: float) -> tuple[float, float]:
-        """The same for a release that is known."""
-        missed = 2 * self.false_zeros / beta
-        if missed >= 1:
-            return ChanceError.interval(self, value, beta)[0], 1.0
-        low, high = ChanceError.interval(self, value, beta / 2)
-        return low, high + missed
 
 
 class DynamicRun(ResidueRun[Estimate]):

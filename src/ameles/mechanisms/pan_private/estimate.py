@@ -5,9 +5,6 @@ Theorem      a sum of independent terms with ranges r_i, and of discrete Laplace
                m = min over h > 0 of (sum r_i^2 h^2 / 8 + sum K(w_j h) + ln(2 / beta)) / h
              (Hoeffding's lemma and Chernoff's bound), K(h) = ln E exp(h Z) =
              -ln(1 - (sinh(h / 2) / sinh(1 / 2b))^2) for scale b
-Coins        if all terms are coins with known chances, their law is computed instead: see
-             ``coin_sums``.  An interval is then the numbers of users with which the release is not
-             too unlikely.  The theorem's is up to 1.4 times as wide
 
 The standard error is an upper bound over all streams, so it depends on public numbers alone.
 
@@ -26,7 +23,6 @@ from functools import lru_cache
 from ameles.core.error import checks_step
 from ameles.core.parameters import refuse
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
-from ameles.mechanisms.pan_private.coin_sums import CoinSum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,57 +132,20 @@ def _deviation(error: EstimateError, level: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChanceError(EstimateError):
-    """Where each of ``count`` terms is a coin of one of the two ``chances`` or, if they are
-    ``mixed``, of one between them; there is one Laplace variable, of weight 1."""
+    """Where each of ``count`` terms is a coin of one of the two ``chances``: sharper than
+    ranges, if both are small."""
 
     count: int
     chances: tuple[float, float]
-    mixed: bool = False
-
-    @property
-    def coins(self) -> CoinSum:
-        """The law of the noisy sum."""
-        return CoinSum(
-            count=self.count, chances=self.chances, scale=float(self.scale), mixed=self.mixed
-        )
 
     def fraction(self, noisy: int) -> float:
         """The fraction of terms with the second chance, from their noisy sum."""
         return (noisy - self.chances[0] * self.count) * self.unit
 
-    def margins(self, beta: float) -> tuple[float, float]:
-        """Those of the worst number of terms with the second chance."""
-        check_beta(beta)
-        margin = self.unit * self.coins.margin(beta)
-        return margin, margin
-
     def exponent(self, h: float) -> float:
-        """Sharper than ranges, if both chances are small."""
         return self.count * max(
             _coin(sign * h, chance) for sign in (1, -1) for chance in self.chances
         )
-
-    def estimate(self, value: float, beta: float, *, top: float = 1.0) -> Estimate:
-        """The estimate with its interval: all that the noisy sum does not make too unlikely."""
-        check_beta(beta)
-        low, high = self.interval(value, beta)
-        return Estimate(
-            value=value,
-            standard_error=self.std(1),
-            low=min(max(low, 0.0), top),
-            high=min(max(high, 0.0), top),
-            confidence=1 - beta,
-        )
-
-    def interval(self, value: float, beta: float) -> tuple[float, float]:
-        """The least and the largest likely value."""
-        noisy = round(value / self.unit + self.chances[0] * self.count)
-        low, high = self.coins.interval(noisy, beta)
-        # What all terms with the second chance are worth, without the last bits of a product.
-        every = round(self.unit * (self.chances[1] - self.chances[0]) * self.count, 9)
-        # Mixed terms may add up to a part of one.
-        least, most = max(low - self.mixed, 0), min(high + self.mixed, self.count)
-        return least / self.count * every, most / self.count * every
 
 
 def _coin(h: float, chance: float) -> float:

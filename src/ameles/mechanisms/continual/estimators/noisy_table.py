@@ -5,8 +5,8 @@ Theorem      whoever sees the table once loses epsilon (catalogue 23 to 26); a u
              most the sum of the absolute weights, at every step and whatever was seized
 Neighbours   a user present or absent, or some occurrences of one user become another's
 Noise        in the bits
-Error        by the law of the coins (``coin_sums``); if bits have weights, answers are within
-             sqrt(n W ln(2 / beta) / 2) of their mean, W the sum of their squares (Hoeffding)
+Error        answers within sqrt(n W ln(2 / beta) / 2) of their mean, W the sum of the squared
+             weights (Hoeffding)
 Memory       that of the table
 
 An answer is the weighted number of ones, above what fair bits would give.  Its mean is gamma times
@@ -26,7 +26,6 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Whole, refuse
 from ameles.mechanisms.continual.estimators.estimator import Estimator, EstimatorRun
-from ameles.mechanisms.pan_private.coin_sums import CoinSum
 from ameles.mechanisms.pan_private.cropped_mean import CroppedRecipe
 from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.entries import indices
@@ -106,12 +105,7 @@ class NoisyTable(Estimator):
     @property
     def answer_error(self) -> Error:
         """The deviation of independent bits, and half a bit if fair bits add an odd number."""
-        coins = None
-        if self.weights == (1,):
-            chances = (0.5, 0.5 + self.gamma)
-            mixed = not isinstance(self.table, Density)
-            coins = CoinSum(count=self.users, chances=chances, scale=0.0, mixed=mixed)
-        return BitsError(self.users * self.squares, self.ones % 2, coins)
+        return BitsError(self.users * self.squares, self.ones % 2)
 
     @property
     def state_fingerprint(self) -> bytes:
@@ -153,19 +147,16 @@ class NoisyTableRun(EstimatorRun):
 
 @dataclass(frozen=True, slots=True)
 class BitsError:
-    """The law of a sum of independent bits; with weights, Hoeffding's bound."""
+    """Hoeffding's bound on a weighted sum of independent bits."""
 
     spread: int  # the sum of the squared weights
     odd: int  # whether half of the bits is no whole number
-    coins: CoinSum | None = None  # their law, if all weights are 1
 
     @checks_step
     def bound(self, t: int, beta: float) -> float:
         """One answer is this close to its mean."""
         if not 0 < beta < 1:
             raise refuse("beta", "a probability above 0 and below 1", beta)
-        if self.coins is not None:
-            return self.coins.margin(beta) + self.odd / 2
         return math.sqrt(self.spread * math.log(2 / beta) / 2) + self.odd / 2
 
     @checks_step
