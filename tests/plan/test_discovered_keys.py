@@ -50,6 +50,7 @@ def plan(
         ({"release": COUNT + "\nlooks = 31"}, "looks", "more than the 30 steps"),
         ({"release": COUNT + "\nslots = [1, 2]"}, "slots", "the largest first"),
         ({"release": COUNT + "\nslots = []"}, "slots", "1 to 32 whole numbers"),
+        ({"release": COUNT + "\nslots = [true]"}, "slots", "1 to 32 whole numbers"),
         ({"release": COUNT + '\ndrop_after = "36h"'}, "drop_after", "not a whole number of steps"),
         ({"release": COUNT + '\ndrop_after = "soon"'}, "drop_after", "A duration is"),
         (

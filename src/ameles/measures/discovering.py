@@ -50,7 +50,7 @@ class DiscoveringMeasure(LinearMeasure):
         right = (
             isinstance(given, list | tuple)
             and 1 <= len(given) <= 32
-            and all(isinstance(one, int) and 1 <= one <= 1024 for one in given)
+            and all(type(one) is int and 1 <= one <= 1024 for one in given)
             and max(given) == given[0]
         )
         if given is not None and not right:
