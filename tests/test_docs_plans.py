@@ -90,6 +90,13 @@ def test_every_key_about_discovered_keys_is_documented() -> None:
     assert all(f"`{name}`" in text for name, kind in MEASURES.items() if kind.discovers)
 
 
+def test_what_is_quoted_from_an_example_is_in_it() -> None:
+    quotes = re.findall(r"From `(examples/\S+\.toml)`:\n\n```toml\n(.*?)```", PLANS, re.DOTALL)
+    assert quotes
+    for file, quote in quotes:
+        assert f"\n{quote}\n" in (ROOT / file).read_text(encoding="utf-8")
+
+
 def test_a_missing_key_would_be_noticed() -> None:
     lines = section("[stream]").replace("| `weight` |", "| `heaviness` |")
     assert documented(lines) != keys(StreamSection.model_fields)

@@ -106,12 +106,54 @@ def test_it_runs_and_its_sink_has_every_step_of_every_key(
     with (tmp_path / f"{file.stem}-releases.csv").open(newline="", encoding="utf-8") as text:
         rows = list(csv.DictReader(text))
     assert tuple(rows[0]) == COLUMNS
-    assert [(row["release"], row["key"], int(row["step"])) for row in rows] == [
+    places = [(row["release"], row["key"], int(row["step"])) for row in rows]
+    discovering = {one.name for one in checked.releases if one.discovered and not one.keys}
+    assert [place for place in places if place[0] not in discovering] == [
         (release.name, key, step)
         for step in STEPS
         for release in checked.releases
+        if release.name not in discovering
         for key in release.keys
     ]
+    assert [step for *_, step in places] == sorted(step for *_, step in places)
+    for name in discovering:
+        lines: dict[str, list[int]] = defaultdict(list)
+        for release_name, key, step in places:
+            if release_name == name:
+                lines[key].append(step)
+        check_found_lines(lines)
+
+
+def check_found_lines(lines: dict[str, list[int]]) -> None:
+    """Both cells of every region have every step from a look on that found the region.
+
+    A line ends with the season, or at the end of four quiet weeks, and begins again at a look.
+    """
+    assert set(lines) == {f"{region}/{fever}" for region in REGIONS for fever in ("true", "false")}
+    looks = {-(-look * STEPS[-1] // 100) for look in range(1, 101)}
+    for region in REGIONS:
+        steps = lines[f"{region}/true"]
+        assert steps == lines[f"{region}/false"]
+        assert steps == sorted(set(steps))
+        gaps = [(last, first) for last, first in pairwise(steps) if first != last + 1]
+        assert {steps[0], *(first for _, first in gaps)} <= looks
+        assert all(last % 28 == 0 for last in {steps[-1], *(last for last, _ in gaps)} - {182})
+
+
+def test_a_missing_step_of_a_found_key_would_be_noticed() -> None:
+    keys = [f"{region}/{fever}" for region in REGIONS for fever in ("true", "false")]
+    whole = {key: [*range(17, 57), *range(77, 183)] for key in keys}  # gone after eight weeks
+    check_found_lines(whole)
+    both = {"north/true": [*range(17, 99), *range(100, 183)]}
+    both["north/false"] = both["north/true"]
+    late = {key: [*range(16, 183)] for key in both}  # no look is at step 16
+    assert 16 not in {-(-look * 182 // 100) for look in range(1, 101)}
+    half = {"north/true": [*range(17, 183)]}
+    early = {key: [*range(17, 181)] for key in both}
+    alone = {"lighthouse/true": [*range(17, 183)]}
+    for broken in (both, late, half, early, alone):
+        with pytest.raises(AssertionError):
+            check_found_lines(whole | broken)
 
 
 def test_count(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
@@ -193,6 +235,28 @@ def test_top(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> N
         first, second, *_ = sorted(REGIONS, key=lambda region: -lines[region][step])
         assert published["1"][step] == (first, lines[first][step])
         assert published["2"][step] == (second, lines[second][step])
+
+
+def test_discovered(busy: Path, visits: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    published = without_noise("discovered", busy, tmp_path / "s.db")
+    lines = published["visits"]
+    check_found_lines({key: list(line) for key, line in lines.items()})
+    # The first three visits of each device; a device is in one region only.
+    kept = "row_number() OVER (PARTITION BY device ORDER BY reported_at) <= 3"
+    visits.execute(f"CREATE OR REPLACE TABLE kept AS SELECT * FROM visits QUALIFY {kept}")
+    for region in REGIONS:
+        true = over(None, counted(visits, f"region = '{region}'", "kept"))
+        sick, well = lines[f"{region}/true"], lines[f"{region}/false"]
+        assert {step: sick[step] + well[step] for step in sick} == {s: true[s] for s in sick}
+        fevers = over(None, counted(visits, f"fever AND region = '{region}'", "kept"))
+        # Which visits of one day are the first is secret, so a few fevers may be others.
+        assert max(abs(sick[step] - fevers[step]) for step in sick) < 20 < fevers[182] / 20
+        assert true[min(sick)] > 60  # a region of few devices would not have been found
+    tops = published["busiest-regions"]
+    recent = {r: over(14, counted(visits, f"region = '{r}'", "kept")) for r in REGIONS}
+    for step in STEPS[60:]:  # every region was found more than a window ago
+        ranks = sorted(REGIONS, key=lambda region: -recent[region][step])
+        assert [tops[place][step][1] for place in "12"] == [recent[r][step] for r in ranks[:2]]
 
 
 def test_reports(busy: Path, tmp_path: Path) -> None:
