@@ -32,22 +32,38 @@ def spend(store: Store, problems: list[str]) -> None:
     try:
         with store.writing() as transaction:
             visitors(transaction).start(costing("1/2"), on="x", why="y")
-            time.sleep(0.05)
     except StoreRefused as refusal:
         problems.append(refusal.what)
 
 
+def wait_for_somebody_behind(process: int, place: PostgresPlace) -> None:
+    """Returns once another connection waits for what this process of the server holds."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
+    with place.connected() as connection:
+        for _ in range(3000):
+            row = connection.execute(waiting, [process]).fetchone()
+            if row is not None and row[0]:
+                return
+            time.sleep(0.01)
+    raise AssertionError("nobody waits for the first writer")
+
+
 def race(place: PostgresPlace) -> list[str]:
-    """Two that spend at the same time, from a budget for both; what they were told."""
+    """Two that spend at the same time, from a budget for both; what they were told.
+
+    The first one ends when the other waits for it: for its lock or, without one, for its entry.
+    """
     problems: list[str] = []
     with new_store(place) as one, new_store(place) as other:
         with one.writing() as transaction:
             open_visitors(transaction)
-        racing = [threading.Thread(target=spend, args=(s, problems)) for s in (one, other)]
-        for thread in racing:
-            thread.start()
-        for thread in racing:
-            thread.join()
+        second = threading.Thread(target=spend, args=(other, problems))
+        with one.writing() as transaction:
+            visitors(transaction).start(costing("1/2"), on="x", why="y")
+            ((process,),) = transaction._session.rows("SELECT pg_backend_pid()", [])
+            second.start()
+            wait_for_somebody_behind(process, place)
+        second.join()
         with one.reading() as transaction:
             assert visitors(transaction).spent in (Pure("1/2"), Pure(1))
     return problems
