@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ameles.connectors.http_source import Batch, HttpSource, Outcome
-from ameles.core.exceptions import AmelesError
 from ameles.core.token import new_token, token_digest
 from ameles.engine.engine import Engine
 from ameles.engine.running.descriptions import Descriptions
@@ -23,6 +22,7 @@ from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
 from ameles.service.run_streams import RunStreams
 from ameles.service.samples import StoreSamples
+from ameles.service.stream_failure import StreamFailure
 from ameles.service.views import State
 from ameles.store import Store, open_store
 from ameles.store.tokens import Scope
@@ -84,7 +84,7 @@ class Small:
     health: Steady
     problems: list[Exception]
     doors: Doorless
-    refused: dict[str, AmelesError]  # why streams have failed
+    refused: dict[str, StreamFailure]  # why streams have failed
 
     def token(
         self,
@@ -150,7 +150,7 @@ def small(
 ) -> Iterator[Small]:
     """A service over released streams, in which it is always the same moment."""
     feed, health, problems, doors = Feed(), Steady(), list[Exception](), Doorless()
-    refused: dict[str, AmelesError] = {}
+    refused: dict[str, StreamFailure] = {}
     rates = dict.fromkeys(RATES, 1e9)
     published = StorePublished(shown, doing, now=lambda: now)
     run = RunStreams(shown, refused.get, now=lambda: now)

@@ -27,6 +27,7 @@ from ameles.service.log import Log
 from ameles.service.published import Shown, StorePublished
 from ameles.service.server import address_of, listening, url_of
 from ameles.service.service import Service
+from ameles.service.stream_failure import StreamFailure
 from ameles.service.views import State
 from ameles.store import Store, open_store
 from tests.service.small_service import plan_of, released, world
@@ -136,12 +137,13 @@ def test_a_stream_that_failed_is_tried_again_and_says_why_once(
         while following.told.count("held") < 5:
             threading.Event().wait(0.001)
         assert (following.doing("held"), following.failed) == (State.FAILED, 1)
-        problem = following.problem("held")
-        assert problem is not None
-        assert problem.__traceback__ is None
+        failure = following.failure("held")
+        assert failure is not None
+        assert failure.again is not None
+        assert "held" in failure.what
     following.wait("held", State.ENDED)
     following.stop()
-    assert (following.failed, following.problem("held")) == (0, None)
+    assert (following.failed, following.failure("held")) == (0, None)
     said = [line["event"] for line in lines(out)]
     assert said == ["refused", "launched", "following", "released", "ended"]
 
@@ -175,6 +177,7 @@ def test_another_reason_is_said_too_and_pauses_grow(
     ]
     assert pauses == [0.001, 0.002, 0.004, 0.008], "and a plan that is refused is not tried again"
     assert following.doing("s") is State.FAILED
+    assert following.failure("s") == StreamFailure("d", "", "", again=None)
 
 
 def test_streams_that_lost_their_locks_with_another_begin_anew(
@@ -306,6 +309,10 @@ def test_a_bug_in_one_stream_is_told_without_its_text(
     assert (line["event"], line["stream"], line["kind"]) == ("failed", "s", "ValueError")
     assert line["place"].startswith("service/following.py:")
     assert CANARY not in out.getvalue()
+    failure = following.failure("s")
+    assert failure is not None
+    assert failure.again is not None
+    assert CANARY not in repr(failure)
 
 
 def test_a_stream_is_stopped_when_its_work_is_stored(tmp_path: Path, store: Store) -> None:

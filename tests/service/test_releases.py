@@ -77,18 +77,6 @@ def test_what_does_not_exist_is_refused_without_an_echo(
     assert answer.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize(
-    "path", ["", "/open", "/open/releases", "/open/live", "/open/explain", "/open/ledger"]
-)
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_parameter_that_a_route_does_not_have_is_refused(
-    service: Small, path: str, method: str
-) -> None:
-    answer = service.client.get(f"/v1/streams{path}?canary=1", method=method)
-    assert answer.status == 422
-    assert b"canary" not in answer.body
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 14, 15, 16])
 @pytest.mark.parametrize("query", ["", "release=visits&", "first=2&last=4&", "key=north&"])
 def test_pages_together_are_everything(service: Small, limit: int, query: str) -> None:

@@ -17,6 +17,7 @@ from ameles.engine.running import descriptions
 from ameles.plan.forecast import in_words
 from ameles.service.published import StorePublished
 from ameles.service.readout import ledger
+from ameles.service.stream_failure import StreamFailure
 from ameles.service.views import State
 from ameles.store import open_store
 from tests.service.small_service import NOW, Small, released, small, world
@@ -229,11 +230,12 @@ def test_who_runs_a_stream_sees_how_it_does(tmp_path: Path) -> None:
             assert stream is not None
             transaction.add_intrusion(stream, at=NOW, why="stolen")
             transaction.add_epoch(stream, at=NOW, why="lost", base=b"")
-        service.refused["open"] = StoreRefused("The disk is full.", why="no space", tip="space")
+        service.refused["open"] = StreamFailure("The disk is full.", "no space", "space", NOW)
         told = service.client.get("/v1/streams/open/operation", admin).json
         assert [one["why"] for one in told["intrusions"]] == ["stolen"]
         assert [one["why"] for one in told["restarted"]] == ["lost"]
-        assert told["problem"] == {"what": "The disk is full.", "why": "no space", "tip": "space"}
+        reason = {"what": "The disk is full.", "why": "no space", "tip": "space"}
+        assert told["problem"] == {**reason, "again": "2026-02-01T00:00:00Z"}
 
 
 def test_every_answer_has_its_headers(service: Small) -> None:

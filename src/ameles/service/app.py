@@ -41,8 +41,8 @@ from ameles.service.views import Gate, Health, Operations, Previews, Published, 
 
 TITLE = "Ameles"
 NO_PROXIES = TrustedProxies()
-READOUT = (streams, releases, live, ledger, attacker, preview, operation)
-METRICS = (scrape, process, query, listings)
+STRICT = (streams, releases, live, ledger, attacker, preview, operation, scrape, process)
+LENIENT = (health, page, query, listings)  # about parameters that they do not know
 ABOUT = "Live statistics about people, under differential privacy."
 # Newer versions of FastAPI report requests to whatever the environment names; older ones ignore it.
 NO_TELEMETRY: dict[str, Any] = {
@@ -97,11 +97,11 @@ def build_app(
     app.state.previews = previews
     app.state.live = LiveReaders(feed)
     app.state.pages = WrittenPages()
-    for part in READOUT:
+    for part in STRICT:
         app.include_router(
             part.router, dependencies=[Depends(only_declared)], responses={422: REFUSALS[422]}
         )
-    for part in (routes, health, page, *METRICS):
+    for part in (routes, *LENIENT):  # the former refuses them itself
         app.include_router(part.router)
     add_handlers(app, failed)
     routed = partial(FastAPI.__call__, app)

@@ -1,4 +1,9 @@
-"""A parameter that a route does not have is refused: a misspelt filter would return everything."""
+"""A parameter that a route does not have is refused: a misspelt filter would return everything.
+
+So is one that comes twice, because only one of its values would be used.  The addresses of others'
+protocols take what they do not know, as those protocols want it: ``/prometheus``, health checks,
+and the page, whose parameters are read in the browser.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +18,24 @@ def only_declared(request: Request) -> None:
     Raises:
         Refused: if there is one; its name is not repeated, because clients choose it.
     """
-    if not request.query_params:
+    given = [name for name, _ in request.query_params.multi_items()]
+    if not given:
         return
     route = request.app.openapi()["paths"][request.scope["route"].path]
     described = route[request.method.lower()].get("parameters", ())
     names = sorted(one["name"] for one in described if one["in"] == "query")
-    if set(request.query_params) - set(names):
+    if set(given) - set(names):
         raise Refused(
             422,
             "This address has no such parameter.",
             why="without it, the answer would be another than you asked for",
             tip=f"it takes {', '.join(names)}" if names else "it takes no parameters",
+        )
+    twice = sorted(name for name in names if given.count(name) > 1)
+    if twice:
+        raise Refused(
+            422,
+            f"The parameter '{twice[0]}' comes more than once.",
+            why="only one of its values would be used",
+            tip="one request for each value",
         )

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 
 from ameles.connectors.http_source import HttpSource
 from ameles.connectors.source import AnySource
-from ameles.core.exceptions import AmelesError, BudgetExceeded, PlanError
+from ameles.core.exceptions import AmelesError
 from ameles.engine.engine import Engine
 from ameles.engine.following.arrivals import now
 from ameles.engine.following.batch_writer import open_step
@@ -28,12 +29,12 @@ from ameles.service.ingest.answers import OpenStep
 from ameles.service.ingest.door import Door, SealedDoor
 from ameles.service.log import Log
 from ameles.service.published import Shown
+from ameles.service.stream_failure import StreamFailure, stream_failure
 from ameles.service.views import State
 from ameles.store import Store
 
 FIRST_PAUSE = 1.0  # seconds until a stream that has failed is tried again; then twice as many
 LONGEST_PAUSE = 60.0
-LASTING = frozenset({PlanError.exit_code, BudgetExceeded.exit_code})  # trying again changes nothing
 
 
 class FollowedStream:
@@ -62,7 +63,7 @@ class FollowedStream:
         self._pause = FIRST_PAUSE
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self.state = State.STARTING
-        self.problem: AmelesError | None = None  # why it failed, if that is a refusal
+        self.failure: StreamFailure | None = None  # why it does not run
         self._reason = ""  # the same, as it was last logged
 
     @property
@@ -109,8 +110,7 @@ class FollowedStream:
             try:
                 again = self._ended(self._follow(attempt))
             except BaseException as problem:
-                self._failed(problem)
-                again = not _lasts(problem)
+                again = self._failed(problem)
             finally:
                 attempt.set()  # threads of its own wait for that
             # the exception is gone by now: its trace may have had events
@@ -146,17 +146,16 @@ class FollowedStream:
             clock=self._clock,
         )
 
-    def _failed(self, problem: BaseException) -> None:
-        """Says why it failed, once for each reason."""
-        refusal = problem if isinstance(problem, AmelesError) else None
-        # a copy: what was raised has a trace, and that may have events
-        self.problem = refusal and AmelesError(refusal.what, why=refusal.why, tip=refusal.tip)
-        reason = f"{type(problem).__name__} {self.problem}"
+    def _failed(self, problem: BaseException) -> bool:
+        """Says why it failed, once for each reason; True if it is to be tried again."""
+        self.failure = failure = stream_failure(problem, self._pause, datetime.now(UTC))
+        reason = f"{type(problem).__name__} {failure.what} {failure.why}"
         if reason != self._reason:
             self._log.failed(problem, stream=self.name)
         self._reason = reason
         self._become(State.FAILED)
         self._fails(self)
+        return failure.again is not None
 
     def _describe_launched(self) -> None:
         """Describes a stream that was launched before, also if it cannot be followed now.
@@ -175,7 +174,7 @@ class FollowedStream:
         self._told(self.name)
 
     def _begun(self, source: AnySource, report: Report) -> None:
-        self._last, self.problem, self._reason = report.released, None, ""
+        self._last, self.failure, self._reason = report.released, None, ""
         if isinstance(source, HttpSource):  # open before anybody hears that the stream runs
             sealed = self._plan.privacy.intrusions != "none"
             self.door = (
@@ -220,13 +219,6 @@ class FollowedStream:
         self._log.failed(problem, stream=self.name)
 
 
-def _lasts(problem: BaseException) -> bool:
-    """Whether a failure would be the same at each attempt."""
-    if isinstance(problem, AmelesError):
-        return problem.exit_code in LASTING
-    return not isinstance(problem, Exception)
-
-
 class Following:
     """All followed streams of a service."""
 
@@ -244,9 +236,9 @@ class Following:
         """What the thread of a stream does."""
         return self.streams[name].state
 
-    def problem(self, name: str) -> AmelesError | None:
-        """Why a stream failed, if that is a refusal."""
-        return self.streams[name].problem
+    def failure(self, name: str) -> StreamFailure | None:
+        """Why a stream does not run; None if it does, or has ended."""
+        return self.streams[name].failure
 
     def door(self, stream: str) -> Door | None:
         """The way of posted events into a stream; None if there is none now."""

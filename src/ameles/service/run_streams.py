@@ -7,12 +7,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from ameles.core.exceptions import AmelesError
 from ameles.core.release import COLUMNS
 from ameles.engine.running.stream_sinks import sink_states
 from ameles.plan.clock import microseconds
 from ameles.plan.plan import Plan
 from ameles.service.published import Shown
+from ameles.service.stream_failure import StreamFailure
 from ameles.store import StreamRecord, Transaction
 
 LOOKED_BACK = 1_000  # steps in which alerts are looked for
@@ -22,25 +22,25 @@ _KEY, _STEP, _END, _LABEL = (COLUMNS.index(name) for name in ("key", "step", "en
 
 
 class RunStreams:
-    """Looks at streams and their sinks; ``problem`` says why a stream failed, ``queue`` how
+    """Looks at streams and their sinks; ``failure`` says why a stream failed, ``queue`` how
     full the queue of its posted batches is."""
 
     def __init__(
         self,
         shown: Sequence[Shown],
-        problem: Callable[[str], AmelesError | None],
+        failure: Callable[[str], StreamFailure | None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         queue: Callable[[str], float | None] = lambda name: None,
     ) -> None:
         self._shown = {one.plan.stream.name: one for one in shown}
-        self._problem = problem
+        self._failure = failure
         self._now = now
         self._queue = queue
 
     def operation(self, name: str) -> dict[str, Any]:
         """The lag, sinks, alerts, intrusions and restarts of a stream, and why it failed."""
         plan, store = self._shown[name].plan, self._shown[name].store
-        problem = self._problem(name)
+        failure = self._failure(name)
         told: dict[str, Any] = {
             "lag": 0,
             "queue": self._queue(name),
@@ -48,9 +48,7 @@ class RunStreams:
             "alerts": [],
             "intrusions": [],
             "restarted": [],
-            "problem": None
-            if problem is None
-            else {"what": problem.what, "why": problem.why, "tip": problem.tip},
+            "problem": None if failure is None else asdict(failure),
         }
         with store.reading() as transaction:
             stream = transaction.stream(name)

@@ -52,7 +52,7 @@ class Service:
             self._feed,
             self.following,
             RunStreams(
-                shown, self.following.problem, lambda: instant(clock()), self.following.queue
+                shown, self.following.failure, lambda: instant(clock()), self.following.queue
             ),
             StoreSamples(shown, lambda: instant(clock())),
             requests.failed,

@@ -202,6 +202,23 @@ def test_what_is_refused_changes_nothing_and_quotes_nothing(
     assert posts.stored() == before
 
 
+@pytest.mark.parametrize("query", ["x=1", "x", "=", "step=1", "%00", "%ff=%fe", "a=1&a=2", "?"])
+def test_a_query_is_refused_before_anything_counts(posts: Posts, query: str) -> None:
+    before, path = posts.stored(), f"/v1/streams/plain/events?{query}"
+    given = {"Ameles-Batch": "asked", "Ameles-Step": "1", "Content-Type": "application/json"}
+    for headers in (given, {}):
+        posted: dict[str, Any] = {"method": "POST", "headers": headers, "body": b"[]"}
+        answer = posts.client.get(path, posts.tokens["plain", "ingest"], **posted)
+        assert (answer.status, answer.json["tip"]) == (422, "it takes no parameters")
+        assert (answer.json["step"], answer.json["outcome"]) == (1, "not counted")
+        for token, status in ((posts.tokens["plain", "read"], 403), (new_token(), 401), ("", 404)):
+            refused = posts.client.get(path, token, **posted)
+            assert (refused.status, sorted(refused.json)) == (status, ["tip", "what", "why"])
+    asked = posts.client.get(path, posts.tokens["plain", "ingest"])
+    assert (asked.status, sorted(asked.json)) == (422, ["closes", "step", "tip", "what", "why"])
+    assert posts.stored() == before
+
+
 def test_only_tokens_to_post_with_may_post(posts: Posts) -> None:
     before = posts.stored()
     for token, status in (

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
+from ameles.service.declared_parameters import only_declared
 from ameles.service.dependencies import BEARER, NAME, REFUSALS, address, gate
 from ameles.service.ingest.answers import SAID, NotTaken, OpenStep, Taken, Untold
 from ameles.service.ingest.direct_posts import LAST_STEP, LONGEST_ID
@@ -36,9 +37,10 @@ class TellingRoute(APIRoute):
         async def telling(request: Request) -> Response:
             name = str(request.path_params.get("name", ""))
             try:
+                _check_query(request, name)
                 return await handle(request)
             except RequestValidationError as wrong:
-                refusal = _of_parameters(request, name, wrong)
+                refusal = _of_parameters(request, name, bad_parameters(wrong))
             except Refused as problem:
                 refusal = problem
             raise with_open_step(refusal, name, _doors(request), posted=request.method == "POST")
@@ -59,7 +61,7 @@ def _model(status: int) -> Any:
     response_model=OpenStep,
     responses={
         **REFUSALS,
-        **{code: REFUSALS[code] | {"model": Untold | Problem} for code in (429, 503)},
+        **{code: REFUSALS[code] | {"model": Untold | Problem} for code in (422, 429, 503)},
     },
     dependencies=[Security(BEARER)],
 )
@@ -150,9 +152,15 @@ def _right(request: Request, name: str) -> Right:
     return right_to_post(gate(request), authorization, address(request), name)
 
 
-def _of_parameters(request: Request, name: str, wrong: RequestValidationError) -> Refused:
+def _check_query(request: Request, name: str) -> None:
+    try:
+        only_declared(request)
+    except Refused as wrong:
+        raise _of_parameters(request, name, wrong) from None
+
+
+def _of_parameters(request: Request, name: str, refusal: Refused) -> Refused:
     """The refusal of parameters; those who may not post are refused for that alone."""
-    refusal = bad_parameters(wrong)
     try:
         refusal.holder = _right(request, name)
     except Refused as other:

@@ -215,6 +215,12 @@ class Incident(BaseModel):
     why: str
 
 
+class Failure(Problem):
+    """Why a stream does not run."""
+
+    again: datetime | None = Field(description="When it is tried again; null if it is not.")
+
+
 class Operation(StreamSummary):
     """How the service runs a stream."""
 
@@ -226,7 +232,7 @@ class Operation(StreamSummary):
     alerts: list[AlertModel]
     intrusions: list[Incident]
     restarted: list[Incident]
-    problem: Problem | None = Field(description="Why the stream failed.")
+    problem: Failure | None = Field(description="Why the stream does not run.")
 
 
 class Me(BaseModel):

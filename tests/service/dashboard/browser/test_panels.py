@@ -14,11 +14,12 @@ from ameles.engine.running.attacker import attacker
 from ameles.service.log import Log
 from ameles.service.preview_service import PreviewService
 from ameles.service.server import listening, url_of
+from ameles.service.stream_failure import StreamFailure
 from ameles.simulate.preview.preview import Preview
 from tests.service.dashboard.browser.conftest import Visit
 from tests.service.dashboard.browser.served import LIMIT, Served
 from tests.service.dashboard.browser.visitor import Visitor, visiting
-from tests.service.small_service import plan_of, world
+from tests.service.small_service import NOW, plan_of, world
 
 STREAM = "/streams/open"
 PHONE = {"width": 360, "height": 740}
@@ -89,6 +90,17 @@ def test_who_runs_a_stream_sees_how_it_is_run(visit: Visit, served: Served) -> N
         expect(page.locator("#operation")).to_contain_text("None was announced.")
         expect(page.locator("#budget")).to_be_visible()
         visitor.expect_failures(403)  # an admin may not read the numbers
+        failures = served.small.refused
+        try:
+            failures["closed"] = StreamFailure("The disk is full.", "no space", "space", NOW)
+            visitor.open("/streams/closed")
+            expect(page.locator("#operation [role=alert]")).to_contain_text("It is tried again")
+            failures["closed"] = StreamFailure("The plan is wrong.", "", "", None)
+            visitor.open("/streams/closed")
+            expect(page.locator("#operation [role=alert]")).to_contain_text("It is not tried again")
+            visitor.expect_failures(403)
+        finally:
+            failures.clear()
 
 
 def test_panels_fit_a_phone_and_everybody(visit: Visit) -> None:

@@ -79,7 +79,9 @@ function operation(told, clock) {
   return [
     told.problem && h("div", { class: "notice bad", role: "alert" },
       h("p", { class: "notice-title" }, told.problem.what), h("p", {}, told.problem.why),
-      told.problem.tip && h("p", { class: "muted" }, `Try: ${told.problem.tip}`)),
+      told.problem.tip && h("p", { class: "muted" }, `Try: ${told.problem.tip}`),
+      h("p", {}, told.problem.again ? `It is tried again by itself, next at ${when(told.problem.again)}.`
+        : "It is not tried again until the service is restarted.")),
     facts([
       ["Lag", told.lag ? `${number(told.lag)} steps are due and not released` : "none: every step that is due is released"],
       ["Restarts", number(told.restarts)],
