@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -53,13 +53,14 @@ class Client:
         token: str | None = None,
         *,
         method: str = "GET",
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
         body: bytes = b"",
         enough: Callable[[list[bytes]], bool] = lambda pieces: False,
     ) -> Answer:
         """The answer to a request; the client leaves when it has enough of the body."""
         where, _, query = path.partition("?")
-        given = dict(headers or {}) | ({"Authorization": f"Bearer {token}"} if token else {})
+        given = list(headers.items() if isinstance(headers, Mapping) else headers)
+        given += [("Authorization", f"Bearer {token}")] if token else []
         scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
@@ -70,7 +71,7 @@ class Client:
             "raw_path": where.encode(),
             "root_path": "",
             "query_string": query.encode(),
-            "headers": [(k.lower().encode(), v.encode("latin-1")) for k, v in given.items()],
+            "headers": [(k.lower().encode(), v.encode("latin-1")) for k, v in given],
             "client": ("192.0.2.1", 50_000),
             "server": ("127.0.0.1", 8421),
         }

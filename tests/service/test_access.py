@@ -152,6 +152,8 @@ def test_a_token_comes_in_one_way(service: Small, header: str) -> None:
     token = service.token("read")
     given = {"Authorization": header.replace("{}", token)}
     assert service.client.get("/v1/streams/closed", headers=given).status == 401
+    twice = [("Authorization", f"Bearer {token}")] * 2
+    assert service.client.get("/v1/streams/closed", headers=twice).status == 401
     right = {"Authorization": f"bearer {token}"}
     assert service.client.get("/v1/streams/closed", headers=right).status == 200
 

@@ -23,8 +23,9 @@ from ameles.plan.forecast import in_words
 from ameles.service import server
 from ameles.service.describing import Describing
 from ameles.service.following import Following
-from ameles.service.log import Log
+from ameles.service.log import MOST, Log
 from ameles.service.published import Shown, StorePublished
+from ameles.service.rate_limit import RateLimit
 from ameles.service.server import address_of, listening, url_of
 from ameles.service.service import Service
 from ameles.service.stream_failure import StreamFailure
@@ -391,9 +392,26 @@ def test_what_another_package_logs_has_no_values() -> None:
         other.exception("it failed with %s", CANARY)
     other.info(CANARY)
     first, second = lines(out)
+    assert "left_out" not in first
     assert first["said"] == "a request from %s"
     assert second["kind"] == "ValueError"
     assert CANARY not in out.getvalue()
+
+
+def test_a_flood_of_lines_of_another_package_is_logged_in_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out, now = io.StringIO(), [0.0]
+    other = logging.getLogger("tests.other")
+    with monkeypatch.context() as patched:
+        patched.setattr("ameles.service.log.RateLimit", lambda: RateLimit(lambda: now[0]))
+        Log(out, as_json=True).take_over("tests.other")
+    for _ in range(100):
+        other.warning("broken")
+    assert len(lines(out)) == MOST
+    now[0] = 0.1
+    other.warning("broken")
+    assert lines(out)[-1]["left_out"] == 100 - MOST
 
 
 def test_a_line_for_people_can_be_read_by_programs() -> None:

@@ -118,6 +118,14 @@ def test_a_request_that_stops_is_dropped(port: int, clock: Clock) -> None:
         assert [status(rest(one)) for one in slow] == [408] * len(begun)
 
 
+def test_what_is_no_request_is_refused_in_words(port: int) -> None:
+    with connected(port, b"HELLO\r\n\r\n") as wrong:
+        head, _, said = rest(wrong).partition(b"\r\n\r\n")
+    assert status(head) == 400
+    assert b"content-type: application/json" in head
+    assert sorted(json.loads(said)) == ["tip", "what", "why"]
+
+
 def test_a_later_request_of_a_connection_is_timed_from_its_first_byte(
     port: int, clock: Clock
 ) -> None:

@@ -81,6 +81,12 @@ def address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
+def authorization(request: Request) -> str | None:
+    """The header with the token of a request; two such headers are joined, and then invalid."""
+    given = request.headers.getlist("Authorization")
+    return ", ".join(given) if given else None
+
+
 def readable(request: Request, name: Annotated[str, NAME]) -> StreamView:
     """The stream of a request that may read its releases."""
     return _checked(request, name, READ)
@@ -98,7 +104,7 @@ def administered(request: Request, name: Annotated[str, NAME]) -> StreamView:
 
 def holder(request: Request) -> Right | None:
     """What the token of a request allows; None without a token."""
-    return gate(request).right(request.headers.get("Authorization"), address(request))
+    return gate(request).right(authorization(request), address(request))
 
 
 def readable_names(request: Request) -> tuple[str, ...]:
@@ -128,7 +134,7 @@ def readable_names(request: Request) -> tuple[str, ...]:
 
 
 def _checked(request: Request, name: str, scopes: frozenset[Scope]) -> StreamView:
-    gate(request).check(request.headers.get("Authorization"), address(request), name, scopes)
+    gate(request).check(authorization(request), address(request), name, scopes)
     return published(request).stream(name)
 
 

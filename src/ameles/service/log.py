@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ameles.core.exceptions import AmelesError
+from ameles.service.rate_limit import RateLimit
 
 PACKAGE = Path(__file__).parents[1]
+MOST = 10  # lines a second about what anybody can cause
 
 
 class Log:
@@ -65,16 +67,27 @@ class Log:
 
 
 class _Templates(logging.Handler):
-    """Passes on what another package logs, without the values that it would fill in."""
+    """Passes on what another package logs, without the values that it would fill in.
+
+    Anybody can make the web server say something, so a flood of it is logged in part.
+    """
 
     def __init__(self, log: Log) -> None:
         super().__init__()
         self._log = log
+        self._limit = RateLimit()
+        self._left_out = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        fields = {"said": str(record.msg).partition("\n")[0][:200]}
+        if self._limit.wait("", MOST):
+            self._left_out += 1
+            return
+        fields: dict[str, Any] = {"said": str(record.msg).partition("\n")[0][:200]}
         if record.exc_info and record.exc_info[0] is not None:
             fields = {"kind": record.exc_info[0].__name__}
+        if self._left_out:
+            fields["left_out"] = self._left_out
+        self._left_out = 0
         self._log.say("server", level=record.levelname.lower(), **fields)
 
 

@@ -20,10 +20,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from ameles.service.log import Log, reason
+from ameles.service.log import MOST, Log, reason
 from ameles.service.rate_limit import RateLimit
 
-MOST = 10  # lines a second
 EVERY = 60.0  # seconds between two lines about the same failure
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 

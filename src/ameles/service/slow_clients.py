@@ -35,6 +35,7 @@ TOO_LONG = _answer(
     b"The head of the request is too long.",
     b"fewer headers",
 )
+BROKEN = _answer(b"400 Bad Request", b"This is no request of HTTP/1.1.", b"another client or proxy")
 
 
 class TimedRequests(HttpToolsProtocol):
@@ -73,6 +74,10 @@ class TimedRequests(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._until = None
         super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What the server calls for bytes that its parser refuses."""
+        self._end(BROKEN)
 
     def drop_if_late(self) -> None:
         """Ends the connection if what it waits for should have come."""

@@ -219,6 +219,21 @@ def test_a_query_is_refused_before_anything_counts(posts: Posts, query: str) -> 
     assert posts.stored() == before
 
 
+def test_a_header_of_which_one_would_be_used_is_refused(posts: Posts) -> None:
+    before, token = posts.stored(), posts.tokens["plain", "ingest"]
+    given = [("Ameles-Batch", "b"), ("Ameles-Step", "1"), ("Content-Type", "application/json")]
+    for twice in (*given, ("Content-Encoding", "identity")):
+        posted: dict[str, Any] = {"method": "POST", "body": b"[]"}
+        posted["headers"] = [one for one in given if one != twice] + [twice] * 2
+        answer = posts.client.get("/v1/streams/plain/events", token, **posted)
+        assert (answer.status, answer.json["step"]) == (422, 1)
+        assert f"'{twice[0]}'" in answer.json["what"]
+    posted = {"method": "POST", "body": b"[]"}
+    posted["headers"] = [*given, ("Authorization", f"Bearer {token}")]
+    assert posts.client.get("/v1/streams/plain/events", token, **posted).status == 401
+    assert posts.stored() == before
+
+
 def test_only_tokens_to_post_with_may_post(posts: Posts) -> None:
     before = posts.stored()
     for token, status in (

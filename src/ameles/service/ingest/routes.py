@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from ameles.service.declared_parameters import only_declared
-from ameles.service.dependencies import BEARER, NAME, REFUSALS, address, gate
+from ameles.service.dependencies import BEARER, NAME, REFUSALS, address, authorization, gate
 from ameles.service.ingest.answers import SAID, NotTaken, OpenStep, Taken, Untold
 from ameles.service.ingest.direct_posts import LAST_STEP, LONGEST_ID
 from ameles.service.ingest.posts import (
@@ -37,7 +37,7 @@ class TellingRoute(APIRoute):
         async def telling(request: Request) -> Response:
             name = str(request.path_params.get("name", ""))
             try:
-                _check_query(request, name)
+                _check_form(request, name)
                 return await handle(request)
             except RequestValidationError as wrong:
                 refusal = _of_parameters(request, name, bad_parameters(wrong))
@@ -48,6 +48,7 @@ class TellingRoute(APIRoute):
         return telling
 
 
+SINGLE = ("Ameles-Batch", "Ameles-Step", "Content-Type", "Content-Encoding")
 router = APIRouter(tags=["ingest"], route_class=TellingRoute)
 
 
@@ -130,7 +131,7 @@ async def post_events(
         stream=name,
         batch=batch,
         step=step,
-        authorization=request.headers.get("Authorization"),
+        authorization=authorization(request),
         address=address(request),
         content_type=content_type,
         encoding=content_encoding,
@@ -148,13 +149,16 @@ def _doors(request: Request) -> Doors:
 
 
 def _right(request: Request, name: str) -> Right:
-    authorization = request.headers.get("Authorization")
-    return right_to_post(gate(request), authorization, address(request), name)
+    return right_to_post(gate(request), authorization(request), address(request), name)
 
 
-def _check_query(request: Request, name: str) -> None:
+def _check_form(request: Request, name: str) -> None:
+    """Refuses a query, and headers of which only one would be used."""
     try:
         only_declared(request)
+        twice = [header for header in SINGLE if len(request.headers.getlist(header)) > 1]
+        if twice:
+            raise Refused(422, f"The header '{twice[0]}' comes more than once.", tip="/openapi.json")
     except Refused as wrong:
         raise _of_parameters(request, name, wrong) from None
 

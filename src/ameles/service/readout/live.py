@@ -21,7 +21,15 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from ameles.service.dependencies import BEARER, READ, REFUSALS, Readable, Source, gate
+from ameles.service.dependencies import (
+    BEARER,
+    READ,
+    REFUSALS,
+    Readable,
+    Source,
+    authorization,
+    gate,
+)
 from ameles.service.readout.cursors import cursor_of, place_of
 from ameles.service.readout.feed import Feed
 from ameles.service.readout.formats import WRITTEN, Format
@@ -81,7 +89,7 @@ def _still_allowed(request: Request, stream: StreamView) -> Callable[[], bool] |
 
     None if it has no token: a stream that is public stays so while the service runs.
     """
-    given = request.headers.get("Authorization")
+    given = authorization(request)
     return None if given is None else partial(gate(request).still_allows, given, stream.name, READ)
 
 

@@ -11,7 +11,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field
 
-from ameles.service.dependencies import BEARER, READ, REFUSALS, Holder, address, gate, previews
+from ameles.service.dependencies import (
+    BEARER,
+    READ,
+    REFUSALS,
+    Holder,
+    address,
+    authorization,
+    gate,
+    previews,
+)
 from ameles.service.refusals import Problem, Refused
 from ameles.service.views import Previews
 
@@ -109,7 +118,7 @@ def draws(
     """The plan at a position of its sliders, and a season that it might publish."""
     shown = _shown(request)
     if season != MADE_UP:
-        given = request.headers.get("Authorization"), address(request)
+        given = authorization(request), address(request)
         gate(request).check(*given, season, READ)
     about, places = shown.about(), tuple(int(place) for place in at.split(".") if place)
     known = [len(slider["values"]) for slider in about["sliders"]]
