@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from ameles.store.tokens import Scope
 from tests.service.small_service import Small
 from tests.service.test_access import PROMETHEUS, READABLE
 
 LENIENT = {"/healthz", "/readyz", *(route for route in READABLE if PROMETHEUS in route)}
-ODD = ["canary=1", "canary", "=canary", "canary=1&canary=1", "%63anary[]=", "Canary=\x00", "canary;"]
+ODD = ["canary=1", "canary", "=canary", "canary&canary", "%63anary[]=", "Canary=\x00", "canary;"]
 
 
 def test_a_parameter_that_a_route_does_not_have_is_refused(service: Small) -> None:
@@ -16,7 +17,7 @@ def test_a_parameter_that_a_route_does_not_have_is_refused(service: Small) -> No
     refused, taken = set[str](), set[str]()
     for route, methods in paths.items():
         path = route.replace("{name}", "open").replace("{label}", "stream")
-        scope = "ingest" if route.endswith("events") else "admin"
+        scope: Scope = "ingest" if route.endswith("events") else "admin"
         token = None if scope == "admin" and "process" not in path else service.token(scope, "open")
         query = READABLE.get(route, "").removeprefix("?") + "&"
         for method in {"HEAD", *(name.upper() for name in methods)}:

@@ -14,9 +14,9 @@ import pytest
 
 from ameles.core.exceptions import StoreRefused
 from ameles.core.token import new_token, token_digest
-from ameles.service.log import Log
+from ameles.service.log import MOST, Log
 from ameles.service.metrics.answer_counts import AnswerCounts, CountedAnswers
-from ameles.service.request_log import MOST, RequestLog
+from ameles.service.request_log import RequestLog
 from ameles.service.service import Service
 from ameles.store import open_store
 from tests.service.asgi import Client

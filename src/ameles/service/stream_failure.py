@@ -1,5 +1,6 @@
 """Why a stream failed, and whether it is tried again.
 
+>>> from ameles.core.exceptions import StoreRefused
 >>> stream_failure(StoreRefused("The disk is full."), pause=2.0, now=datetime(2026, 1, 3)).again
 datetime.datetime(2026, 1, 3, 0, 0, 2)
 >>> stream_failure(ZeroDivisionError("7 events by 0"), pause=2.0, now=datetime(2026, 1, 3)).what
@@ -11,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ameles.core.exceptions import AmelesError, BudgetExceeded, PlanError, StoreRefused
+from ameles.core.exceptions import AmelesError, BudgetExceeded, PlanError
 
 LASTING = frozenset({PlanError.exit_code, BudgetExceeded.exit_code})  # trying again changes nothing
 

@@ -158,7 +158,7 @@ def _check_form(request: Request, name: str) -> None:
         only_declared(request)
         twice = [header for header in SINGLE if len(request.headers.getlist(header)) > 1]
         if twice:
-            raise Refused(422, f"The header '{twice[0]}' comes more than once.", tip="/openapi.json")
+            raise Refused(422, f"The header '{twice[0]}' comes more than once.", tip="send it once")
     except Refused as wrong:
         raise _of_parameters(request, name, wrong) from None
 
