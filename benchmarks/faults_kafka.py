@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -23,15 +22,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.engine.worlds import World, day
 from tests.faults.choices import Choices
-from tests.kafka_faults import Fault, KafkaLife, cut_connections, kill_broker
-from tests.kafka_server import ADMIN, Cluster, serving
-from tests.source_faults import Faults, Running, kill_ameles
+from tests.kafka_faults import Fault, KafkaLife, cut_connections, cuts_of, kill_broker
+from tests.kafka_server import ADMIN, Cluster, serving, serving_apart
+from tests.source_faults import Faults, kill_ameles
 
-from ameles.connectors.kafka_topic import KafkaAway, KafkaTopic
+from ameles.connectors.kafka_answers import KafkaAway
+from ameles.connectors.kafka_topic import KafkaTopic
 from ameles.connectors.source import SourceAway
 from ameles.core.exceptions import SourceUnreadable
 
-BRIDGE, NETWORK = "ameles-br", "10.177.16"
 PARTS: dict[str, tuple[str, Fault | None]] = {
     "ameles": ("kill -9 of Ameles", kill_ameles),
     "connections": ("connections cut", cut_connections),
@@ -39,47 +38,6 @@ PARTS: dict[str, tuple[str, Fault | None]] = {
     "networks": ("a broker cut off by its network", None),
     "elections": ("a partition that lost its end", None),
 }
-
-
-def ip(*arguments: str) -> None:
-    """Runs the command ip."""
-    subprocess.run(["ip", *arguments], check=True)
-
-
-@contextmanager
-def networks(number: int) -> Iterator[list[str]]:
-    """Namespaces that reach each other and this machine through a bridge; gives their names."""
-    names = [f"ameles-{each}" for each in range(1, number + 1)]
-    try:
-        ip("link", "add", BRIDGE, "type", "bridge")
-        ip("addr", "add", f"{NETWORK}.254/24", "dev", BRIDGE)
-        ip("link", "set", BRIDGE, "up")
-        for each, name in enumerate(names, start=1):
-            ip("netns", "add", name)
-            ip("link", "add", f"ameles-v{each}", "type", "veth", "peer", "eth0", "netns", name)
-            ip("link", "set", f"ameles-v{each}", "master", BRIDGE, "up")
-            inside = ("netns", "exec", name, "ip")
-            ip(*inside, "addr", "add", f"{NETWORK}.{each}/24", "dev", "eth0")
-            ip(*inside, "link", "set", "eth0", "up")
-            ip(*inside, "link", "set", "lo", "up")
-        yield names
-    finally:
-        for each, name in enumerate(names, start=1):
-            subprocess.run(["ip", "link", "del", f"ameles-v{each}"], check=False)
-            subprocess.run(["ip", "netns", "del", name], check=False)
-        subprocess.run(["ip", "link", "del", BRIDGE], check=False)
-
-
-def cut_network(life: KafkaLife, running: Running, choices: Choices) -> bool:
-    """A broker is cut off from the others and from the program, and comes back."""
-    time.sleep(choices.upto(1.0))
-    link = f"ameles-v{1 + choices.below(len(life.cluster.brokers))}"
-    ip("link", "set", link, "down")
-    time.sleep(choices.upto(4.0))
-    ip("link", "set", link, "up")
-    running.wait(600)
-    life.cluster.wait()
-    return True
 
 
 def lives(cluster: Cluster, fault: Fault, args: argparse.Namespace, folder: Path) -> Faults:
@@ -180,14 +138,15 @@ def main() -> int:
     args = asked()
     lines, wrong = [], 0
     for part in args.parts or PARTS:
-        title, fault = PARTS[part]
+        title, _ = PARTS[part]
         print(title, flush=True)
         since = time.monotonic()
-        with tempfile.TemporaryDirectory() as name, cluster_for(part, Path(name)) as cluster:
-            if part == "elections":
+        with tempfile.TemporaryDirectory() as name, cluster_for(part, Path(name)) as served:
+            cluster, fault = served
+            if fault is None:
                 faults = elections(cluster, args, Path(name))
             else:
-                faults = lives(cluster, fault or cut_network, args, Path(name))
+                faults = lives(cluster, fault, args, Path(name))
         took = time.monotonic() - since
         lines.append(
             f"{title:34} {faults.number:5}   violations {len(faults.wrong)}   {took:.0f} s"
@@ -199,17 +158,14 @@ def main() -> int:
 
 
 @contextmanager
-def cluster_for(part: str, folder: Path) -> Iterator[Cluster]:
-    """Three brokers, each in a network of its own if networks are cut."""
-    if part != "networks":
+def cluster_for(part: str, folder: Path) -> Iterator[tuple[Cluster, Fault | None]]:
+    """Three brokers and their fault, each in a network of its own if networks are cut."""
+    if part == "networks":
+        with serving_apart(folder, 3) as (cluster, apart):
+            yield cluster, cuts_of(apart)
+    else:
         with serving(folder, 3) as cluster:
-            yield cluster
-        return
-    with networks(3) as names:
-        hosts = [f"{NETWORK}.{each}" for each in (1, 2, 3)]
-        within: Sequence[Sequence[str]] = [("ip", "netns", "exec", name) for name in names]
-        with serving(folder, 3, hosts=hosts, within=within) as cluster:
-            yield cluster
+            yield cluster, PARTS[part][1]
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from tests.faults.choices import Choices
 from tests.kafka_server import Cluster
+from tests.networks import Networks
 from tests.source_faults import PATIENCE, Running, SourceLife
 
 _names = count()
@@ -67,11 +68,37 @@ def cut_connections(life: KafkaLife, running: Running, choices: Choices) -> bool
 
 def kill_broker(life: KafkaLife, running: Running, choices: Choices) -> bool:
     """Kill -9 of a broker while the program runs; it is back before the next one is killed."""
-    time.sleep(choices.upto(1.0))
+    time.sleep(choices.upto(life.span))
     broker = life.cluster.brokers[choices.below(len(life.cluster.brokers))]
+    in_time = _is_in_time(life, running)
     broker.kill()
     time.sleep(choices.upto(2.0))
     broker.start()
     running.wait(PATIENCE)
     life.cluster.wait()
-    return True
+    return in_time
+
+
+def cuts_of(networks: Networks, seconds: float = 4.0) -> Fault:
+    """The fault of one of the networks in which brokers are."""
+
+    def cut_network(life: KafkaLife, running: Running, choices: Choices) -> bool:
+        """A broker is cut off from the others and from the program, and comes back."""
+        time.sleep(choices.upto(life.span))
+        place = choices.below(len(life.cluster.brokers))
+        in_time = _is_in_time(life, running)
+        networks.cut(place)
+        time.sleep(choices.upto(seconds))
+        networks.mend(place)
+        running.wait(PATIENCE)
+        life.cluster.wait()
+        return in_time
+
+    return cut_network
+
+
+def _is_in_time(life: KafkaLife, running: Running) -> bool:
+    """Whether the program still runs; the next fault comes earlier if not."""
+    runs = running.poll() is None
+    life.span *= 1.05 if runs else 0.8
+    return runs

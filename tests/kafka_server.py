@@ -27,6 +27,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from tests.kafka_certificates import write_certificates
+from tests.networks import Networks, networks
 from tests.postgres import end_with_parent
 from tests.tcp_proxy import Proxy
 
@@ -37,6 +38,7 @@ MISSING = (
 )
 USER, SIGN_IN = "ann", "hush-hush"
 _PATIENCE = 600.0  # seconds after which a server has died, on any machine
+_CLOSED = "_DESTROY_BROKER"  # a connection that ended because a broker is new to the client
 _CLUSTER = urlsafe_b64encode(b"ameles-test-0001").decode().rstrip("=")
 _JAVA = ("java", "-Xmx256m", "-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _SETTINGS = {
@@ -168,8 +170,14 @@ class Cluster:
         """A new topic."""
         config = {name.replace("_", "."): value for name, value in settings.items()}
         new = ADMIN.NewTopic(topic, partitions, copies, config=config)
-        admin = self.admin()  # it must live until the answer comes
-        admin.create_topics([new])[topic].result()
+        while True:
+            admin = self.admin()  # it must live until the answer comes
+            try:
+                admin.create_topics([new])[topic].result()
+                return
+            except KafkaException as problem:
+                if problem.args[0].name() != _CLOSED:
+                    raise
 
     def producer(self, **more: Any) -> Producer:
         return Producer(self.options(linger_ms=0, **more))
@@ -211,6 +219,16 @@ class Cluster:
 
 
 @contextmanager
+def serving_apart(folder: Path, size: int) -> Iterator[tuple[Cluster, Networks]]:
+    """A new cluster of brokers in networks of their own."""
+    with (
+        networks(size) as apart,
+        serving(folder, size, hosts=apart.hosts, within=apart.inside) as cluster,
+    ):
+        yield cluster, apart
+
+
+@contextmanager
 def serving(
     folder: Path,
     size: int = 1,
@@ -229,6 +247,7 @@ def serving(
     }
     voters = ",".join(f"{number}@{places[0]}" for number, places in own.items())
     copies = str(min(size, 3))
+    several = {"broker_session_timeout_ms": "3000"} if size > 1 else {}  # leaders soon have heirs
     cluster = Cluster(
         [
             Broker(folder / str(number), number, voters, places, inside)
@@ -241,7 +260,7 @@ def serving(
                 offsets_topic_replication_factor=copies,
                 transaction_state_log_replication_factor=copies,
                 transaction_state_log_min_isr="1" if size == 1 else "2",
-                **settings,
+                **{**several, **settings},
             )
             broker.start()
         cluster.wait()

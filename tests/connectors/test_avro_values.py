@@ -256,3 +256,17 @@ def test_plans_name_schemas() -> None:
     assert plans[0].stream.schemas == ((None, "a.avsc"),)
     assert plans[1].stream.schemas == ((17, "a.avsc"), (18, "b.avsc"))
     assert plans[0].to_json() != plans[1].to_json()
+
+
+def test_a_long_decimal_takes_no_time(tmp_path: Path) -> None:
+    """Its digits would take two minutes; one that is as long as any in earnest is read."""
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 2}
+    for schema in (of(decimal), of(["null", decimal]), of({"type": "array", "items": decimal})):
+        read = values(tmp_path, schema, a="text").line
+        plain = json.loads(json.dumps(schema).replace(', "logicalType": "decimal"', ""))
+        for size, fits in ((1024, True), (1025, False), (1 << 19, False)):
+            field = schema["fields"][0]["type"]
+            value = b"\x01" * size
+            given = [value] if isinstance(field, dict) and "items" in field else value
+            line = read(written(plain, {"a": given}))
+            assert (line != BROKEN) == fits

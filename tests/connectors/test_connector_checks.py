@@ -14,10 +14,11 @@ import pytest
 from ameles.connectors import kafka_range, postgres_table
 from ameles.connectors.dialects import DIALECTS
 from ameles.connectors.format import Format
+from ameles.connectors.kafka_answers import KafkaAway
 from ameles.connectors.kafka_range import KafkaRange
 from ameles.connectors.kafka_sink import KafkaSink
 from ameles.connectors.kafka_source import KafkaPiece
-from ameles.connectors.kafka_topic import KafkaAway, KafkaTopic, TopicState
+from ameles.connectors.kafka_topic import KafkaTopic, TopicState
 from ameles.connectors.postgres_server import TableAddress, unreadable
 from ameles.connectors.redis_source import StreamKey
 from ameles.connectors.remote_sink import OutgoingBatch

@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from ameles.connectors import kafka_answers
 from ameles.connectors.declarations import Declarations
+from ameles.connectors.kafka_answers import PAUSE, TURN, TURNS, KafkaAway
 from ameles.connectors.kafka_range import KafkaRange, MessagesGone
 from ameles.connectors.kafka_settling import SETTLE
 from ameles.connectors.kafka_source import KafkaPiece, KafkaSource
-from ameles.connectors.kafka_topic import KafkaAway, KafkaTopic, Partition, TopicState
+from ameles.connectors.kafka_topic import KafkaTopic, Partition, TopicState
 from ameles.connectors.reading import Reading, Skipped
 from ameles.connectors.source import SourceAway
 from ameles.connectors.sources import open_source
@@ -247,8 +249,8 @@ class TestRanges:
 class Starting:
     """An admin client whose servers know the topic, but not where its partition begins or ends."""
 
-    def __init__(self, first: int, end: int) -> None:
-        self._offsets = [first, end]
+    def __init__(self, *offsets: int) -> None:
+        self._offsets = list(offsets)
 
     @contextmanager
     def admin(self, *_: object) -> Iterator[Any]:
@@ -261,7 +263,7 @@ class Starting:
         return {"visits": done({"cleanup.policy": SimpleNamespace(value="delete")})}
 
     def list_offsets(self, places: Sequence[Any], **_: object) -> dict[Any, Any]:
-        answer = SimpleNamespace(offset=self._offsets.pop(0), leader_epoch=None)
+        answer = SimpleNamespace(offset=self._offsets.pop(0), leader_epoch=0)
         return {place: done(answer) for place in places}
 
 
@@ -271,16 +273,29 @@ def done(result: Any) -> Future[Any]:
     return future
 
 
-@pytest.mark.parametrize("bounds", [(-1001, -1001), (-1001, 5), (0, -1001)])
+@pytest.mark.parametrize("offsets", [(-1001,) * 3, (0, *(-1001,) * 3)])
 def test_an_answer_without_an_offset_is_none(
-    monkeypatch: pytest.MonkeyPatch, bounds: tuple[int, int]
+    monkeypatch: pytest.MonkeyPatch, offsets: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr(KafkaTopic, "admin", Starting(*bounds).admin)
+    pauses: list[float] = []
+    monkeypatch.setattr(kafka_answers, "sleep", pauses.append)
+    monkeypatch.setattr(KafkaTopic, "admin", Starting(*offsets).admin)
     with pytest.raises(KafkaAway, match="OFFSET_NOT_AVAILABLE"):
         KafkaTopic.at(URL).look()
-    monkeypatch.setattr(KafkaTopic, "admin", Starting(*sorted(bounds)).admin)
+    monkeypatch.setattr(KafkaTopic, "admin", Starting(*offsets[-3:]).admin)
     with pytest.raises(KafkaAway, match="OFFSET_NOT_AVAILABLE"):
         KafkaTopic.at(URL).high(0)
+    assert pauses == [PAUSE] * 4
+
+
+def test_leaders_that_are_away_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed leaders are replaced after nine seconds, unless a cluster says otherwise."""
+    pauses: list[float] = []
+    monkeypatch.setattr(kafka_answers, "sleep", pauses.append)
+    monkeypatch.setattr(KafkaTopic, "admin", Starting(-1001, 2, -1001, -1001, 5).admin)
+    assert KafkaTopic.at(URL).look() == state(5, first=2)
+    assert len(pauses) == 3
+    assert (TURNS - 1) * (TURN + PAUSE) > 9
 
 
 def clients() -> int:

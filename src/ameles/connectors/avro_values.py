@@ -15,10 +15,11 @@ import importlib
 import io
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
@@ -33,6 +34,8 @@ BROKEN = b"no record"  # a line that is no object
 _MAGIC = 0  # the first byte of a header
 _HEADER = 5  # bytes
 _MOST = 1 << 20  # bytes of a schema
+_DECIMAL = 1 << 10  # bytes of a decimal: to write its digits takes the square of its length
+_SHORT = "ameles-decimal"  # the logical type of decimals that are not longer
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -95,7 +98,28 @@ def driver() -> Any:
 
 @cache
 def _parsed(schemas: tuple[tuple[int | None, str], ...]) -> dict[int | None, Any]:
-    return {number: driver().parse_schema(json.loads(text)) for number, text in schemas}
+    readers = importlib.import_module("fastavro.read").LOGICAL_READERS
+    readers[f"bytes-{_SHORT}"] = partial(_short_decimal, readers["bytes-decimal"])
+    parse = driver().parse_schema
+    return {number: parse(_with_short_decimals(json.loads(text))) for number, text in schemas}
+
+
+def _with_short_decimals(schema: Any) -> Any:
+    """A schema whose decimals are refused if they are too long."""
+    match schema:
+        case {"type": "bytes", "logicalType": "decimal"}:
+            return {**schema, "logicalType": _SHORT}
+        case dict():
+            return {name: _with_short_decimals(each) for name, each in schema.items()}
+        case list():
+            return list(map(_with_short_decimals, schema))
+    return schema
+
+
+def _short_decimal(read: Callable[..., Decimal], data: bytes, *schemas: Any) -> Decimal:
+    if len(data) > _DECIMAL:
+        raise ValueError
+    return read(data, *schemas)
 
 
 def _read(path: Path) -> Any:

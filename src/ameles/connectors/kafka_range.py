@@ -12,8 +12,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from ameles.connectors.kafka_answers import KafkaAway
 from ameles.connectors.kafka_settling import Doubt
-from ameles.connectors.kafka_topic import KafkaAway, KafkaTopic, driver
+from ameles.connectors.kafka_topic import KafkaTopic, driver
 
 AT_ONCE = 10_000  # messages
 WAIT = 0.1  # seconds for the next message

@@ -15,9 +15,10 @@ from urllib.parse import SplitResult
 
 from ameles.connectors.avro_values import AvroValues
 from ameles.connectors.dialect import Dialect
+from ameles.connectors.kafka_answers import KafkaAway
 from ameles.connectors.kafka_range import KafkaRange, MessagesGone
 from ameles.connectors.kafka_settling import Doubt
-from ameles.connectors.kafka_topic import EXAMPLE, MISSING, KafkaAway, KafkaTopic, TopicState
+from ameles.connectors.kafka_topic import EXAMPLE, MISSING, KafkaTopic, TopicState
 from ameles.connectors.message_source import MessagePiece, MessageSource, gap
 from ameles.connectors.reading import Piece, Reading, Skipped
 from ameles.connectors.source import SourceAway, SourceRequest

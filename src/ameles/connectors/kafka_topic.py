@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from ameles.connectors.connection_file import read_connection
+from ameles.connectors.kafka_answers import KafkaAway, answer, offsets
 from ameles.core.exceptions import MissingExtra, PlanError
 
 EXAMPLE = "kafka://localhost:9092/visits"
 TIMEOUT = 10.0  # seconds for an answer
-_LOOK = 0.05  # seconds between two looks for failures
 _ADDRESS = re.compile(r"kafka://([^/?#]+)/([A-Za-z0-9._-]{1,249})")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
 _PORT = 9092
@@ -33,10 +33,6 @@ _DOWN = "_ALL_BROKERS_DOWN"
 _Kind: TypeAlias = Callable[[dict[str, Any]], Any]
 MISSING = "UNKNOWN_TOPIC_OR_PART"
 _UNKNOWN = (MISSING, "UNKNOWN_TOPIC_ID")
-
-
-class KafkaAway(Exception):
-    """The servers cannot be reached now, or refuse; the text is the name of an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,33 +129,28 @@ class KafkaTopic:
         place = driver().TopicPartition(self.name, partition)
         spec = driver("admin").OffsetSpec.latest()
         with self.admin() as admin:
-            (future,) = admin.list_offsets({place: spec}, request_timeout=TIMEOUT).values()
-            return _offset(_answer(admin, future))
+            return int(offsets(admin, [place], spec)[partition].offset)
 
     def look(self) -> TopicState:
         """What the topic is like now."""
         kafka, asking = driver(), driver("admin")
-        committed = {
-            "isolation_level": kafka.IsolationLevel.READ_COMMITTED,
-            "request_timeout": TIMEOUT,
-        }
+        committed = kafka.IsolationLevel.READ_COMMITTED
         with self.admin() as admin:
             described = self._described(admin)
             if described is None:
                 return TopicState(None, False, {})
             topic = asking.ConfigResource(asking.ResourceType.TOPIC, self.name)
             (settings,) = admin.describe_configs([topic], request_timeout=TIMEOUT).values()
+            policy = answer(admin, settings)["cleanup.policy"].value
             places = [kafka.TopicPartition(self.name, each.id) for each in described.partitions]
             firsts, ends = (
-                admin.list_offsets(dict.fromkeys(places, spec), **committed)
+                offsets(admin, places, spec, isolation_level=committed)
                 for spec in (asking.OffsetSpec.earliest(), asking.OffsetSpec.latest())
             )
-            partitions = {}
-            for place in places:
-                first, end = (_answer(admin, futures[place]) for futures in (firsts, ends))
-                bounds = _offset(first), _offset(end)
-                partitions[place.partition] = Partition(*bounds, end.leader_epoch)
-            policy = _answer(admin, settings)["cleanup.policy"].value
+            partitions = {
+                number: Partition(int(firsts[number].offset), int(end.offset), end.leader_epoch)
+                for number, end in ends.items()
+            }
             return TopicState(str(described.topic_id), "compact" in policy, partitions)
 
     def id(self) -> str | None:
@@ -174,7 +165,7 @@ class KafkaTopic:
         names = kafka.TopicCollection([self.name])
         (future,) = admin.describe_topics(names, request_timeout=TIMEOUT).values()
         try:
-            return _answer(admin, future)
+            return answer(admin, future)
         except kafka.KafkaException as problem:
             if problem.args[0].name() in _UNKNOWN:
                 return None
@@ -247,22 +238,6 @@ def let_go(problem: KafkaAway) -> None:
     that are away would leave four threads and four open files behind.
     """
     problem.__traceback__ = problem.__context__ = None
-
-
-def _answer(admin: Any, future: Any) -> Any:
-    """The result of a request; ends early if no server can be reached."""
-    while True:
-        try:
-            return future.result(_LOOK)
-        except TimeoutError:
-            admin.poll(0)
-
-
-def _offset(answer: Any) -> int:
-    """The offset in an answer; a broker that has just started may give neither one nor an error."""
-    if answer.offset < 0:
-        raise KafkaAway("OFFSET_NOT_AVAILABLE")
-    return int(answer.offset)
 
 
 def _flat(options: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
