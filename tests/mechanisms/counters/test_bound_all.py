@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.elders import EldersCounter
+from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
@@ -24,6 +25,9 @@ from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.laplace.clusters import clustered
+from ameles.mechanisms.laplace.confined import Band
+from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.noise import System, Zero
 from ameles.noise.arrays import IntArray
 
@@ -105,6 +109,7 @@ LARGER = [
     EldersCounter(epsilon=1, horizon=62, arity=5),
     HybridCounter(epsilon=1, horizon=45),
     HybridCounter(epsilon=1, horizon=45, first=5, growth=3, inside="EldersCounter", share="4/25"),
+    GaussianBinaryCounter(rho="1/50", horizon=27),
 ]
 
 
@@ -124,6 +129,72 @@ def test_the_bound_is_exact_for_the_noise_of_the_code(recipe: SummedCounter) -> 
     bound = recipe.error.bound_all(steps, BETA)
     assert np.mean(largest > bound) <= BETA + OFF
     assert np.mean(largest > bound - 1) > BETA - OFF
+
+
+SEIZED: list[tuple[PanPrivateCounter | PanPrivateTreeCounter, float]] = [
+    (PanPrivateTreeCounter(epsilon=1, horizon=22, arity=3), 1.0),
+    (PanPrivateTreeCounter(epsilon=1, arity=4), 1.0),
+    # sums of some of a step's noises count as if they were released
+    (PanPrivateCounter(epsilon=1, horizon=22), 1.06),
+    (PanPrivateCounter(epsilon=1), 1.06),
+]
+
+
+@pytest.mark.parametrize(("recipe", "most"), SEIZED, ids=lambda value: repr(value)[:60])
+def test_bounds_of_counters_that_may_be_seized_hold_and_are_close(
+    recipe: PanPrivateCounter | PanPrivateTreeCounter, most: float
+) -> None:
+    run = replace(recipe, width=RUNS).start(System.direct())
+    largest = np.zeros(RUNS, dtype=np.int64)
+    for _ in range(22):
+        np.maximum(largest, np.abs(run.step(np.zeros(RUNS, dtype=np.int64))), out=largest)
+    bound = recipe.error.bound_all(22, BETA)
+    assert np.mean(largest > bound) <= BETA + OFF
+    assert np.mean(largest > bound / most - 1) > BETA - OFF
+
+
+def test_announced_intrusions_keep_the_union_bound() -> None:
+    # when they were announced is not known, so no walk is
+    for recipe in (
+        PanPrivateCounter(epsilon=1, horizon=32, intrusions="announced"),
+        PanPrivateTreeCounter(epsilon=1, horizon=32, intrusions="announced"),
+    ):
+        error = recipe.error_after(2)
+        assert error.walk(32) is None
+        assert error.bound_all(32, BETA) == error.worst_law(32).quantile(BETA / 32)
+
+
+def test_every_number_of_steps_of_a_seized_tree_has_its_bound() -> None:
+    for recipe in (PanPrivateCounter(epsilon=1), PanPrivateTreeCounter(epsilon=1, arity=3)):
+        bounds = [recipe.error.bound_all(steps, 0.05) for steps in range(1, 70)]
+        assert all(one <= other for one, other in pairwise(bounds))
+
+
+def test_two_noises_at_a_step_leave_a_band_as_their_sum_does() -> None:
+    for scale in (Fraction(3), Fraction(1, 5)):
+        band, far = Band(10, 1), 400
+        leaving = np.linspace(0.0, 0.2, 21) ** 2
+        law = np.exp(-np.abs(np.arange(-far, far + 1)) / float(scale))
+        law /= law.sum()
+        two = np.convolve(law, law)
+        outside = np.ones(2 * far - 10)
+        all_values = np.concatenate([outside, leaving, outside])
+        exact = np.convolve(all_values, two, "same")[len(outside) : len(outside) + 21]
+        assert band.then_two(scale, leaving) == pytest.approx(exact, rel=1e-9)
+
+
+def test_a_coarser_lattice_of_gaussian_noise_costs_little() -> None:
+    fine = GaussianBinaryCounter(rho="1/50", horizon=1 << 12).error.bound_all(1 << 12, 0.05)
+    for power in (2, 4, 8):
+        recipe = GaussianBinaryCounter(rho=Fraction(1, 50 * 10**power), horizon=1 << 12)
+        coarse = recipe.error.bound_all(1 << 12, 0.05)
+        assert fine - 1 <= coarse / 10 ** (power / 2) <= 1.03 * fine + 0.5
+
+
+def test_faint_probabilities_of_gaussian_noise_have_the_union_bound() -> None:
+    error = GaussianBinaryCounter(rho="1/50", horizon=64).error
+    assert error.bound_all(64, 1e-12) == error.quantile(6, 1e-12 / 64)
+    assert error.bound_all(64, 1e-8) < error.quantile(6, 1e-8 / 64)
 
 
 WEIGHTED = [

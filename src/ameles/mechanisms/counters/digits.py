@@ -20,7 +20,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -31,7 +31,7 @@ from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.summed import Process
 from ameles.mechanisms.counters.tape_order import Demands
-from ameles.mechanisms.laplace.confined import Band, Floats, Walk, either
+from ameles.mechanisms.laplace.confined import Band, Floats, Walk, blocks_leaving
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
@@ -188,15 +188,7 @@ class DigitError(LaplaceError):
             return None
 
         def leaving(band: Band) -> Floats:
-            inside = after = band.inside
-            for digit, arity in zip(digits, (*arities, 1), strict=True):
-                for _ in range(digit):
-                    after = either(inside, band.then(scale, after))
-                block = inside
-                for _ in range(arity - 1):
-                    block = either(inside, band.then(scale, block))
-                inside = block
-            return after
+            return blocks_leaving(band.inside, digits, arities, partial(band.then, scale))
 
         return Walk(leaving, steps, self.most_terms(steps), frozenset((scale,)))
 

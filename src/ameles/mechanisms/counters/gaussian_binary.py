@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -30,8 +31,10 @@ from ameles.accounting.calibration import gaussian_variance
 from ameles.core.error import checks_step
 from ameles.core.noise import Noise
 from ameles.core.parameters import Horizon
+from ameles.mechanisms.counters.arity import digits_of
 from ameles.mechanisms.counters.digits import unshared_blocks
 from ameles.mechanisms.counters.gaussian import GaussianCounter
+from ameles.mechanisms.counters.gaussian_band import SMALLEST_BETA, GaussianBand
 from ameles.mechanisms.counters.gaussian_error import (
     EqualGaussiansError,
     GaussianSum,
@@ -39,6 +42,7 @@ from ameles.mechanisms.counters.gaussian_error import (
     sum_factor,
 )
 from ameles.mechanisms.counters.summed import Process
+from ameles.mechanisms.laplace.confined import Band, Floats, Walk, blocks_leaving
 from ameles.noise.arrays import IntArray
 
 
@@ -142,8 +146,10 @@ class DyadicError(EqualGaussiansError):
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
+        """All of the first ``steps`` errors are at most this: the noise is a walk of walks."""
         most = max(steps.bit_count(), steps.bit_length() - 1)
-        return self.quantile(most, beta / steps)
+        union = self.quantile(most, beta / steps)
+        return union if beta < SMALLEST_BETA else _bound_all(self.variance, steps, beta, union)
 
     def rms(self, steps: int) -> float:
         """The root mean square of the error over the first ``steps`` steps."""
@@ -157,3 +163,16 @@ class DyadicError(EqualGaussiansError):
         """The law of the noise of a total over steps before + 1, ..., t: shared blocks cancel."""
         terms = sum(unshared_blocks(before, t, (2,) * t.bit_length()))
         return GaussianSum(terms * self.variance, sum_factor(terms, self.variance))
+
+
+@lru_cache(maxsize=256)
+def _bound_all(variance: float, steps: int, beta: float, union: int) -> int:
+    parameter, digits = Fraction(variance), digits_of(steps, 2)
+
+    def leaving(band: Band) -> Floats:
+        arities = (2,) * (len(digits) - 1)
+        return blocks_leaving(band.inside, digits, arities, partial(band.then, parameter))
+
+    most = max(steps.bit_count(), steps.bit_length() - 1)
+    walk = Walk(leaving, steps, most, frozenset((parameter,)), GaussianBand)
+    return walk.bound(beta, union)

@@ -7,6 +7,9 @@ Theorem      Give the noise x before a block of steps.  Inside a block the noise
              P(leaves) = 1 - (1 - g(x)) (1 - P(|x + Z| > m) - E[h(x + Z); |x + Z| <= m])
 Error        each function is computed at every integer of the band, from positive terms alone:
              relative 1e-12.  The bound is the smallest integer, exactly
+Two noises   of one scale at one step: beyond the band, an expectation over the first falls like
+             a power of q = exp(-1 / b), so that the expectation over the second is a sum over
+             the band and two geometric series
 Coarse       if the scale b is large, Z = c W + R with W discrete Laplace of scale b / c and R the
              difference of two geometric variables below c, independent of W.  The band is that of
              the W; what the R add at any step is bounded by Chernoff's bound and a union
@@ -14,17 +17,17 @@ Coarse       if the scale b is large, Z = c W + R with W discrete Laplace of sca
 
 >>> band = Band(10, 1)
 >>> one = band.then(Fraction(3), band.inside)  # the probability that a first noise is above 10
->>> bool(one[10] == 2 * np.exp(-11 / 3) / (1 + np.exp(-1 / 3)))
+>>> bool(abs(one[10] - 2 * np.exp(-11 / 3) / (1 + np.exp(-1 / 3))) < 1e-15)
 True
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -47,7 +50,21 @@ class Band:
     def __init__(self, m: int, coarse: int) -> None:
         self.m = m
         self._coarse = coarse
-        self._powers: dict[Fraction, tuple[Floats, float, Floats]] = {}
+        self._laws: dict[Fraction, tuple[Floats, float, Callable[[Floats], Floats]]] = {}
+
+    @classmethod
+    def lattice(cls, high: int) -> int:
+        """How coarse the lattice is for a bound that is at most ``high``."""
+        return max(1, math.ceil(high / MOST))
+
+    @classmethod
+    def residual(cls, scale: Fraction, coarse: int, terms: int, level: float) -> float:
+        """What a sum of so many residuals R exceeds with probability exp(-level) on either side."""
+        h = np.exp(np.linspace(-8, 3, 200)) / coarse
+        rate = 1 / float(scale)
+        both = _geometric(rate + h, coarse) + _geometric(rate - h, coarse)
+        both -= 2 * _geometric(np.array([rate]), coarse)
+        return float(np.min((terms * both + level) / h))
 
     @cached_property
     def inside(self) -> Floats:
@@ -56,24 +73,40 @@ class Band:
 
     def then(self, scale: Fraction, leaving: Floats) -> Floats:
         """One more noise of this scale, and then leaving with the given probability."""
-        powers, q, out = self._laplace(scale)
-        moved = _discounted(leaving, powers, q)
-        moved += _discounted(leaving[::-1], powers, q)[::-1]
-        moved -= leaving  # both have the middle term
-        moved *= (1 - q) / (1 + q)
-        moved += out
+        powers, q, expected = self._laplace(scale)
+        away = powers * q / (1 + q)  # P(Z > distance)
+        return expected(leaving) + away + away[::-1]
+
+    def then_two(self, scale: Fraction, leaving: Floats) -> Floats:
+        """Two more noises of this scale at one step, and then leaving."""
+        powers, q, expected = self._laplace(scale)
+        once = expected(leaving)
+        edge = q * q / (1 + q) ** 2  # of the geometric series on either side of the band
+        moved = expected(once)
+        moved += edge * (once[-1] * powers[::-1] + once[0] * powers)
+        more = (1 + q * q) / (1 - q * q) + q / (1 - q)
+        away = np.arange(1, len(powers) + 1) + more  # P(Z + Z' > distance), up to a factor
+        away *= powers * q * (1 - q) / (1 + q) ** 2
+        moved += away + away[::-1]
         return moved
 
-    def _laplace(self, scale: Fraction) -> tuple[Floats, float, Floats]:
-        """Powers of q, as many as are not too small; q; the probability to leave by one noise."""
-        if scale not in self._powers:
+    def _laplace(self, scale: Fraction) -> tuple[Floats, float, Callable[[Floats], Floats]]:
+        """All powers of q, q, and the expectation over one noise of what is within the band."""
+        if scale not in self._laws:
             rate = self._coarse / float(scale)
-            distance = np.arange(2 * self.m + 1) * rate
-            q = math.exp(-rate)
-            away = np.exp(-(distance + rate)) / (1 + q)
-            together = max(1, int(min(len(distance), LARGEST / rate)))
-            self._powers[scale] = np.exp(-distance[:together]), q, away + away[::-1]
-        return self._powers[scale]
+            powers, q = np.exp(-np.arange(2 * self.m + 1) * rate), math.exp(-rate)
+            together = max(1, int(min(len(powers), LARGEST / rate)))
+            self._laws[scale] = powers, q, partial(_expected, powers=powers[:together], q=q)
+        return self._laws[scale]
+
+
+def _expected(values: Floats, powers: Floats, q: float) -> Floats:
+    """At each place the expectation of the value that one noise leads to, or else 0."""
+    moved = _discounted(values, powers, q)
+    moved += _discounted(values[::-1], powers, q)[::-1]
+    moved -= values  # both have the middle term
+    moved *= (1 - q) / (1 + q)
+    return moved
 
 
 def _discounted(values: Floats, powers: Floats, q: float) -> Floats:
@@ -97,6 +130,27 @@ def either(one: Floats, other: Floats) -> Floats:
     return one + other - one * other
 
 
+def blocks_leaving(
+    after: Floats,
+    digits: Sequence[int],
+    arities: Sequence[int],
+    then: Callable[[Floats], Floats],
+) -> Floats:
+    """Leaving within the blocks that the digits of a count name, the lowest first, or after them.
+
+    So many blocks of a level make one of the next; ``then`` is the noise of a complete block.
+    """
+    inside = np.zeros_like(after)
+    for digit, arity in zip(digits, (*arities, 1), strict=True):
+        for _ in range(digit):
+            after = either(inside, then(after))
+        block = inside
+        for _ in range(arity - 1):
+            block = either(inside, then(block))
+        inside = block
+    return after
+
+
 @dataclass(frozen=True, slots=True)
 class Walk:
     """The noise of the first steps: how likely it is to leave a band, for each noise before them.
@@ -108,12 +162,13 @@ class Walk:
     steps: int
     terms: int
     scales: frozenset[Fraction]
+    kind: type[Band] = Band
 
     def bound(self, beta: float, high: int) -> int:
         """The smallest m such that noise from 0 leaves [-m, m] with probability at most beta;
         ``high`` is a larger one, or equal."""
         probability(beta)
-        coarse = max(1, math.ceil(high / MOST))
+        coarse = self.kind.lattice(high)
         spare = self._residual(coarse, beta * COARSE) if coarse > 1 else 0
         allowed = beta * (1 - COARSE) if coarse > 1 else beta
         low, top = -1, -(-high // coarse)
@@ -123,7 +178,7 @@ class Walk:
             part = (above - math.log(allowed)) / (above - below) if above > below else 1.0
             middle = (low + top) // 2 if halve else low + math.ceil(part * (top - low))
             middle = min(max(middle, low + 1), top - 1)
-            leaves = float(self.leaving(Band(middle, coarse))[middle])
+            leaves = float(self.leaving(self.kind(middle, coarse))[middle])
             before = top - low
             if leaves > allowed:
                 low, above = middle, math.log(leaves)
@@ -135,13 +190,8 @@ class Walk:
     def _residual(self, coarse: int, beta: float) -> int:
         """What sums of the residuals R stay within at all steps, with probability 1 - beta."""
         level = math.log(2 * self.steps / beta)
-        h = np.exp(np.linspace(-8, 3, 200)) / coarse
-        worst = np.zeros_like(h)
-        for scale in self.scales:
-            rate = 1 / float(scale)
-            both = _geometric(rate + h, coarse) + _geometric(rate - h, coarse)
-            worst = np.maximum(worst, both - 2 * _geometric(np.array([rate]), coarse))
-        return math.ceil(float(np.min((self.terms * worst + level) / h)))
+        reach = (self.kind.residual(scale, coarse, self.terms, level) for scale in self.scales)
+        return math.ceil(max(reach))
 
 
 def _geometric(rate: Floats, coarse: int) -> Floats:

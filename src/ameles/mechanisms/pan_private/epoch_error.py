@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.laplace.confined import Band, Floats, Walk, either
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 
 
@@ -33,6 +34,28 @@ class EpochError(LaplaceError):
     def worst_law(self, steps: int) -> LaplaceMixture:
         # noises only become more, and those with a larger scale have heavier tails
         return self.law(steps)
+
+    def walk(self, steps: int) -> Walk | None:
+        """A bound: as if sums of some of a step's noises were released too.
+
+        If such a sum leaves the band, so does the release with probability 1/2 at least, at each
+        of the steps below; so little is added.
+        """
+        if self.announcements:
+            return None
+        last, place = self.place(steps)
+
+        def leaving(band: Band) -> Floats:
+            after = band.inside
+            for epoch in range(last, -1, -1):
+                depth = self.depth(epoch)
+                count = place + 1 if epoch == last else 1 << depth
+                scale = self.scale(depth)
+                after = band.then(scale, either(_tree_leaving(band, depth, scale, count), after))
+            return after
+
+        scales = frozenset(self.scale(self.depth(epoch)) for epoch in range(last + 1))
+        return Walk(leaving, steps, last + 1 + self.depth(last), scales)
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         if not before:
@@ -69,3 +92,21 @@ class EpochError(LaplaceError):
             LaplacePart(self.scale(depth), 1.0, count) for depth, count in counts.items() if count
         )
         return LaplaceMixture(tuple(parts))
+
+
+def _tree_leaving(band: Band, depth: int, scale: Fraction, count: int) -> Floats:
+    """Leaving within the first ``count`` steps of a tree, whose root has no noise."""
+    whole = [band.then(scale, band.inside)]  # within all steps of an interval of each level
+    for _ in range(1, depth):
+        whole.append(band.then(scale, either(whole[-1], whole[-1])))
+
+    def within(level: int, steps: int) -> Floats:
+        """Within the first steps of two intervals of a level."""
+        done, rest = divmod(min(steps, 2 << level), 1 << level)
+        # the noise of the second, or of the first, and what is reached of its halves
+        part = band.then(scale, within(level - 1, rest)) if rest else band.inside
+        for _ in range(done):
+            part = either(whole[level], part)
+        return part
+
+    return within(depth - 1, count)

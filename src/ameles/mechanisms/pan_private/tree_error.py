@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from ameles.mechanisms.counters.arity import digit_total
-from ameles.mechanisms.counters.digits import DigitError, unshared_blocks
+from ameles.mechanisms.counters.digits import MOST_WALKED, DigitError, unshared_blocks
 from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.laplace.confined import Band, Floats, Walk, blocks_leaving
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.mechanisms.pan_private.tree_epochs import TreeEpochs, levels_of
 
@@ -40,6 +42,27 @@ class PublishedError(LaplaceError):
         # level it has that of one step.
         counts[last] += self.announcements * (2 if before and last > 1 else 1)
         return self._mixture(counts)
+
+    def walk(self, steps: int) -> Walk | None:
+        last = self.epochs.depth(steps)
+        trees = []
+        for depth in range(self.epochs.depth(1), last + 1):
+            end = steps if depth == last else self.epochs.end(depth)
+            blocks = self._blocks(depth)
+            trees.append((blocks, blocks.digits(end - self.epochs.start(depth))))
+        walked = sum(sum(blocks.arities) + sum(digits) for blocks, digits in trees)
+        if self.announcements or walked > MOST_WALKED:
+            return None
+
+        def leaving(band: Band) -> Floats:
+            after = band.inside
+            for blocks, digits in reversed(trees):
+                then = partial(band.then_two, blocks.scale)
+                after = blocks_leaving(after, digits, blocks.arities, then)
+            return after
+
+        terms = int(sum(part.count for part in self.worst_law(steps).parts))
+        return Walk(leaving, steps, terms, frozenset(blocks.scale for blocks, _ in trees))
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         last = self.epochs.depth(steps)
