@@ -270,6 +270,17 @@ def test_a_store_that_is_away_or_refuses_is_waited_for(lake: Lake) -> None:
     assert SIGN_IN not in str(refused_sign_in.value)
 
 
+@pytest.mark.parametrize("name", ["visits//a.csv", "visits/../a.csv", "visits/./notes.txt"])
+def test_names_that_no_client_can_ask_for_are_explained(lake: Lake, name: str) -> None:
+    lake.bucket.put("visits/a.csv", lines("ann"))
+    lake.bucket.put(name, lines("bob"))
+    with pytest.raises(SourceAway, match="an object beside those of the plan") as refused:
+        lake.read()
+    assert "is empty, '.' or '..'" in str(refused.value)
+    del lake.bucket.objects[name]
+    assert lake.read() == ["ann"]
+
+
 @pytest.mark.parametrize(
     ("option", "name"),
     [

@@ -206,6 +206,17 @@ class TestServers:
         with pytest.raises(SourceAway, match="cannot be read now"):
             source.ends()
 
+    def test_something_else_under_its_name_is_waited_for(self, entries: Entries) -> None:
+        entries.launch().add("a")
+        entries.client.rename(entries.name, "kept")
+        entries.client.rpush(entries.name, "secret")
+        with pytest.raises(SourceAway, match="is a list, and no stream") as refused:
+            entries.read()
+        assert "secret" not in str(refused.value)
+        entries.client.delete(entries.name)
+        entries.client.rename("kept", entries.name)
+        assert entries.read() == ["a"]
+
     def test_a_stream_that_is_not_there_yet(self, entries: Entries) -> None:
         with pytest.raises(PlanError, match="no stream"):
             open_source(entries.server.url(entries.name), COLUMNS, entries.base)

@@ -156,6 +156,13 @@ class ObjectPattern:
             refusal = vanished(each.name) if each is not None else self._away("NotFoundError")
         except errors.PreconditionError:
             refusal = changed(each.name) if each is not None else self._away("PreconditionError")
+        except errors.InvalidPathError:  # the list of objects ends there
+            refusal = SourceAway(
+                f"The bucket '{self.scheme}://{self.bucket}' has an object beside those of the "
+                "plan whose name cannot be read.",
+                why="a part of its name between slashes is empty, '.' or '..'",
+                tip="remove it, or give it another name",
+            )
         except (errors.BaseError, OSError) as problem:
             status = _STATUS.search(str(problem))
             refusal = self._away(type(problem).__name__ if status is None else f"HTTP {status[1]}")

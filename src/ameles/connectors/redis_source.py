@@ -83,9 +83,19 @@ class StreamKey:
                 tip="start the server, or mend the address and the connection file",
             ) from None
 
+    def exists(self, client: Any) -> bool:
+        """Whether there is a stream; refuses something else under its name."""
+        kind = client.type(self.key)
+        if kind not in (b"stream", b"none"):
+            raise SourceAway(
+                f"The key {self.key!r} of {self.url} is a {kind.decode()}, and no stream.",
+                tip="the name of a stream in the address, or another name for what is there",
+            )
+        return bool(kind == b"stream")
+
     def ends(self, client: Any) -> StreamEnds:
         """The last id, and how many entries the stream ever got."""
-        if not client.exists(self.key):
+        if not self.exists(client):
             return StreamEnds(FIRST, 0, 0)
         about = client.xinfo_stream(self.key)
         if "entries-added" not in about:
