@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import duckdb
-import numpy as np
 
 from ameles.connectors.dialect import LINES, VIEW, Dialect
 from ameles.connectors.duck import quiet
 from ameles.connectors.lines import Tally, chunks, text
 from ameles.connectors.reading import Piece
+from ameles.connectors.text_view import SLOTS, SteadyRelation, shown
 from ameles.measures.fields import literal
 
 
@@ -42,23 +41,17 @@ def handed_over(
     lines: Iterable[bytes],
 ) -> Iterator[str]:
     """Blocks of lines as relations, one at a time."""
-    try:
-        for block in lines:
-            prepared = [dialect.prepared(chunk) for chunk in chunks(block, dialect.tally)]
-            if not prepared:
-                continue
-            held = np.empty(len(prepared), dtype=object)
-            held[:] = [text(chunk) for chunk, _ in prepared]
-            with quiet("reading lines"):
-                duck.register(VIEW, {"chunk": held})
-            if dialect.tally is not None:
-                dialect.tally.read += len(block)
-                _count_flaws(duck, dialect.flaws(names), dialect.tally)
-            slower = any(needs for _, needs in prepared)
-            yield dialect.relation(names, slower=slower)
-    finally:
-        with contextlib.suppress(duckdb.Error):  # the connection may be closed by now
-            duck.unregister(VIEW)
+    for block in lines:
+        prepared = [dialect.prepared(chunk) for chunk in chunks(block, dialect.tally)]
+        slower = any(needs for _, needs in prepared)
+        if dialect.tally is not None and prepared:
+            dialect.tally.read += len(block)
+        for first in range(0, len(prepared), SLOTS):
+            some = [text(chunk) for chunk, _ in prepared[first : first + SLOTS]]
+            with shown(duck, VIEW, some):
+                if dialect.tally is not None:
+                    _count_flaws(duck, dialect.flaws(names), dialect.tally)
+                yield SteadyRelation(dialect.relation(names, slower=slower))
 
 
 def _count_flaws(duck: duckdb.DuckDBPyConnection, flaws: Mapping[str, str], tally: Tally) -> None:

@@ -12,6 +12,7 @@ the plan's zone, whatever the clocks did in between.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -101,9 +102,9 @@ class Clock:
                 steps += 1
         return steps
 
-    def step_sql(self, us: str, first: int, last: int) -> str:
+    def step_sql(self, us: str, first: int, last: int, number: Callable[[int], str] = str) -> str:
         """SQL for the step of an event at ``us``, which lies in one of the steps ``first`` to
-        ``last``."""
+        ``last``; ``number`` writes the number of the last step."""
         length, pieces = self.every.microseconds, self._regular(last)
         begun = max(place for place, (step, _) in enumerate(pieces) if step <= first)
         branches = []
@@ -113,7 +114,7 @@ class Clock:
                 # the last step of a piece may be longer than the nominal length
                 branches.append(f"WHEN {us} < {end} THEN least({nominal}, {following - 1})")
         # the last piece, too, ends with a step of any length
-        nominal = f"least({nominal}, {last})" if self.every.calendar else nominal
+        nominal = f"least({nominal}, {number(last)})" if self.every.calendar else nominal
         return f"CASE {' '.join(branches)} ELSE {nominal} END" if branches else nominal
 
     def _regular(self, last: int) -> list[tuple[int, int]]:

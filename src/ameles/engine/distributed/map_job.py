@@ -89,7 +89,7 @@ class MapJob:
         """The exact totals of the events in some pieces, for a plan without users."""
         given = list(pieces)
         with self._duck(given) as duck:
-            adding = AddingUp(self.plan, duck)
+            adding = AddingUp(EventSql(self.plan), duck)
             for _, piece in given:
                 for selected in self._selected(duck, piece):
                     adding.add_events(selected)

@@ -114,11 +114,12 @@ class ReduceJob:
         def lookup(window: int, users: list[bytes]) -> SeenUsers:
             return find_users(folder, runs, window, users)
 
-        cells = EventSql(self.plan).cells
+        events = EventSql(self.plan)
+        cells = events.cells
         waiting, seen = list[Arrays](), list[SeenUsers]()
         zone, memory = self.plan.stream.zone, self.memory
         with task_connection(zone, memory, threads=self.threads) as duck:
-            adding = AddingUp(self.plan, duck)
+            adding = AddingUp(events, duck)
             bounding = Bounding(duck, bounds, self.moment, self.salt, lookup)
             for share in range(passes):
                 mine = _share(rows, share, passes)

@@ -7,8 +7,9 @@ counts nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ameles.connectors.typed_columns import HEAVIEST
 from ameles.core.rules import PLACES
@@ -29,7 +30,7 @@ class EventSql:
 
     plan: Plan
 
-    @property
+    @cached_property
     def cells(self) -> dict[str, str]:
         """For each release, the name of its column of cells."""
         columns: dict[str, str] = {}
@@ -39,7 +40,7 @@ class EventSql:
             names[release.name] = columns.setdefault(text, f"cell_{len(columns)}")
         return names
 
-    @property
+    @cached_property
     def amounts(self) -> dict[str, tuple[str, ...]]:
         """For each release, the names of its columns of amounts; ONE stands for no column."""
         columns: dict[str, str] = {"1": ONE}
@@ -51,7 +52,7 @@ class EventSql:
             for release in self.plan.releases
         }
 
-    @property
+    @cached_property
     def words(self) -> dict[str, str]:
         """For each release whose keys are discovered, the name of its column of keys."""
         columns: dict[str, str] = {}
@@ -61,7 +62,7 @@ class EventSql:
             if release.question.word is not None
         }
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """All columns of cells, amounts and keys, each once."""
         cells = dict.fromkeys(self.cells.values())
@@ -70,20 +71,28 @@ class EventSql:
         return (*cells, *(name for name in amounts if name != ONE), *words)
 
     def select(
-        self, relation: str, moment: Moment, secret: bytes, *, share: int = 0, shares: int = 1
+        self,
+        relation: str,
+        moment: Moment,
+        secret: bytes,
+        *,
+        share: int = 0,
+        shares: int = 1,
+        number: Callable[[int], str] = str,
     ) -> str:
         """SELECT step, answers and, for users, the user and the event's place; counted rows only.
 
         It has also all columns of a user's event as facts, for those who compute the place later.
         Events of released steps are late; events after the last step count nowhere.  ``secret`` is
-        the stream's salt.  The query selects one of several shares of the users.
+        the stream's salt.  The query selects one of several shares of the users.  ``number`` writes
+        a number that depends on the moment.
         """
         stream, privacy, salt = self.plan.stream, self.plan.privacy, secret.hex()
         if shares > 1:  # filter first: other rows need no answers
             part = f"hash('{salt}', CAST({identifier(privacy.user or '')} AS VARCHAR))"
             relation = f"(SELECT * FROM {relation} WHERE {part} % {shares} = {share})"
-        step, kept = self.counted(moment)
-        answers = [f"{step} AS step", *self._answers()]
+        step, kept = self.counted(moment, number)
+        answers = [f"{step} AS step", *self._answers]
         if privacy.user is not None:
             who = f"CAST({identifier(privacy.user)} AS VARCHAR)"
             answers += [
@@ -96,10 +105,10 @@ class EventSql:
             answers.append(f"{identifier(stream.weight)} AS weight")
         return f"SELECT {', '.join(answers)} FROM {relation} WHERE {kept}"
 
-    def counted(self, moment: Moment) -> tuple[str, str]:
+    def counted(self, moment: Moment, number: Callable[[int], str] = str) -> tuple[str, str]:
         """SQL: an event's step, and whether it counts at all, before the bounds of users."""
         stream, privacy = self.plan.stream, self.plan.privacy
-        step, kept = self._step(moment)
+        step, kept = self._step(moment, number)
         if privacy.user is not None:
             kept += f" AND {identifier(privacy.user)} IS NOT NULL"
         if stream.weight is not None:
@@ -122,7 +131,7 @@ class EventSql:
         joined = f"concat_ws(chr(31), '{salt}', {', '.join(texts)})"
         return f"CAST('0x' || left(sha256({joined}), 16) AS UBIGINT)"
 
-    def _step(self, moment: Moment) -> tuple[str, str]:
+    def _step(self, moment: Moment, number: Callable[[int], str]) -> tuple[str, str]:
         """SQL: an event's step, and whether it has one."""
         released, last, arrived = moment.released, moment.last, moment.arrived
         stream, clock, opening = self.plan.stream, self.plan.clock, released + 1
@@ -132,15 +141,17 @@ class EventSql:
         if stream.time is None:
             if arrived is None or arrived > last or (arrived <= released and not joins):
                 return "NULL", "false"
-            return str(max(arrived, opening)), "true"
+            return number(max(arrived, opening)), "true"
         us = f"epoch_us({identifier(stream.time)})"
         earliest = clock.first if joins else clock.start_of(opening)
-        step = clock.step_sql(us, opening, last)
+        step = clock.step_sql(us, opening, last, number)
         if joins and released:
-            step = f"CASE WHEN {us} < {clock.start_of(opening)} THEN {opening} ELSE {step} END"
+            edge = number(clock.start_of(opening))
+            step = f"CASE WHEN {us} < {edge} THEN {number(opening)} ELSE {step} END"
         # A filter on the time: DuckDB would compute the step several times.
-        return step, f"{us} >= {earliest} AND {us} < {clock.end_of(last)}"
+        return step, f"{us} >= {number(earliest)} AND {us} < {number(clock.end_of(last))}"
 
+    @cached_property
     def _answers(self) -> list[str]:
         cells, amounts, words = self.cells, self.amounts, self.words
         texts: dict[str, str] = {}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ameles.connectors.duck import quiet
 from ameles.engine.gathering.event_sql import EventSql, sum_of
 from ameles.engine.gathering.pending import Totals
-from ameles.plan.plan import Plan
+from ameles.engine.gathering.prepared_queries import Numbers, run_prepared
 
 MANY = 64  # so many parts of a release are joined into one before more are added
 
@@ -19,8 +19,8 @@ MANY = 64  # so many parts of a release are joined into one before more are adde
 class AddingUp:
     """The totals of each release so far, part after part."""
 
-    def __init__(self, plan: Plan, duck: duckdb.DuckDBPyConnection) -> None:
-        events = EventSql(plan)
+    def __init__(self, events: EventSql, duck: duckdb.DuckDBPyConnection) -> None:
+        plan = events.plan
         self._duck = duck
         self._weight = "weight" if plan.stream.weight is not None else None
         self._cells, self._amounts = events.cells, events.amounts
@@ -33,8 +33,11 @@ class AddingUp:
         asked = {release.name: release.question.once for release in self._releases}
         return {name: span for name, span in asked.items() if span is not None}
 
-    def add_events(self, selected: str) -> None:
-        """Sums of all releases that count every event, in one pass over the rows."""
+    def add_events(self, selected: str, numbers: Numbers | None = None) -> None:
+        """Sums of all releases that count every event, in one pass over the rows.
+
+        With ``numbers``, which ``selected`` has places for, the query is prepared.
+        """
         counted = [release for release in self._releases if release.question.once is None]
         if not counted:
             return
@@ -48,7 +51,11 @@ class AddingUp:
             f"GROUP BY GROUPING SETS ({sets})"
         )
         with quiet("adding up the events of each step"):
-            groups = self._duck.execute(query).fetchnumpy()
+            groups = (
+                self._duck.execute(query).fetchnumpy()
+                if numbers is None
+                else run_prepared(self._duck, query, numbers)
+            )
         for release in counted:
             column = self._cells[release.name]
             here = np.asarray(groups[f"of_{column}"]) == 0

@@ -16,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import duckdb
 
 from ameles.connectors.duck import KeptConnection, OutOfMemory, quiet
 from ameles.connectors.reading import Reading
+from ameles.connectors.text_view import SteadyRelation
 from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.bounding import Bounding
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, Lookup, SeenUsers
@@ -31,6 +33,7 @@ from ameles.engine.gathering.key_records import KeyRecords
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.packed_arrays import Arrays, stacked
 from ameles.engine.gathering.pending import GathererState, Totals
+from ameles.engine.gathering.prepared_queries import Numbers
 from ameles.plan.plan import Plan
 
 # The most rows of users that are held at a time; more need several passes over the source.
@@ -78,6 +81,11 @@ class DuckGatherer:
     plan: Plan
     connection: KeptConnection
     lookup: Lookup | None = None  # users of earlier steps; None: they are not remembered
+    prepares: bool = False  # DuckDB may keep the plan of a query, and with it exact sums
+
+    @cached_property
+    def _events(self) -> EventSql:
+        return EventSql(self.plan)
 
     def gather(
         self, reading: Reading, moment: Moment, salt: bytes, state: GathererState
@@ -86,7 +94,9 @@ class DuckGatherer:
             return Gathered({}, reading.position, state)  # DuckDB is not needed
         duck = self.connection.reading(reading.paths)
         earlier = self.lookup if moment.released else None  # nobody was seen before the first step
-        task = _Task(self.plan, duck, reading, moment, salt, state, earlier)
+        task = _Task(
+            self.plan, duck, reading, moment, salt, state, earlier, self._events, self.prepares
+        )
         return task.events() if self.plan.privacy.user is None else task.users()
 
     def committed(self, state: GathererState) -> None:
@@ -107,12 +117,19 @@ class _Task:
     salt: bytes = field(repr=False)
     state: GathererState
     lookup: Lookup | None
+    sql: EventSql
+    prepares: bool
 
     def events(self) -> Gathered:
         """Adds up all events, without users."""
-        adding = AddingUp(self.plan, self.duck)
-        for selected in self._selected():
-            adding.add_events(selected)
+        adding = AddingUp(self.sql, self.duck)
+        for relation in self.reading.scans(self.duck):
+            if self.prepares and isinstance(relation, SteadyRelation):
+                numbers = Numbers()
+                selected = self.sql.select(relation, self.moment, self.salt, number=numbers.add)
+                adding.add_events(selected, numbers)
+            else:
+                adding.add_events(self.sql.select(relation, self.moment, self.salt))
         return Gathered(adding.totals(), self.reading.position, GathererState())
 
     def users(self) -> Gathered:
@@ -134,13 +151,12 @@ class _Task:
 
     def _selected(self, share: int = 0, shares: int = 1) -> Generator[str]:
         """The events of each scan, with their answers."""
-        events = EventSql(self.plan)
         for relation in self.reading.scans(self.duck):
-            yield events.select(relation, self.moment, self.salt, share=share, shares=shares)
+            yield self.sql.select(relation, self.moment, self.salt, share=share, shares=shares)
 
     def _shares(self, bounds: ContributionBounds, passes: int, *, passing: bool) -> Gathered:
-        adding, waiting, seen = AddingUp(self.plan, self.duck), list[Arrays](), list[SeenUsers]()
-        events = EventSql(self.plan)
+        events = self.sql
+        adding, waiting, seen = AddingUp(events, self.duck), list[Arrays](), list[SeenUsers]()
         records: dict[str, list[KeyRecords]] = {name: [] for name in events.words}
         cells, place = events.cells, events.place(self.salt)
         bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup, place)

@@ -56,7 +56,7 @@ class StoredState:
         self._held = held
         self._cluster = cluster
         self._gatherer: Gatherer = (
-            DuckGatherer(held.plan, connection, self._seen)
+            DuckGatherer(held.plan, connection, self._seen, prepares=True)
             if cluster is None
             else BucketGatherer(held.plan, cluster, held.record.identity)
         )
