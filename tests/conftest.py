@@ -18,7 +18,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import collecting, forking, kafka_server, kept_connections, kept_schemas, quick
+from tests import (
+    collecting,
+    forking,
+    kafka_server,
+    kept_broker,
+    kept_connections,
+    kept_schemas,
+    quick,
+)
 from tests.kafka_server import Cluster
 from tests.kept_commands import kept_commands
 from tests.kept_databases import kept_databases, new_databases
@@ -84,13 +92,12 @@ AT_LENGTH = {
 }
 
 
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A real broker of Kafka, started once for all tests of a process."""
+@pytest.fixture
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    """A real broker of Kafka, started once for the files that are about it."""
     if not kafka_server.installed():
         pytest.skip(kafka_server.MISSING)
-    with kafka_server.serving(tmp_path_factory.mktemp("kafka")) as cluster:
-        yield cluster
+    return kept_broker.broker(tmp_path_factory.mktemp("kafka"))
 
 
 @pytest.fixture(scope="session")
@@ -112,6 +119,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """What concerns the files of the package, too, is a plugin: this file is about tests alone."""
     config.pluginmanager.register(collecting)
+    config.pluginmanager.register(kept_broker)
     quick.pytest_configure(config)
     forking.pytest_configure(config)
 

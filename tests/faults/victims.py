@@ -151,9 +151,13 @@ class Victims:
             self._alive.pop(request["wait"], None)
         return answer
 
-    def close(self) -> None:
-        """Ends all that is still alive, and the server."""
+    def kill_all(self) -> None:
+        """Ends all that is still alive."""
         for victim in list(self._alive.values()):
             victim.kill()
+
+    def close(self) -> None:
+        """Ends all that is still alive, and the server."""
+        self.kill_all()
         self._server.communicate()
         self._scratch.cleanup()
