@@ -105,6 +105,22 @@ def _solved(
 
 def cheapest_whole(matrix: Floats, target: Floats, costs: Floats) -> Floats | None:
     """As ``cheapest``, among whole e only; None if it finds none in reasonable time."""
+    if matrix.size > MOST_REMEMBERED:
+        return _solved_whole(matrix, target, costs)
+    return _remembered_whole(matrix.shape, matrix.tobytes(), target.tobytes(), costs.tobytes())
+
+
+@lru_cache(maxsize=512)
+def _remembered_whole(
+    shape: tuple[int, int], matrix: bytes, target: bytes, costs: bytes
+) -> Floats | None:
+    """The same for numbers in bytes: one change is hidden again among several."""
+    return _solved_whole(
+        np.frombuffer(matrix).reshape(shape), np.frombuffer(target), np.frombuffer(costs)
+    )
+
+
+def _solved_whole(matrix: Floats, target: Floats, costs: Floats) -> Floats | None:
     optimize = _load("optimize")
     count = len(costs)
     solution = optimize.milp(
