@@ -35,7 +35,7 @@ import numpy as np
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.laplace import rounded
 from ameles.mechanisms.laplace.contour import FloatArray, Sums
-from ameles.mechanisms.laplace.rounded import WeightedSum
+from ameles.mechanisms.laplace.rounded import SmallestBounds, WeightedSum
 from ameles.noise.arrays import IntArray
 
 SMOOTH = 1
@@ -240,14 +240,14 @@ class _Table:
         if not (numbers <= rounded.LARGEST).any():
             return
         far = self._reach(beta * rounded.SPARE)
-        for row in np.flatnonzero(numbers <= rounded.LARGEST):
+        bounds = SmallestBounds(beta, self._spare)
+        rows = np.flatnonzero(numbers <= rounded.LARGEST)
+        for row in sorted(rows, key=lambda row: rounded.period(int(numbers[row]), float(far[row]))):
             some = self._counts[row] > 0
             law = WeightedSum(
                 self._scales[row, some], self._weights[row, some], self._counts[row, some]
             )
-            numbers[row] = law.smallest(
-                beta, high=int(numbers[row]), far=float(far[row]), spare=self._spare
-            )
+            numbers[row] = bounds.smallest(law, high=int(numbers[row]), far=float(far[row]))
 
     def tail(self, shape: TailMethod, x: int) -> float:
         """A bound on P(|Y| > x) for the only law."""

@@ -28,6 +28,10 @@ LARGEST = 40
 WIDTHS = (0.125, 0.03)
 # U is a sum of so many uniform variables.
 UNIFORM = 6
+# Periods are multiples of this whole number.
+PERIODS = 16
+# More logarithms than this, each at all frequencies, are not kept.
+MOST_REMEMBERED = 256
 # The part of beta that each inaccuracy may have.
 SPARE = 1e-4
 # For smaller beta, differences of floats are too coarse.
@@ -47,46 +51,21 @@ class WeightedSum:
     counts: Floats
 
     @property
-    def _half(self) -> Floats:
+    def half(self) -> Floats:
         """sinh(1 / (2 scale)); beyond ``STEEPEST`` there is no noise, and the square is too large
         for a float."""
         half: Floats = np.sinh(np.minimum(0.5 / self.scales, STEEPEST))
         return half
 
-    def transform(self, at: Floats) -> Floats:
-        """E cos(at Y)."""
-        ratio = np.sin(np.multiply.outer(self.weights, at) / 2)
-        ratio /= self._half[:, None]
-        transform: Floats = np.exp(-(self.counts @ np.log1p(ratio**2)))
-        return transform
-
-    def smallest(self, beta: float, *, high: int, far: float, spare: float) -> int:
-        """The smallest m for which P(|Y| >= m + spare) <= beta is certain.
-
-        ``high`` is a larger one, or equal; |Y| is above ``far`` with probability below SPARE beta.
-        """
-        if beta < SMALLEST_BETA or high > LARGEST:
-            return high
-        for width in WIDTHS:
-            inside = _Inside(self, width, high + 2 + far, beta)
-            low = -1
-            while high - low > 1:
-                m = (low + high) // 2
-                tail = 1 - inside.within(m + spare - width) + 3 * SPARE * beta
-                low, high = (low, m) if tail <= beta else (m, high)
-            if low < 0 or 1 - inside.within(low + spare + width) - 2 * SPARE * beta > beta:
-                break
-        return high
-
     def rounded_variance(self) -> float:
         """The variance of Y, rounded to the nearest integer."""
-        variance = float(self.counts @ (self.weights / self._half) ** 2) / 2
+        variance = float(self.counts @ (self.weights / self.half) ** 2) / 2
         if variance > WIDEST:
             return variance + 1 / 12
         k = np.arange(1, TERMS + 1)
         at = 2 * math.pi * k
         angle = np.multiply.outer(self.weights, at)
-        edge = 2 * self._half[:, None] ** 2
+        edge = 2 * self.half[:, None] ** 2
         # f is the product of 1 / (1 + (1 - cos(a u)) / edge)
         over = 1 / (edge + 1 - np.cos(angle))
         value = np.exp(self.counts @ np.log(edge * over))
@@ -96,22 +75,97 @@ class WeightedSum:
         return max(variance + 1 / 12 + float(series.sum()), 0.0)
 
 
-class _Inside:
-    """How likely Y + U is to be inside of a distance, modulo the period."""
+class SmallestBounds:
+    """Finds, for one law after the other, the smallest m for which P(|Y| >= m + spare) <= beta is
+    certain.
 
-    def __init__(self, law: WeightedSum, width: float, period: float, beta: float) -> None:
+    What laws have in common is computed once: the period is a multiple of ``PERIODS``, so that many
+    laws have the same frequencies, at which many of their variables are the same, too.
+    """
+
+    def __init__(self, beta: float, spare: float) -> None:
+        self._beta = beta
+        self._spare = spare
+        self._grids: dict[float, _Grid] = {}  # of the last period, by width
+        self._period = 0
+
+    def smallest(self, law: WeightedSum, *, high: int, far: float) -> int:
+        """``high`` is an m that is certain; |Y| is above ``far`` with probability below SPARE beta.
+
+        Laws with similar periods (``period``) are best asked for one after the other.
+        """
+        beta, spare = self._beta, self._spare
+        if beta < SMALLEST_BETA or high > LARGEST:
+            return high
+        for width in WIDTHS:
+            grid = self._grid(width, period(high, far))
+            terms = grid.terms(law)
+            # that |Y + U| is below m + spare - width, and below m + spare + width, for each m
+            narrow, wide = (grid.within(terms, spare + by) for by in (-width, width))
+            low = -1
+            while high - low > 1:
+                m = (low + high) // 2
+                tail = 1 - narrow[m] + 3 * SPARE * beta
+                low, high = (low, m) if tail <= beta else (m, high)
+            if low < 0 or 1 - wide[low] - 2 * SPARE * beta > beta:
+                break
+        return high
+
+    def _grid(self, width: float, length: int) -> _Grid:
+        if length != self._period:
+            self._grids, self._period = {}, length
+        if width not in self._grids:
+            self._grids[width] = _Grid(width, length, self._beta)
+        return self._grids[width]
+
+
+def period(high: int, far: float) -> int:
+    """A period for a law with these bounds: more than ``far`` above ``high``."""
+    return PERIODS * math.ceil((high + 2 + far) / PERIODS)
+
+
+class _Grid:
+    """The frequencies of one width and period, and what was computed at them."""
+
+    def __init__(self, width: float, length: int, beta: float) -> None:
         each = width / UNIFORM
         # what is left out is below the sum of (1 / (2 pi k each / W))^6 2 / (pi k)
         left = (2 / (math.pi * UNIFORM * SPARE * beta)) ** (1 / UNIFORM)
-        count = math.ceil(left * period / (2 * math.pi * each))
+        count = math.ceil(left / (2 * math.pi * each)) * length  # whole periods of k
         k = np.arange(1, count + 1)
-        self._at = 2 * math.pi * k / period
-        smooth = np.sinc(self._at * each / math.pi) ** UNIFORM
-        self._terms = law.transform(self._at) * smooth * 2 / (math.pi * k)
-        self._period = period
+        self._at = 2 * math.pi * k / length
+        self._smooth = np.sinc(self._at * each / math.pi) ** UNIFORM * 2 / (math.pi * k)
+        self._length = length
+        self._logarithms: dict[tuple[float, float], Floats] = {}
+        self._turns: dict[float, NDArray[np.complex128]] = {}
 
-    def within(self, y: float) -> float:
-        """P(|Y + U| < y), for y below half of the period."""
-        if y <= 0:
-            return 0.0
-        return 2 * y / self._period + float(self._terms @ np.sin(self._at * y))
+    def terms(self, law: WeightedSum) -> Floats:
+        """The c_k of a law: E cos(at Y) is the product of what its variables have there."""
+        if len(self._logarithms) > MOST_REMEMBERED:
+            self._logarithms.clear()
+        variables = zip(law.counts.tolist(), law.weights.tolist(), law.half.tolist(), strict=True)
+        logarithm = np.zeros_like(self._at)
+        for count, weight, half in variables:  # products of matrices would start threads
+            logarithm += count * self._logarithm(weight, half)
+        terms: Floats = np.exp(-logarithm) * self._smooth
+        return terms
+
+    def _logarithm(self, weight: float, half: float) -> Floats:
+        if (known := self._logarithms.get((weight, half))) is None:
+            known = np.log1p((np.sin(self._at * (weight / 2)) / half) ** 2)
+            self._logarithms[weight, half] = known
+        return known
+
+    def within(self, terms: Floats, beyond: float) -> Floats:
+        """P(|Y + U| < m + beyond) modulo the period, for m = 0, 1, ... below the period.
+
+        The period is whole: so sin(2 pi k (m + beyond) / W) depends on m only through the
+        remainder of k, and terms with the same remainder are added up first.
+        """
+        if beyond not in self._turns:
+            self._turns[beyond] = np.exp(1j * beyond * self._at)
+        added = (terms * self._turns[beyond]).reshape(-1, self._length).sum(axis=0)
+        # the first remainder is 1, and that of the last is 0
+        waves = np.fft.ifft(np.roll(added, 1), norm="forward").imag
+        y = np.arange(self._length) + beyond
+        return np.where(y > 0, 2 * y / self._length + waves, 0.0)
