@@ -18,8 +18,10 @@ from ameles.audit.algebra import Floats
 from ameles.core.exceptions import MissingExtra
 from ameles.noise.arrays import IntArray
 
-# Seconds that the search for one whole shift may take.
-PATIENCE = 1.0
+# How far the search for one whole shift may go: in nodes of its tree, so that the answer is the
+# same on a busy machine, and in seconds, for programs of which one node takes long.  Counters of
+# some dozen steps need one node.
+NODES, PATIENCE = 100, 10.0
 # Larger programs are not remembered.
 MOST_REMEMBERED = 1 << 14
 
@@ -127,7 +129,7 @@ def _solved_whole(matrix: Floats, target: Floats, costs: Floats) -> Floats | Non
         np.concatenate([costs, costs]),
         constraints=optimize.LinearConstraint(np.hstack([matrix, -matrix]), target, target),
         integrality=np.ones(2 * count),
-        options={"time_limit": PATIENCE},
+        options={"node_limit": NODES, "time_limit": PATIENCE},
     )
     if solution.x is None:
         return None
