@@ -39,7 +39,6 @@ class Killed:
         )
         text = text.replace("epsilon = 1", "epsilon = 1000").replace('"7d"', '"1s"')
         text = text.replace('vault = "memory"', f'vault = "{folder.parent / "keys"}"')
-        text = text.replace("[privacy]", "horizon = 100000\n[privacy]")
         (folder / "plan.toml").write_text(text, encoding="utf-8")
         self.bearer, made = new_token(), datetime.now(UTC)
         with closing(open_store(str(folder / "s.db"))) as store, store.writing() as transaction:
