@@ -24,7 +24,7 @@ from tests.engine.worlds import World, day
 from tests.faults.choices import Choices
 from tests.kafka_faults import Fault, KafkaLife, cut_connections, cuts_of, kill_broker
 from tests.kafka_server import ADMIN, Cluster, serving, serving_apart
-from tests.source_faults import Faults, kill_ameles
+from tests.source_faults import Faults, kill_ameles, mostly
 
 from ameles.connectors.kafka_answers import KafkaAway
 from ameles.connectors.kafka_topic import KafkaTopic
@@ -33,22 +33,23 @@ from ameles.core.exceptions import SourceUnreadable
 
 PARTS: dict[str, tuple[str, Fault | None]] = {
     "ameles": ("kill -9 of Ameles", kill_ameles),
-    "connections": ("connections cut", cut_connections),
+    "connections": ("connections cut", mostly(cut_connections)),
     "brokers": ("kill -9 of a broker", kill_broker),
     "networks": ("a broker cut off by its network", None),
     "elections": ("a partition that lost its end", None),
 }
 
 
-def lives(cluster: Cluster, fault: Fault, args: argparse.Namespace, folder: Path) -> Faults:
+def lives(
+    part: str, cluster: Cluster, fault: Fault, args: argparse.Namespace, folder: Path
+) -> Faults:
     """Lives until there were enough faults, or the time is over."""
     faults, since = Faults(), time.monotonic()
     for number in count():
         if faults.number >= args.faults or time.monotonic() - since > 60 * args.minutes:
             return faults
-        proxied = fault is cut_connections
-        life = KafkaLife(cluster, folder / f"{fault.__name__}-{number}", proxied=proxied)
-        life.live(fault, Choices(args.seed, fault.__name__, number), faults)
+        life = KafkaLife(cluster, folder / f"{part}-{number}", proxied=part == "connections")
+        life.live(fault, Choices(args.seed, part, number), faults)
         print(f"  {faults.number} faults, violations {len(faults.wrong)}", flush=True)
         shutil.rmtree(life.folder)
     return faults
@@ -146,7 +147,7 @@ def main() -> int:
             if fault is None:
                 faults = elections(cluster, args, Path(name))
             else:
-                faults = lives(cluster, fault, args, Path(name))
+                faults = lives(part, cluster, fault, args, Path(name))
         took = time.monotonic() - since
         lines.append(
             f"{title:34} {faults.number:5}   violations {len(faults.wrong)}   {took:.0f} s"
