@@ -3,7 +3,7 @@ release, refusals and words."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any
@@ -139,7 +139,7 @@ def test_the_hash_is_in_the_error() -> None:
     table = _table(Pure(8))
     error = table.error
     peak = error.chances[1] - error.chances[0]
-    hashed = modular.HashedError(**asdict(error), hashing=4 * 2000 * peak**2)
+    hashed = replace(error, rest=2000 * peak**2)
     assert hashed.exponent(0.1) == pytest.approx(error.exponent(0.1) + 1000 * peak**2 * 0.01)
     assert modular._half(table, 2000) == max(hashed.margins(0.05)) * 4000
     assert modular._half(table, 2000) > max(error.margins(0.05)) * 4000

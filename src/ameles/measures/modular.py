@@ -8,7 +8,7 @@ steps before have the label ``waiting``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -28,23 +28,11 @@ from ameles.mechanisms.continual.modular_once import ModularOnce
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import CODE
 from ameles.mechanisms.mechanism import AnyMechanism
-from ameles.mechanisms.pan_private.estimate import ChanceError
 from ameles.mechanisms.pan_private.modular import ModularIncidence
 from ameles.noise.arrays import IntArray
 
 WAITING = "waiting"
 LARGEST = 64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HashedError(ChanceError):
-    """The error of a bin; ``hashing`` is the squared ranges of the hash, in units of a count."""
-
-    hashing: float
-
-    def exponent(self, h: float) -> float:
-        """That of the offsets, and of the hash."""
-        return ChanceError.exponent(self, h) + self.hashing * h * h / 8
 
 
 class Modular(HashedMeasure):
@@ -166,5 +154,5 @@ def _half(table: ModularIncidence, most: int) -> float:
     error = table.error
     peak = error.chances[1] - error.chances[0]
     # a user who is hashed elsewhere moves a bin by at most 2
-    hashed = HashedError(**asdict(error), hashing=4 * most * peak**2)
+    hashed = replace(error, rest=most * peak**2)
     return max(hashed.margins(BETA)) * table.users

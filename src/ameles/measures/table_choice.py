@@ -8,29 +8,27 @@ the hits.
 Error        the hits differ from their mean as a sum of independent parts or less.  For statistics
              that only grow with a user's events the cells are negatively associated, and a user who
              is hashed elsewhere moves the hits by at most 1; for others by at most 2, so that a
-             user's range is 2 (McDiarmid).  The bits given the hits are independent.  So the error
-             of an answer is below cells W + gamma^2 (squared ranges of the hash), W the squared
-             weights of a cell's bits (Hoeffding's lemma), and the answer's own noise (discrete
-             Gaussian noise of variance v has a moment generating function of at most
-             exp(v h^2 / 2)): that of the privacy and of the hash together
+             user's range is 2 (McDiarmid).  So E exp(h R) <= exp(h^2 V / 8) for the hits R, V
+             gamma^2 times the squared ranges (Hoeffding's lemma).  The bits given the hits are
+             independent coins.  ``coin_tails`` has the tails of bits, hits and the answer's own
+             noise together: those of the privacy and of the hash
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.core.error import checks_step
 from ameles.core.recipe import Recipe
 from ameles.measures.expected import expected, noisy_table
 from ameles.measures.measure import BETA
 from ameles.mechanisms.continual.afresh import Afresh
-from ameles.mechanisms.continual.estimators.noisy_table import NoisyTable
+from ameles.mechanisms.continual.estimators.noisy_table import BitsError, NoisyTable
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.transformation import PRICE, Continual
@@ -48,30 +46,13 @@ HALTS = 0.01
 FULL, HALTED, RESTARTED = "full", "halted", "restarted"
 
 
-@dataclass(frozen=True, slots=True)
-class HashedBits:
-    """The error of an answer: its distance from the mean for the users that there were."""
+def hashed_bits(table: NoisyTable, hashes: float) -> BitsError:
+    """The error of an answer: its distance from the mean for the users that there were.
 
-    cells: int
-    gamma: float
-    squares: int = 1  # the squared weights of a cell's bits
-    hashes: float = 1.0  # the squared ranges of the hash, for each cell
-    odd: int = 0
-
-    @property
-    def spread(self) -> float:
-        """The squared ranges of all that is random, together."""
-        return self.cells * (self.squares + self.gamma**2 * self.hashes)
-
-    @checks_step
-    def bound(self, t: int, beta: float) -> float:
-        """Hoeffding's bound, for the bits and the hits."""
-        return math.sqrt(self.spread * math.log(2 / beta) / 2) + self.odd / 2
-
-    @checks_step
-    def bound_all(self, steps: int, beta: float) -> float:
-        """A union bound over the steps."""
-        return self.bound(steps, beta / steps)
+    ``hashes``: the squared ranges of the hash, for each cell.
+    """
+    rest = table.users * table.gamma**2 * hashes / 4
+    return BitsError(table.users, table.weights, table.ones % 2, rest)
 
 
 @lru_cache(maxsize=256)
@@ -123,18 +104,21 @@ def reach(recipe: Recipe, t: int, beta: float = BETA, *, hashes: float = 1.0) ->
     probability at most beta."""
     table = table_of(recipe)
     inner = inner_of(recipe)
-    bits = HashedBits(table.users, table.gamma, table.squares, hashes, table.ones % 2)
+    bits = hashed_bits(table, hashes)
     odd = bits.odd / (2 * table.gamma)
     if isinstance(inner, Afresh) and inner.variance is not None:
-        proxy = bits.spread / 4 + float(inner.variance)
-        return math.sqrt(2 * proxy * math.log(2 / beta)) / table.gamma + odd
+        normal = float(inner.variance)
+        tails, high = bits.tails(normal=normal), bits.spread(beta, normal=normal)
+        return tails.quantile(beta, high) / table.gamma + odd
     if isinstance(inner, Afresh):
         error = EstimateError(
             unit=1 / table.gamma,
-            variance=bits.spread / 4,
-            spread=bits.spread,
+            variance=bits.variance,
+            spread=4 * bits.variance,
             weights=(1.0,),
             scale=inner.scale,
+            coins=bits.tails().coins,
+            rest=bits.rest,
         )
         return max(error.margins(beta)) + odd
     hashed = replace(inner.error, answers=bits)

@@ -96,6 +96,7 @@ class CroppedRecipe(UserRecipe[Estimate]):
             spread=self.entries * squares,
             weights=(1.0,),
             scale=self.moved * reach / self.release_loss,
+            coins=tuple((float(crop.weight), self.entries / 4) for crop in self.crops),
         )
 
     @property

@@ -85,6 +85,7 @@ class Density(UserRecipe[Estimate]):
                 spread=float(entries),
                 weights=(1.0,),
                 scale=self.moved / self.release_loss,
+                coins=((1.0, entries / 4),),
             )
         # The users absent from every table vary most: E a^2 = 1 + 1 / (4 gamma^2) for one factor.
         largest = (0.5 + gamma) / gamma

@@ -65,6 +65,8 @@ class _Reduced(Density):
             spread=error.spread + self.entries * each**2,
             weights=error.weights,
             scale=error.scale,
+            coins=error.coins,
+            rest=self.entries * each**2 / 4,
         )
 
 

@@ -98,6 +98,7 @@ class ResidueRecipe(UserRecipe[Out]):
             spread=float(self.entries),
             weights=(1.0,),
             scale=self.scale,
+            coins=((1.0, self.entries / 4),),
             count=self.entries,
             chances=chances,
         )

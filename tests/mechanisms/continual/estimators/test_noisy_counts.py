@@ -220,12 +220,12 @@ def test_the_promise() -> None:
     with pytest.raises(BadInput, match=r"System\.direct"):
         HEAVY.start(System())
     with pytest.raises(BadInput, match="beta"):
-        BitsError(4, 0).bound(1, 0.0)
-    assert BitsError(4, 1).bound_all(10, 0.1) == BitsError(4, 1).bound(1, 0.01)
+        BitsError(4, (1,), 0).bound(1, 0.0)
+    assert BitsError(4, (1,), 1).bound_all(10, 0.1) == BitsError(4, (1,), 1).bound(1, 0.01)
     # half of an odd number of fair bits is no whole number
-    assert replace(HEAVY, users=3).answer_error == BitsError(3 * 5, 1)
-    assert replace(HEAVY, users=4).answer_error == BitsError(4 * 5, 0)
-    assert replace(EXACTLY, users=3).answer_error == BitsError(3 * 8, 0)
+    assert replace(HEAVY, users=3).answer_error == BitsError(3, (2, -1), 1)
+    assert replace(HEAVY, users=4).answer_error == BitsError(4, (2, -1), 0)
+    assert replace(EXACTLY, users=3).answer_error == BitsError(3, EXACTLY.weights, 0)
 
 
 # How often an answer changes ------------------------------------------------------------------

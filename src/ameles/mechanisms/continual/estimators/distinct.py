@@ -5,7 +5,7 @@ Theorem      pan-private density (catalogue 23): a user's bit is a fair coin, an
              once learns epsilon.  Exact: the bits show who occurred, so the state is secret
 Neighbours   a user present or absent, or some occurrences of one user become another's
 Noise        in the bits, gamma = (1 - exp(-epsilon)) / 2 or tanh(epsilon / 2) / 2
-Error        answers within sqrt(n ln(2 / beta) / 2) units of gamma * distinct (Hoeffding)
+Error        answers within about sqrt(n) units of gamma * distinct, 95% of the time
 Memory       one bit a user, a byte each
 
 An answer is the number of ones, above half of the users where bits have noise: then one unit

@@ -5,8 +5,8 @@ Theorem      whoever sees the table once loses epsilon (catalogue 23 to 26); a u
              most the sum of the absolute weights, at every step and whatever was seized
 Neighbours   a user present or absent, or some occurrences of one user become another's
 Noise        in the bits
-Error        answers within sqrt(n W ln(2 / beta) / 2) of their mean, W the sum of the squared
-             weights (Hoeffding)
+Error        answers within about 1.96 sqrt(n W) / 2 of their mean with 95%, W the sum of the
+             squared weights (``coin_tails``)
 Memory       that of the table
 
 An answer is the weighted number of ones, above what fair bits would give.  Its mean is gamma times
@@ -26,6 +26,7 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Whole, refuse
 from ameles.mechanisms.continual.estimators.estimator import Estimator, EstimatorRun
+from ameles.mechanisms.pan_private.coin_tails import CoinTails
 from ameles.mechanisms.pan_private.cropped_mean import CroppedRecipe
 from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.entries import indices
@@ -105,7 +106,7 @@ class NoisyTable(Estimator):
     @property
     def answer_error(self) -> Error:
         """The deviation of independent bits, and half a bit if fair bits add an odd number."""
-        return BitsError(self.users * self.squares, self.ones % 2)
+        return BitsError(self.users, self.weights, self.ones % 2)
 
     @property
     def state_fingerprint(self) -> bytes:
@@ -147,17 +148,33 @@ class NoisyTableRun(EstimatorRun):
 
 @dataclass(frozen=True, slots=True)
 class BitsError:
-    """Hoeffding's bound on a weighted sum of independent bits."""
+    """The error of a weighted sum of independent bits."""
 
-    spread: int  # the sum of the squared weights
+    users: int
+    weights: tuple[int, ...]  # of a user's bits
     odd: int  # whether half of the bits is no whole number
+    rest: float = 0.0  # of what else is random: see ``coin_tails``
 
     @checks_step
     def bound(self, t: int, beta: float) -> float:
         """One answer is this close to its mean."""
         if not 0 < beta < 1:
             raise refuse("beta", "a probability above 0 and below 1", beta)
-        return math.sqrt(self.spread * math.log(2 / beta) / 2) + self.odd / 2
+        return self.tails().quantile(beta, self.spread(beta)) + self.odd / 2
+
+    def tails(self, *, scale: float = 0.0, normal: float = 0.0) -> CoinTails:
+        """Their tails, with noise of this scale or variance."""
+        coins = tuple((float(weight), self.users / 4) for weight in self.weights)
+        return CoinTails(coins=coins, scale=scale, normal=normal, rest=self.rest)
+
+    @property
+    def variance(self) -> float:
+        """A bound on the variance, by the ranges of all that is random."""
+        return self.users * sum(weight**2 for weight in self.weights) / 4 + self.rest
+
+    def spread(self, beta: float, *, normal: float = 0.0) -> float:
+        """The same as ``bound`` by Hoeffding's bound, with noise of this variance."""
+        return math.sqrt(2 * (self.variance + normal) * math.log(2 / beta))
 
     @checks_step
     def bound_all(self, steps: int, beta: float) -> float:
