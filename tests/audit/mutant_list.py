@@ -20,6 +20,7 @@ from tests.audit import mutants_of_calls as calls
 from tests.audit import mutants_of_memory as memory
 from tests.audit import mutants_of_others as others
 from tests.audit import mutants_of_values as values
+from tests.audit import mutants_of_weights as weights
 from tests.audit.broken_encoded import SHORT, cut, filtered
 from tests.audit.mutants_of_others import RELATION, TWO, compared
 
@@ -106,6 +107,9 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "draws that depend on the input": caught(
         "counter", mutants.DrawsByInput(**FOUR), NOT_LINEAR, "what is drawn depends on the inputs"
+    ),
+    "a level of hats left out": refuted(
+        "counter", weights.LevelLeftOut(epsilon=1, horizon=8, window=4), None
     ),
     # other calls
     "a resume that redraws open groups": refuted(
@@ -222,6 +226,10 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "later segments with less noise": cut_short(
         encoded.LaterSegmentsQuiet(**SHORT), Verdict.REFUTED
+    ),
+    "a share that is paid twice": cut_short(weights.WholeLossInside(**SHORT), Verdict.REFUTED),
+    "normalised columns taken for orthogonal": refuted(
+        "Gaussian", weights.RootOfStepsNormalised(rho=1, horizon=6, contributions=3), None
     ),
     "segments that share noise": cut_short(cut(encoded.ReusedNoise), NOT_LINEAR, "weight one"),
     "totals that share noise": cut_short(
