@@ -112,7 +112,7 @@ class RedisSink(RemoteSink):
 
     def _top(self, client: Any) -> str:
         """The last id that the stream ever had."""
-        if not self._key.exists(client):
+        if not client.exists(self._key.key):
             return FIRST
         last: bytes = client.xinfo_stream(self._key.key)["last-generated-id"]
         return last.decode()

@@ -28,6 +28,7 @@ FIRST = "0-0"  # comes before every id
 AT_ONCE = 1000  # entries
 TYPICAL = 100  # bytes of an entry, about
 CONNECTING, READING = 10, 30  # seconds
+_OTHER_TYPE = "WRONGTYPE"  # how Redis begins its answer about a key that is no stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +78,21 @@ class StreamKey:
                 tip=f'source = "{RedisSource.example}"; in the file, options of redis-py',
             ) from None
         except redis.RedisError as problem:
+            if str(problem).startswith(_OTHER_TYPE):
+                raise SourceAway(
+                    f"The key {self.key!r} of {self.url} is no stream.",
+                    why="something of another type has its name",
+                    tip="the name of a stream in the address, or another name for what is there",
+                ) from None
             raise SourceAway(
                 f"The stream {self.key!r} of {self.url} cannot be read now "
                 f"({type(problem).__name__}).",
                 tip="start the server, or mend the address and the connection file",
             ) from None
 
-    def exists(self, client: Any) -> bool:
-        """Whether there is a stream; refuses something else under its name."""
-        kind = client.type(self.key)
-        if kind not in (b"stream", b"none"):
-            raise SourceAway(
-                f"The key {self.key!r} of {self.url} is a {kind.decode()}, and no stream.",
-                tip="the name of a stream in the address, or another name for what is there",
-            )
-        return bool(kind == b"stream")
-
     def ends(self, client: Any) -> StreamEnds:
         """The last id, and how many entries the stream ever got."""
-        if not self.exists(client):
+        if not client.exists(self.key):
             return StreamEnds(FIRST, 0, 0)
         about = client.xinfo_stream(self.key)
         if "entries-added" not in about:
