@@ -78,6 +78,7 @@ from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters, heavy_hitt
 from ameles.mechanisms.pan_private.incidence import Incidence, incidence
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
 __all__ = [
@@ -128,6 +129,7 @@ __all__ = [
     "NormalisedCounter",
     "PSumCounter",
     "PanPrivateCounter",
+    "PanPrivatePlaceCounter",
     "PanPrivateTreeCounter",
     "PlanError",
     "Pure",

@@ -22,6 +22,7 @@ from ameles.mechanisms.counters.smooth import SmoothCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.local import RandomizedResponseCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
 HORIZONS = [*range(1, 17), 31, 32, 33]
@@ -45,7 +46,7 @@ TRIED = {1, 2, 3, 5, 13, 33}
 
 # Where the state may be seized there are views for each instant, and four kinds of recipe;
 # tests/mechanisms/pan_private has longer horizons, and ameles audit --all does them all.
-SEIZED = (PanPrivateCounter, PanPrivateTreeCounter)
+SEIZED = (PanPrivateCounter, PanPrivateTreeCounter, PanPrivatePlaceCounter)
 PAIRS = [
     (kind, T)
     for kind in COUNTERS

@@ -16,6 +16,7 @@ from ameles.audit.memory import TooMuchMemory, memory_of, numbers_in
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.local import RandomizedResponseCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.noise import Tape, Zero
 
@@ -110,6 +111,7 @@ def test_a_text_differs(name: str) -> None:
         SimpleTwoCounter(epsilon=1),
         PanPrivateCounter(epsilon=1),
         PanPrivateTreeCounter(epsilon=1, horizon=8),
+        PanPrivatePlaceCounter(epsilon=1, horizon=8),
         RandomizedResponseCounter(epsilon=1),
     ],
     ids=lambda recipe: type(recipe).__name__,

@@ -13,6 +13,7 @@ from ameles.audit.observation import Effects, Observer, effects_of, matrices_of
 from ameles.audit.shared_reading import SharedReading
 from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.snapshot import State
 from ameles.noise import Zero
@@ -46,7 +47,9 @@ def as_lists(recipe: Any, view: View, likely: Effects | None) -> Any:
     return matrices.noise.tolist(), matrices.data.tolist(), matrices.draws, matrices.laws
 
 
-@pytest.mark.parametrize("kind", [PanPrivateCounter, PanPrivateTreeCounter, DrawsTooEarly, Shy])
+@pytest.mark.parametrize(
+    "kind", [PanPrivateCounter, PanPrivateTreeCounter, PanPrivatePlaceCounter, DrawsTooEarly, Shy]
+)
 def test_each_view_has_its_own_matrices(kind: Any) -> None:
     recipe = kind(epsilon=1, horizon=STEPS)
     views = views_of(recipe.guarantee, recipe.start(Zero()), STEPS)

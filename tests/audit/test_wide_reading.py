@@ -19,6 +19,7 @@ from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.summed import SummedRun
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.snapshot import State
 from tests.each import each
@@ -45,7 +46,7 @@ def test_every_counter_shows_in_one_run_what_it_shows_in_many() -> None:
     each((str(recipe), shows_in_one_run_what_it_shows_in_many, (recipe,)) for recipe in recipes)
 
 
-@pytest.mark.parametrize("kind", [PanPrivateCounter, PanPrivateTreeCounter])
+@pytest.mark.parametrize("kind", [PanPrivateCounter, PanPrivateTreeCounter, PanPrivatePlaceCounter])
 @pytest.mark.parametrize("keys", [1, 5, 1000])
 def test_states_and_announcements_are_read_too(
     kind: Any, keys: int, monkeypatch: pytest.MonkeyPatch

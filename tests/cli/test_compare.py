@@ -106,8 +106,8 @@ def test_with_a_delta_the_bound_is_that_of_gaussian_noise() -> None:
     ("intrusions", "best"),
     [
         ("none", "HatsCounter"),
-        ("one", "PanPrivateTreeCounter"),
-        ("announced", "PanPrivateTreeCounter"),
+        ("one", "PanPrivatePlaceCounter"),
+        ("announced", "PanPrivatePlaceCounter"),
         ("every", "SimpleTwoCounter"),
     ],
 )

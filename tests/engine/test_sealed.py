@@ -90,7 +90,7 @@ def test_a_session_that_cannot_begin_lets_go_of_the_vault(
 @pytest.mark.parametrize("intrusions", ["one", "announced", "every"])
 def test_the_mechanisms_survive_what_is_asked(tmp_path: Path, intrusions: str) -> None:
     plan = Sealed(tmp_path, COUNT, intrusions, 1000).plan
-    chosen = {"one": "PanPrivateTreeCounter", "announced": "PanPrivateTreeCounter"}
+    chosen = {"one": "PanPrivatePlaceCounter", "announced": "PanPrivatePlaceCounter"}
     assert type(plan.recipes["visits"]).__name__ == chosen.get(intrusions, "SimpleTwoCounter")
 
 

@@ -29,6 +29,7 @@ from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.dynamic import DynamicDensity
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.run import LiveRun
 from ameles.noise import System
@@ -231,6 +232,7 @@ TURNS: list[tuple[Any, Callable[[Any], Any]]] = [
     (SimpleTwoCounter(epsilon=1), lambda run: run.release()),
     (PanPrivateCounter(epsilon=1), lambda run: run.announce()),
     (PanPrivateTreeCounter(epsilon=1, horizon=9), lambda run: run.announce()),
+    (PanPrivatePlaceCounter(epsilon=1, horizon=9), lambda run: run.announce()),
     (SPARSE, lambda run: run.step(1)),
     (SPARSE, lambda run: run.feed([1])),
     (MONITORS, lambda run: run.feed([[1, 1]])),

@@ -60,6 +60,7 @@ def variants(kind: type[CounterRecipe], *, epsilon: Fraction, horizon: int) -> l
     choices = (
         {**given, **protection, **currency}
         for protection in _protections(parameters.keys(), horizon)
+        if needed.isdisjoint(name for name, value in protection.items() if value is None)
         for currency in _currencies(parameters.keys(), epsilon)
     )
     return [kind(**chosen) for chosen in choices]

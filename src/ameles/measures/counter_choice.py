@@ -24,6 +24,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Intrusions
 from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.choose import REFERENCE, compare, points
@@ -85,7 +86,10 @@ def chosen(
     ratio = max(epsilon / bound, Fraction(1))
     wide = {"width": width} if width >= WIDE else {}
     best = _best(span, ratio, delta, contributions, intrusions, **wide)
-    return replace(best, **{"epsilon": epsilon, **meant})
+    try:
+        return replace(best, **{"epsilon": epsilon, **meant})
+    except BadInput:  # so much noise does not fit into 64 bits with the weights of this counter
+        return _best(span, epsilon, delta, contributions, intrusions, **meant)
 
 
 @lru_cache(maxsize=256)

@@ -84,6 +84,7 @@ from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters
 from ameles.mechanisms.pan_private.incidence import Incidence
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.truthful.congestion import CongestionGame
 from ameles.mechanisms.truthful.digital_goods import DigitalGoodsAuction
@@ -118,6 +119,7 @@ COUNTERS: tuple[type[CounterRecipe], ...] = (
     SmoothCounter,
     PanPrivateCounter,
     PanPrivateTreeCounter,
+    PanPrivatePlaceCounter,
     RandomizedResponseCounter,
 )
 

@@ -16,6 +16,7 @@ from ameles.mechanisms.pan_private.density import Density
 from ameles.mechanisms.pan_private.intrusions import check_intrusions, refuse_second_intrusion
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 
 TABLE: dict[str, Any] = {
@@ -60,7 +61,9 @@ def test_fewer_intrusions_are_covered_and_more_refused(
     assert ("Thm 4.3" in caught.value.why) == (allowed is Intrusions.ONE)
 
 
-@pytest.mark.parametrize("counter", [PanPrivateCounter, PanPrivateTreeCounter])
+@pytest.mark.parametrize(
+    "counter", [PanPrivateCounter, PanPrivateTreeCounter, PanPrivatePlaceCounter]
+)
 @pytest.mark.parametrize("asked", MORE_THAN_ONE)
 def test_counters_for_one_intrusion_refuse_unannounced_ones(counter: Any, asked: Any) -> None:
     with pytest.raises(BadInput, match="intrusions") as caught:

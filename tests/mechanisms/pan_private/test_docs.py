@@ -14,8 +14,10 @@ import pytest
 
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.plot.table import PlotTable
+from tests.mechanisms.pan_private.test_place_counter import mean_std as place_std
 from tests.mechanisms.pan_private.test_tree_counter import mean_std
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -24,7 +26,7 @@ PAGE = (DOCS / "pan_privacy.md").read_text(encoding="utf-8")
 
 def test_the_code_of_the_page_gives_what_it_says() -> None:
     blocks = re.findall(r"^```pycon\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     test = doctest.DocTestParser().get_doctest("\n\n".join(blocks), {}, "pan_privacy", None, 0)
     said: list[str] = []
     ended = doctest.DocTestRunner().run(test, out=said.append)
@@ -37,6 +39,8 @@ def test_the_deviations_of_the_page() -> None:
     assert " / ".join(f"{std:.1f}" for std in deviations) in PAGE
     trees = [PanPrivateTreeCounter(epsilon=1, horizon=T) for T in lengths]
     assert " / ".join(f"{mean_std(tree):.1f}" for tree in trees) in PAGE
+    places = [PanPrivatePlaceCounter(epsilon=1, horizon=T) for T in lengths]
+    assert " / ".join(f"{place_std(counter):.1f}" for counter in places) in PAGE
     walk = SimpleTwoCounter(epsilon=1).error
     assert f"{walk.std(2**10):.1f} / {walk.std(2**16):.0f} / {walk.std(2**20):.0f}" in PAGE
 

@@ -15,6 +15,7 @@ from ameles.mechanisms.counters.folded import FoldedCounterRun
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import System, Tape, Zero
@@ -30,6 +31,8 @@ RECIPES: list[CounterRecipe] = [
     PanPrivateCounter(epsilon=1, horizon=64, intrusions="announced"),
     PanPrivateTreeCounter(epsilon=1, horizon=64, width=3),
     PanPrivateTreeCounter(epsilon=1, horizon=64, arity=2),
+    PanPrivatePlaceCounter(epsilon=1, horizon=64, width=3),
+    PanPrivatePlaceCounter(epsilon=1, horizon=365, intrusions="announced"),
 ]
 EACH = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: repr(recipe)[:90])
 
@@ -145,9 +148,11 @@ def test_expired_noise_is_overwritten_at_the_step_that_ends_it(recipe: CounterRe
         run.step(some_input(recipe, 0))
         left = set(Marked.values) & numbers(run)
         levels = getattr(recipe, "levels", 1)
-        # level l has an open interval unless one has just ended; a tree has one block a level
+        if isinstance(recipe, PanPrivatePlaceCounter):
+            levels = recipe.shape.levels
+        # level l has an open interval unless one has just ended; trees have one block a level
         still = sum(step % (1 << level) != 0 for level in range(levels))
-        if isinstance(recipe, PanPrivateTreeCounter):
+        if isinstance(recipe, PanPrivateTreeCounter | PanPrivatePlaceCounter):
             still = levels
         assert len(left) <= recipe.columns * (still + 1)
 

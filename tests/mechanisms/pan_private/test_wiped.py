@@ -25,6 +25,7 @@ from ameles.mechanisms.local.randomizer import LocalRandomizer
 from ameles.mechanisms.pan_private import (
     counter,
     entries,
+    place_run,
     residue_table,
     tree_run,
     user_table,
@@ -32,6 +33,7 @@ from ameles.mechanisms.pan_private import (
 from ameles.mechanisms.pan_private.biased_bits import biased_bits, fair_bits
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.modular import ModularIncidence
+from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import Zero
@@ -53,7 +55,7 @@ ANNOUNCED: list[CounterRecipe] = [
     kind(epsilon=1, horizon=horizon, intrusions="announced", width=2)
     for kind in (PanPrivateCounter, PanPrivateTreeCounter)
     for horizon in (64, None)
-]
+] + [PanPrivatePlaceCounter(epsilon=1, horizon=64, intrusions="announced", width=2)]
 TABLES = [
     sample
     for sample in OTHERS
@@ -140,10 +142,19 @@ def test_announcements_leave_nothing(recipe: CounterRecipe) -> None:
     assert left_by(recipe, Handed(), announcing=True) == set()
 
 
-@pytest.mark.parametrize("module", [counter, tree_run], ids=lambda module: module.__name__)
-def test_draws_that_are_not_wiped_are_found(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [
+        (counter, PanPrivateCounter),
+        (tree_run, PanPrivateTreeCounter),
+        (place_run, PanPrivatePlaceCounter),
+    ],
+    ids=lambda given: given.__name__,
+)
+def test_draws_that_are_not_wiped_are_found(
+    module: Any, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "wipe", lambda *arrays: None)
-    kind = PanPrivateCounter if module is counter else PanPrivateTreeCounter
     assert left_by(kind(epsilon=1, horizon=64), Handed())
 
 

@@ -19,8 +19,8 @@ SiblingsCounter      11.07   1.12
 EldersCounter        13.00   1.31
 >>> for intrusions in ("one", "announced", "every"):
 ...     print(type(counter(epsilon=1, horizon=1024, intrusions=intrusions)).__name__)
-PanPrivateTreeCounter
-PanPrivateTreeCounter
+PanPrivatePlaceCounter
+PanPrivatePlaceCounter
 SimpleTwoCounter
 >>> type(counter(epsilon=1, intrusions="every", bits=True)).__name__
 'RandomizedResponseCounter'
@@ -43,6 +43,7 @@ from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.comparison import CounterComparison, Row
 from ameles.mechanisms.counters.hats_error import HatsError
 from ameles.mechanisms.counters.recipe import CounterError, CounterRecipe
+from ameles.mechanisms.pan_private.place_error import PlaceError
 
 Objective: TypeAlias = Literal["mean", "worst"] | int
 
@@ -267,6 +268,8 @@ def _digits(recipe: CounterRecipe, steps: int) -> list[tuple[int, int]]:
     if isinstance(recipe.error, HatsError):
         shape = recipe.error.shape
         return [*zip(shape.spans, (*shape.radices, shape.knots), strict=True)]
+    if isinstance(recipe.error, PlaceError):
+        return [*zip(recipe.error.shape.spans, recipe.error.shape.radices, strict=True)]
     base = max(getattr(recipe, "arity", None) or getattr(recipe, "block", None) or 2, 2)
     return [(base**level, base) for level in range(1 + int(math.log(max(steps, 2), base)))]
 

@@ -32,10 +32,14 @@ class Demands:
         self._levels.append((at, self._per_step[at]))
         self._per_step[at] += counts
 
-    def draw(self, noise: Noise, scale: Fraction, width: int) -> tuple[IntArray, list[IntArray]]:
-        """All numbers, one row each, and for each level where each of its demands starts."""
+    def places(self) -> tuple[int, list[IntArray]]:
+        """How many numbers there are, and for each level where each of its demands starts."""
         ends = np.cumsum(self._per_step)
         starts = ends - self._per_step
         total = int(ends[-1]) if self.steps else 0
-        drawn = noise.laplace(scale, (total, width))
-        return drawn, [starts[at] + before for at, before in self._levels]
+        return total, [starts[at] + before for at, before in self._levels]
+
+    def draw(self, noise: Noise, scale: Fraction, width: int) -> tuple[IntArray, list[IntArray]]:
+        """All numbers, one row each, and for each level where each of its demands starts."""
+        total, starts = self.places()
+        return noise.laplace(scale, (total, width)), starts

@@ -1,0 +1,137 @@
+"""The error of a tree with shares by place: a weighted sum of two noises for each ended node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ameles.core.error import checks_step
+from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
+from ameles.mechanisms.pan_private.place_law import FINE, NodeLaws, Spectrum, laws_of
+from ameles.mechanisms.pan_private.place_shape import PlaceShape
+
+# Below this deviation, noise has so few values that rounding does not add a twelfth.
+FEW_VALUES = 1.0
+
+
+@dataclass(frozen=True)
+class PlaceError(LaplaceError):
+    """The estimates of the nodes that a count is made of, and what announcements added.
+
+    When announcements were made is not asked: the law is that of the worst times.
+    """
+
+    shape: PlaceShape
+    scale: Fraction  # of a node with all of epsilon
+    announcements: int = 0
+
+    @property
+    def rounding(self) -> float:
+        """A twelfth if estimates have weights: they are rounded to the nearest whole number."""
+        return 1 / 12 if self.shape.levels > 1 else 0.0
+
+    @property
+    def worst_std(self) -> float:
+        """The largest standard deviation of a step."""
+        return math.sqrt(self._worst_variance + self.rounding)
+
+    @checks_step
+    def std(self, t: int) -> float:
+        """The standard deviation of the noise at step ``t``."""
+        variance, rounding = self._announced(1).variance, 0.0
+        for level, rung, digit in self._cover(t):
+            variance += self._laws.sums(level, rung)[digit]
+            if digit and self.shape.corrects(level, digit):
+                rounding = self.rounding
+        deviation = math.sqrt(variance + rounding)
+        return deviation if deviation >= FEW_VALUES else self.law(t).rounded_std
+
+    def law(self, t: int) -> LaplaceMixture:
+        *longer, (_, rung, steps) = self._cover(t)
+        counted = [self._laws.some(level, rung, range(digit)) for level, rung, digit in longer]
+        return self._mixture(rung, steps, [*counted, self._announced(1)], roundings=1)
+
+    def between(self, before: int, t: int) -> LaplaceMixture:
+        if not before:
+            return replace(self.law(t), roundings=2)
+        old, new = self._cover(before), self._cover(t)
+        if old == new:
+            return LaplaceMixture(())
+        # Above, both have the same nodes; here the later count has more; below, it has others.
+        split = next(i for i, (one, other) in enumerate(zip(old, new, strict=True)) if one != other)
+        (level, _, first), (_, rung, end) = old[split], new[split]
+        if not level:
+            return self._mixture(rung, end - first, [self._announced(2)], roundings=2)
+        spectra = [self._announced(2)]
+        inside = [digit for *_, digit in old[split + 1 :]]
+        if any(inside):  # in place of these, the later count has the node that they are in
+            spectra += self._less(level, rung, first, 1.0, inside)
+            first += 1
+        spectra.append(self._laws.some(level, rung, range(first, end)))
+        *longer, (_, rung, steps) = new[split + 1 :]
+        spectra += [self._laws.some(depth, own, range(digit)) for depth, own, digit in longer]
+        return self._mixture(rung, steps, spectra, roundings=2)
+
+    def worst_law(self, steps: int) -> LaplaceMixture:
+        # A sum of Laplace variables has the larger Chernoff bound the fewer and larger they are,
+        # if their variance is the same: log 1 / (1 - x) is convex in x, the square of the scale.
+        largest = Fraction(math.ceil(self._laws.largest * FINE))
+        count = self._worst_variance / (2 * (float(largest) / FINE) ** 2)
+        return LaplaceMixture((LaplacePart(largest, 1 / FINE, count),), bounding=True)
+
+    @property
+    def _laws(self) -> NodeLaws:
+        return laws_of(self.shape, self.scale)
+
+    @property
+    def _worst_variance(self) -> float:
+        """The largest variance of a step, without rounding."""
+        return self._laws.worst + self._announced(1).variance
+
+    def _announced(self, counts: int) -> Spectrum:
+        """The noises of announcements, in so many counts."""
+        if not self.announcements:
+            return Spectrum.joined(())
+        return self._laws.worst_announced.repeated(counts * self.announcements)
+
+    def _cover(self, t: int) -> list[tuple[int, int, int]]:
+        """The nodes that a count is made of: the level, the rung, and how many, from the top."""
+        shape, rung, nodes = self.shape, 0, []
+        left = min(t, shape.all_steps)
+        for level in range(shape.levels - 1, -1, -1):
+            digit, left = divmod(left, shape.spans[level])
+            nodes.append((level, rung, digit))
+            if level and left:
+                rung = shape.below(level, rung, digit)
+        return nodes
+
+    def _less(
+        self, level: int, rung: int, place: int, weight: float, inside: list[int]
+    ) -> Iterator[Spectrum]:
+        """A node's estimate times a weight, less those of the nodes that a count has inside of it.
+
+        ``inside``: how many those are, level by level from the next one on.
+        """
+        laws = self._laws
+        yield laws.own(level, rung, place).times(weight)
+        weight *= laws.weight(level, place)
+        rung = self.shape.below(level, rung, place)
+        level -= 1
+        counted, *inside = inside
+        yield laws.some(level, rung, range(counted)).times(1 - weight)
+        if any(inside):
+            yield from self._less(level, rung, counted, weight, inside)
+            counted += 1
+        yield laws.some(level, rung, range(counted, self.shape.radices[level])).times(weight)
+
+    def _mixture(
+        self, rung: int, steps: int, others: list[Spectrum], *, roundings: int
+    ) -> LaplaceMixture:
+        """The law of single steps of a group on a rung, whose weight is 1, and of other noises."""
+        scale = self._laws.scale(0, rung, 0)
+        single = (LaplacePart(scale, 1.0, 2 * steps),) if scale and steps else ()
+        parts = (*single, *Spectrum.joined(others).parts)
+        return LaplaceMixture(parts, roundings=roundings, varied=True)
