@@ -150,7 +150,7 @@ def test_private_keys_of_users_and_without_a_delta(ameles: Program, visits: Path
     asked = ["query", "visits.csv", sql, *users, "--private-keys", "region", "--epsilon", "2"]
     refused = ameles(*asked)
     assert refused.code == 2
-    assert "can only be named with a delta" in refused.err
+    assert "cannot be discovered with delta = 0" in refused.err
     assert not Path("people.db").exists()  # nothing was made for a question that is refused
     other = ameles("query", "visits.csv", "SELECT COUNT(*) FROM t", *users, "--epsilon", "1",
                    "--private-keys", "region", "--delta", "1e-5")  # fmt: skip

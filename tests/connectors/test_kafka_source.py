@@ -11,6 +11,7 @@ import pytest
 from ameles.connectors.format import Format
 from ameles.connectors.kafka_source import KafkaSource
 from ameles.connectors.sources import open_source
+from ameles.connectors.typed_columns import KEY
 from ameles.core.exceptions import PlanError
 from tests.connectors.kafka_messages import AT, COLUMNS, Messages, messages
 from tests.connectors.reading import rows, rows_of
@@ -30,6 +31,11 @@ def test_the_fields_of_a_message_are_columns(messages: Messages) -> None:
     at = 1_767_348_000_000_000
     expected = [("ann", 1.5, at), ("line\nbreak", None, None), (None, 2.0, None)]
     assert rows(messages.source(), COLUMNS) == sorted(expected, key=repr)
+    url, keys = messages.cluster.url(messages.name), {"who": KEY, "amount": "number"}
+    keyed = open_source(url, keys, messages.base, records="jsonl")
+    assert isinstance(keyed, KafkaSource)
+    sound = [one[:2] for one in expected]  # a broken text is no key
+    assert rows(keyed, keys) == sorted(sound, key=repr)
 
 
 def test_a_message_over_1_mib_counts_nowhere(kafka: Cluster, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ameles.connectors.typed_columns import IDS
+from ameles.connectors.typed_columns import IDS, KEY
 from tests.connectors.opening import open_files
 from tests.connectors.reading import rows
 
@@ -65,6 +65,15 @@ def test_a_file_that_hides_the_places_of_its_rows_has_no_ids_with_question_marks
     read = rows(open_files("a.parquet", COLUMNS, tmp_path), COLUMNS)
     assert read[:2] == [(0, "ada"), (1, None)]
     assert read[2] == (2, None if broken != b"zzzz" else "zzzz")
+
+
+def test_two_columns_are_looked_at_together(tmp_path: Path) -> None:
+    """A broken text in one of them says nothing about the other."""
+    columns = {"n": "integer", "who": KEY, "twice": IDS["text"]}
+    write(tmp_path / "a.parquet", b"ada", b"z???", BROKEN[0], more=", who || '?' AS twice")
+    read = rows(open_files("a.parquet", columns, tmp_path), columns)
+    assert [row[1:] for row in read[:2]] == [("ada", "ada?"), ("z???", "z????")]
+    assert read[2] == (2, None, None)
 
 
 def test_a_column_that_holds_no_ids_keeps_its_broken_texts(tmp_path: Path) -> None:

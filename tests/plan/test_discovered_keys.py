@@ -60,6 +60,11 @@ def plan(
         ),
         ({"release": 'measure = "count"\nby = { tag = "found" }'}, "by", "no declared keys"),
         (
+            {"release": COUNT.replace("count", "top") + "\nk = 10_001"},
+            "tags",
+            "asks for 10,001 of the keys that are discovered; it may ask for up to 10,000",
+        ),
+        (
             {"release": 'measure = "count"\nby = { tag = "discovered", lang = ["a/b"] }'},
             "tags",
             "has a slash",
@@ -74,6 +79,11 @@ def test_what_cannot_be_is_refused_with_its_reason(
     assert what in str(caught.value)
     assert key in str(caught.value).partition(what)[0]
     assert "try:" in str(caught.value)
+
+
+def test_as_many_ranks_as_can_be() -> None:
+    (release,) = plan(COUNT.replace("count", "top") + "\nk = 10_000").releases
+    assert release.keys[-1] == "10000"
 
 
 def test_a_state_that_may_be_seized_discovers_nothing() -> None:

@@ -12,6 +12,7 @@ import pytest
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER
 from ameles.core.loss import Approx, Pure
+from ameles.measures.key_words import BY_DATA_ALONE, needs_more, published_once
 from ameles.mechanisms.one_shot import KeyCounts
 from ameles.noise import Tape, Zero
 from ameles.query import Query, Table
@@ -68,7 +69,8 @@ def test_what_it_costs_is_said_before() -> None:
     parts = visits().private_partition("region")
     told = parts.explain("noisy_count", **LOSS)
     assert "mechanism    KeyCounts" in told
-    assert "named        keys with a noisy count above 14; a key of more than 16 rows" in told
+    assert f"keys         {published_once('about 15 rows', 'rows')}. {BY_DATA_ALONE}" in told
+    assert "surely       a key of more than 16 rows is published, with 95%" in told
     assert parts.forecast("noisy_count", error=30, delta="1e-6") < Fraction(1, 8)
     assert isinstance(parts.recipe("noisy_count", **LOSS), KeyCounts)
     assert "private_by" in parts.paid_question("noisy_count", **LOSS).question
@@ -124,12 +126,12 @@ def test_a_user_changes_the_law_by_no_more_than_the_shift_of_all_rows() -> None:
 @pytest.mark.parametrize(
     ("ask", "what"),
     [
-        (lambda parts: parts.noisy_count(epsilon=1), "only be named with a delta"),
+        (lambda parts: parts.noisy_count(epsilon=1), "cannot be discovered with delta = 0"),
         (
             lambda parts: parts.noisy_sum("age", lower=0, upper=9, epsilon=1),
-            "noisy_sum needs their names first",
+            "The keys of 'region' cannot be discovered for noisy_sum",
         ),
-        (lambda parts: parts.explain("histogram", column="age", **LOSS), "needs their names"),
+        (lambda parts: parts.explain("histogram", column="age", **LOSS), needs_more("histogram")),
         (lambda parts: parts.recipe("noisy_count", by={"region": ["a"]}, **LOSS), "has no 'by'"),
     ],
 )

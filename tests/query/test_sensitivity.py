@@ -119,11 +119,11 @@ class NotedKeys(TableLook):
         noted.__dict__.update(look.__dict__)
         return noted
 
-    def rows_of_keys(self, column: str) -> tuple[list[str], IntArray]:
-        return self._noted(super().rows_of_keys(column))
+    def rows_of_keys(self, column: str, *, joined: bool = False) -> tuple[list[str], IntArray]:
+        return self._noted(super().rows_of_keys(column, joined=joined))
 
-    def units_of_keys(self, column: str) -> tuple[list[str], IntArray]:
-        return self._noted(super().units_of_keys(column))
+    def units_of_keys(self, column: str, *, joined: bool = False) -> tuple[list[str], IntArray]:
+        return self._noted(super().units_of_keys(column, joined=joined))
 
     def _noted(self, counted: tuple[list[str], IntArray]) -> tuple[list[str], IntArray]:
         self.__dict__["keys"] = tuple(counted[0])

@@ -16,7 +16,7 @@ from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.parameters import exact, shown
 from ameles.core.words import brief
 from ameles.engine.private_bounds.account import plan_account
-from ameles.engine.private_bounds.candidates import CandidateBound
+from ameles.engine.private_bounds.candidates import CandidateBound, narrower_keys
 from ameles.engine.private_bounds.choose import BoundsQuestion, bounds_question
 from ameles.plan.plan import Plan, read_plan
 from ameles.query.account import Account
@@ -118,7 +118,7 @@ def _show(asked: BoundsQuestion, answer: Answer | None, *, as_json: bool) -> Non
         typer.echo(f"{bound.label} stays as it is: no noise depends on it.", err=True)
     if chosen:
         typer.echo("\nIn the plan:\n")
-        typer.echo("\n".join(_lines(asked.bounds, chosen)))
+        typer.echo("\n".join(_lines(asked, chosen)))
     else:
         loss = asked.recipe.guarantee.loss
         typer.echo(f"\nAll together cost {loss}: all of them are paid, or none.", err=True)
@@ -131,14 +131,18 @@ def _of(bound: CandidateBound) -> str:
     return " steps" if bound.name == "max_steps" else " events"
 
 
-def _lines(bounds: Sequence[CandidateBound], chosen: Mapping[str, Fraction]) -> Iterator[str]:
+def _lines(asked: BoundsQuestion, chosen: Mapping[str, Fraction]) -> Iterator[str]:
     """The lines for the plan, each below the table that it belongs to."""
+    told = {bound.label: chosen[bound.label] for bound in asked.bounds}
+    told |= narrower_keys(asked.plan, chosen)
+    places = {one.name: place for place, one in enumerate(asked.plan.releases)}
     before: str | None = "none yet"
-    for bound in bounds:
-        if bound.release != before:
-            before = bound.release
-            yield from ["[privacy]"] if before is None else ["[[release]]", f'name = "{before}"']
-        yield f"{bound.name} = {_written(chosen[bound.label])}"
+    for label in sorted(told, key=lambda label: places.get(label.rpartition(".")[0], -1)):
+        release, _, name = label.rpartition(".")
+        if release != before:
+            before = release
+            yield from ["[[release]]", f'name = "{before}"'] if before else ["[privacy]"]
+        yield f"{name} = {_written(told[label])}"
 
 
 def _written(value: Fraction) -> str:
@@ -167,7 +171,7 @@ def _plain(
     }
     if answer is not None:
         document |= {"entry": answer.entry, "paid": answer.paid, "repeated": answer.repeated}
-        document["plan"] = "\n".join(_lines(asked.bounds, chosen))
+        document["plan"] = "\n".join(_lines(asked, chosen))
     return document
 
 

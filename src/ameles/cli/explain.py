@@ -14,6 +14,7 @@ from ameles.core.release import Release
 from ameles.core.words import brief
 from ameles.engine.running.explanation import Explanation, promise
 from ameles.ledger.entry import Entry
+from ameles.measures.key_words import not_published
 from ameles.measures.measure import Measure
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan, read_plan
@@ -88,7 +89,7 @@ def _say(told: Explanation, releases: list[Release], step: int) -> None:
     measure, anew = told.measure, told.epochs
     typer.echo(f"{measure.name}, step {step}: {_about(told.plan, measure, step)}")
     if not releases:
-        typer.echo(f"  no key of '{measure.discovered}' is published at this step")
+        typer.echo(f"  {not_published(measure.discovered or '')} at this step")
     for release in releases[:SHOWN]:
         typer.echo(f"  {_line(release)}")
     if len(releases) > SHOWN:

@@ -25,6 +25,7 @@ from ameles.connectors.format import DEFAULT as PLAIN
 from ameles.connectors.format import Encoding, Format, kind_of
 from ameles.connectors.sources import open_source
 from ameles.core.exceptions import BadInput
+from ameles.measures.key_words import SMALL_DELTA, published_once
 from ameles.measures.keys import DISCOVERED
 from ameles.plan.plan import read_plan_text
 
@@ -228,7 +229,7 @@ def plan_text(
         f"population = {_quoted(answers['population'])}  # whose budget this is",
         *_protected(answers),
         f"epsilon = {_number(answers['epsilon'])}",
-        *([f"delta = {DELTA}  # a key of one person may appear"] if keys == [DISCOVERED] else []),
+        *([f"delta = {DELTA}  # {SMALL_DELTA}"] if keys == [DISCOVERED] else []),
         "",
         "[[release]]",
         'name = "events"',
@@ -239,7 +240,7 @@ def plan_text(
         listed = f"[{', '.join(_quoted(key) for key in keys)}]"
         by_keys, told = listed, "the public list of keys"
         if keys == [DISCOVERED]:
-            by_keys, told = _quoted(DISCOVERED), "once enough users have brought a key"
+            by_keys, told = _quoted(DISCOVERED), published_once("as ameles plan says")
         lines.append(f"by = {{ {_key(by)} = {by_keys} }}  # {told}")
     lines += ["", "[store]", f"url = {_quoted(name + '.db')}  # secret", ""]
     lines += ["[[sink]]", 'csv = "releases.csv"  # public', ""]

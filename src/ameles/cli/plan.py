@@ -20,8 +20,8 @@ from ameles.core.words import brief
 from ameles.engine.running.launch import check_price, payer_of
 from ameles.engine.running.plan_checks import checked_at
 from ameles.ledger.amounts import added
+from ameles.measures.key_words import needed_words
 from ameles.measures.measure import Measure
-from ameles.plan.discovery_words import needed_words
 from ameles.plan.forecast import Forecast, forecasts, in_words
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import exists, open_store, public_address
@@ -48,7 +48,7 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
         typer.echo(f"{forecast.release}: {forecast.mechanism}, because {forecast.why}.")
     for forecast in expected:
         if forecast.users_needed is not None:
-            needed = needed_words(forecast.users_needed, forecast.steps)
+            needed = needed_words(dict(zip(forecast.steps, forecast.users_needed, strict=True)))
             typer.echo(f"{forecast.release}: a key needs {needed}.")
             typer.echo(
                 f"For {forecast.release}, that many users find a key with probability one half, "

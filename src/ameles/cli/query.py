@@ -51,12 +51,12 @@ def query(
     ] = None,
     keys: Annotated[
         list[str] | None,
-        typer.Option(help="The public keys of a column: region=north,south.", metavar="C=A,B"),
+        typer.Option(help="The declared keys of a column: region=north,south.", metavar="C=A,B"),
     ] = None,
     private_keys: Annotated[
         list[str] | None,
         typer.Option(
-            help="A column of GROUP BY whose keys are chosen privately; needs a delta.",
+            help="A column of GROUP BY whose keys are discovered; needs a delta.",
             metavar="COLUMN",
         ),
     ] = None,

@@ -33,13 +33,13 @@ class Rows:
 class ParquetPiece(Piece):
     """New files with the same columns, as one scan; or some ``rows`` of one of them.
 
-    If ids of users are texts, ``sound`` is their column, and the relation that leaves out broken
-    ids; it is slower.
+    If ids of users or keys are texts, ``sound`` has their columns, and the relation that leaves out
+    broken ones; it is slower.
     """
 
     relation: str
     files: tuple[tuple[NamedFile, Mark], ...]
-    sound: tuple[str, str] | None = None
+    sound: tuple[tuple[str, ...], str] | None = None
     rows: Rows | None = None
 
     def __repr__(self) -> str:
@@ -104,8 +104,8 @@ class ParquetPiece(Piece):
 
     def _sound(self, duck: duckdb.DuckDBPyConnection) -> str:
         if self.sound is not None:
-            column, relation = self.sound
-            if may_be_broken(duck, self._scan(), column):
+            columns, relation = self.sound
+            if may_be_broken(duck, self._scan(), columns):
                 return relation
         return self.relation
 

@@ -24,7 +24,7 @@ from ameles.connectors.parquet_types import check_type
 from ameles.connectors.reading import Reading
 from ameles.connectors.same_files import SameFiles
 from ameles.connectors.source import SourceRequest
-from ameles.connectors.typed_columns import IDS, Typed, typed
+from ameles.connectors.typed_columns import IDS, KEY, Typed, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
 from ameles.core.exceptions import PlanError, SourceUnreadable
 from ameles.core.rules import LONG_TEXTS, SCHEMA
@@ -140,18 +140,18 @@ class ParquetSource(FileSource):
         long_texts: set[str],
     ) -> ParquetPiece:
         relation = self._relation(files, types, long_texts)
-        ids = self._text_ids(types)
-        if ids is None or hides_places(types):
+        names = self._sound_texts(types)
+        if not names or hides_places(types):
             return ParquetPiece(relation, some)
-        column = identifier(ids)
-        scanned = sound_scan([*map(path_of, files)], column)
+        columns = tuple(map(identifier, names))
+        scanned = sound_scan([*map(path_of, files)], columns)
         sound = self._relation(files, types, long_texts, scanned)
-        return ParquetPiece(relation, some, (column, sound))
+        return ParquetPiece(relation, some, (columns, sound))
 
-    def _text_ids(self, types: Mapping[str, str]) -> str | None:
-        """The column of ids that are texts in the file; None if there is none."""
-        ids = (name for name, kind in self._columns.items() if kind == IDS["text"])
-        return next((name for name in ids if types[name] == "VARCHAR"), None)
+    def _sound_texts(self, types: Mapping[str, str]) -> list[str]:
+        """The columns of ids and keys that are texts in the file: broken ones are missing."""
+        sound = (name for name, kind in self._columns.items() if kind in (IDS["text"], KEY))
+        return [name for name in sound if types[name] == "VARCHAR"]
 
     def _relation(
         self,
@@ -166,7 +166,7 @@ class ParquetSource(FileSource):
             if held == "VARCHAR" and self._form.rules >= LONG_TEXTS and name in long_texts:
                 # the same limit as for a line of text; longer values could use up all memory
                 given = f"CASE WHEN strlen({given}) <= {LONGEST} THEN {given} END"
-            if name == self._text_ids(types) and hides_places(types):
+            if hides_places(types) and name in self._sound_texts(types):
                 given = without_marks(given)
             if kind in IDS.values() and not (kind == IDS["integer"] and held in WHOLE_TYPES):
                 given, held = parquet_id(given, held, files[0].name, name), "VARCHAR"

@@ -9,9 +9,11 @@ A cast is a function of one value: no detection, no error, no rounding.
     timestamp   TIMESTAMPTZ: ISO 8601, or as the plan's time_format says; without an offset, a
                 time in the session's zone
 
-Two columns have kinds that no plan declares; the key of the plan that names the column decides:
+Some columns have kinds that no plan declares; the key of the plan that names the column decides:
 
     text id, integer id   the column that tells users apart, in one canonical form (user_ids.py)
+    text key              a text whose values are keys; one with broken characters is NULL, because
+                          different texts look alike once these are replaced
     weight                an integer, clamped to the largest weight of a line, however large it is
 """
 
@@ -29,13 +31,14 @@ from ameles.connectors.time_format import (
     pattern_cast,
     pattern_finished,
 )
-from ameles.connectors.user_ids import WHOLE_TYPES, sound_id
+from ameles.connectors.user_ids import WHOLE_TYPES, sound_id, sound_text
 from ameles.core.exceptions import PlanError
 from ameles.core.rules import ISO
 from ameles.measures.fields import identifier, literal
 
 KINDS = ("text", "integer", "number", "boolean", "timestamp")
 IDS = {"text": "text id", "integer": "integer id"}
+KEY = "text key"
 WEIGHT = "weight"
 # The largest weight of a line; a larger one counts as this.
 HEAVIEST = 1 << 40
@@ -49,7 +52,7 @@ _WALL_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 def check_kinds(columns: Mapping[str, str]) -> None:
     """Refuse columns of unknown kinds, and names that SQL could not tell apart."""
     for name, kind in columns.items():
-        if kind not in (*KINDS, *IDS.values(), WEIGHT):
+        if kind not in (*KINDS, *IDS.values(), KEY, WEIGHT):
             raise PlanError(
                 f"The column {name!r} is declared as {kind!r}.", tip=f"one of {', '.join(KINDS)}"
             )
@@ -110,7 +113,7 @@ def typed(
 
 def _cast(column: Typed, given: str, form: Format) -> str:
     text = f"TRY_CAST({given} AS VARCHAR)"
-    if column.kind in ("text", IDS["text"]):
+    if column.kind in ("text", IDS["text"], KEY):
         return text
     if column.kind == "timestamp":
         return _cast_time(column, given, text, form)
@@ -146,6 +149,8 @@ def _finished(column: Typed, given: str, value: str, form: Format) -> str:
         return f"CASE WHEN isfinite({value}) THEN {value} END"
     if column.kind == IDS["text"]:
         return sound_id(value)
+    if column.kind == KEY:
+        return sound_text(value)
     if column.kind == WEIGHT:
         return _clamped(column, given, value, form)
     if column.kind == "integer" and column.type_name not in WHOLE_TYPES:

@@ -21,7 +21,17 @@ WHOLE_TYPES = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS)}
 
 def sound_id(text: str) -> str:
     """SQL: a text if it can be an id."""
-    return f"CASE WHEN {text} <> '' AND NOT contains({text}, chr({_REPLACED})) THEN {text} END"
+    return f"CASE WHEN {text} <> '' AND {sound(text)} THEN {text} END"
+
+
+def sound_text(text: str) -> str:
+    """SQL: a text if none of its characters is broken."""
+    return f"CASE WHEN {sound(text)} THEN {text} END"
+
+
+def sound(text: str) -> str:
+    """SQL: whether no character of a text is broken."""
+    return f"NOT contains({text}, chr({_REPLACED}))"
 
 
 def json_id(kind: str, text: str) -> str:

@@ -107,7 +107,9 @@ class Distinct(DiscoveringMeasure):
 
     def interval_in_words(self, recipe: Recipe, terms: Terms) -> str:
         """The interval in words; if users share cells, it also covers collisions."""
-        return self.interval if terms.intrusions is Intrusions.NONE else SEIZED_INTERVAL
+        if terms.intrusions is Intrusions.NONE:
+            return super().interval_in_words(recipe, terms)
+        return SEIZED_INTERVAL
 
     def publish(
         self, recipe: Recipe, terms: Terms, outputs: Any, first: int, earlier: IntArray

@@ -95,10 +95,15 @@ def word_of(column: str, *, joined: bool) -> str:
     that shows them; also none with a slash, if keys of several columns are joined.
     """
     text = f"CAST({identifier(column)} AS VARCHAR)"
+    return f"CASE WHEN {no_key(text, joined=joined)} THEN NULL ELSE {text} END"
+
+
+def no_key(text: str, *, joined: bool) -> str:
+    """SQL: whether a text can be no key that is discovered, in a stream or in a table."""
     slash = f" OR contains({text}, '/')" if joined else ""
     return (
-        f"CASE WHEN {text} = '' OR strlen({text}) > {MOST_BYTES} "
-        f"OR regexp_matches({text}, '{_CONTROLS}'){slash} THEN NULL ELSE {text} END"
+        f"{text} = '' OR strlen({text}) > {MOST_BYTES} "
+        f"OR regexp_matches({text}, '{_CONTROLS}'){slash}"
     )
 
 

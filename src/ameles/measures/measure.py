@@ -22,7 +22,7 @@ from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.loss import EpsilonLoss
 from ameles.core.recipe import Recipe
 from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
-from ameles.measures.key_words import REVEALING
+from ameles.measures.key_words import PAIRS, REVEALING, needs_more, not_discovered
 from ameles.measures.keys import DISCOVERED, MOST, OTHER, Keys, word_of
 from ameles.measures.refusal import Refusal
 from ameles.measures.table_question import TableColumns, TableQuestion
@@ -178,14 +178,14 @@ class Measure(Section, ABC):
         discovered = [column for column, values in self.by.items() if values == DISCOVERED]
         if discovered and not self.discovers:
             raise problem(
-                f"The keys of '{discovered[0]}' cannot be discovered for {self.measure}.",
-                why="a discovered key has counters of what events add, and nothing else",
+                not_discovered(discovered[0], f"for {self.measure}"),
+                why=needs_more(self.measure),
                 tip=f"count, sum, distinct, histogram or top; or {_BY[5:]}",
             )
         if len(discovered) > 1:
             raise problem(
                 f"The keys of {len(discovered)} columns are to be discovered.",
-                why="a user can help a few keys to be found, and each pair of them would need that",
+                why=PAIRS,
                 tip=f'one column "{DISCOVERED}" and declared keys for the others; or a release for '
                 "each column",
             )

@@ -17,9 +17,10 @@ from ameles.core.recipe import Recipe
 from ameles.measures.discovering import DiscoveringMeasure
 from ameles.measures.fields import problem
 from ameles.measures.key_words import REVEALING
-from ameles.measures.keys import MOST
 from ameles.measures.measure import BETA, EventQuery, Published, Terms
 from ameles.noise.arrays import IntArray
+
+MOST_RANKS = 10_000  # of keys that are discovered
 
 
 class Top(DiscoveringMeasure):
@@ -40,7 +41,14 @@ class Top(DiscoveringMeasure):
                 why=REVEALING,
                 tip='by = { region = ["north", "south"] }, or by = { tag = "discovered" }',
             )
-        if self.k > (self.cells if self.discovered is None else MOST):
+        if self.discovered is not None and self.k > MOST_RANKS:
+            raise problem(
+                f"It asks for {self.k:,} of the keys that are discovered; it may ask for up to "
+                f"{MOST_RANKS:,}.",
+                why="every rank is published at every step, with a key or without",
+                tip='k = 100; or measure = "count", for all keys that are found',
+            )
+        if self.discovered is None and self.k > self.cells:
             raise problem(
                 f"It asks for {self.k} of {self.cells} declared keys.", tip=f"k = {self.cells}"
             )

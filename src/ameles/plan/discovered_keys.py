@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ameles.measures.key_words import ONE_PERSON
+from ameles.measures.key_words import ONE_PERSON, SMALL_DELTA, not_discovered, own_crowd
 from ameles.measures.measure import Measure
 from ameles.plan.problems import Problem
 from ameles.plan.sections import PrivacySection, StreamSection
@@ -17,36 +17,32 @@ def discovered_keys(
     column = release.discovered
     if column is None:
         return
-    place, asked = (
-        f"release '{release.name}'.by",
-        f"The keys of '{column[:64]}' cannot be discovered",
-    )
+    place = f"release '{release.name}'.by"
     if privacy.unit == "event":
         yield Problem(
             place,
-            f"{asked} with the unit event.",
-            why="a key may appear once enough users have brought it, and nothing says which events "
-            "belong to one user",
+            not_discovered(column, "with the unit event"),
+            why=f"nothing says which events belong to one user, and {own_crowd('events')}",
             tip='unit = "user" with its bounds, or declared keys',
         )
     if privacy.intrusions != "none":
         yield Problem(
             place,
-            f'{asked} with intrusions = "{privacy.intrusions}".',
+            not_discovered(column, f'with intrusions = "{privacy.intrusions}"'),
             why="until a key is public, the state has its text and who brought it",
             tip='intrusions = "none", or declared keys',
         )
     if not privacy.delta:
         yield Problem(
             place,
-            f"{asked} with delta = 0.",
+            not_discovered(column, "with delta = 0"),
             why=ONE_PERSON,
-            tip="delta = 1e-9, far below one over the number of users; or declared keys",
+            tip=f"delta = 1e-9, {SMALL_DELTA}; or declared keys",
         )
     if stream.horizon is None:
         yield Problem(
             place,
-            f"{asked} without a horizon.",
+            not_discovered(column, "without a horizon"),
             why="each look for keys is a chance that one user's key appears, and all of them "
             "together are paid for at launch",
             tip="horizon = 365, or declared keys",

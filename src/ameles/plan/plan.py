@@ -34,10 +34,10 @@ from pathlib import Path
 from typing import Any
 
 from ameles.connectors.format import Format
-from ameles.connectors.typed_columns import IDS, WEIGHT
+from ameles.connectors.typed_columns import IDS, KEY, WEIGHT
 from ameles.core.guarantee import Unit
 from ameles.core.loss import Approx, EpsilonLoss, Pure
-from ameles.core.rules import CURRENT, FIRST
+from ameles.core.rules import CURRENT, FIRST, SOUND_KEYS
 from ameles.measures.measure import Measure, Terms
 from ameles.measures.shares import default_shares
 from ameles.mechanisms.mechanism import AnyMechanism
@@ -88,9 +88,14 @@ class Plan:
     def kinds(self) -> dict[str, str]:
         """The columns with the kinds in which the source reads them, under the stream's rules."""
         kinds: dict[str, str] = dict(self.stream.columns)
+        if self.rules >= SOUND_KEYS:
+            keyed = {column for one in self.releases for column in (*one.by, *one.keyed)}
+            kinds |= {column: KEY for column in keyed if kinds[column] == "text"}
         if self.rules > FIRST:
             if self.privacy.user is not None:
-                kinds[self.privacy.user] = IDS.get(kinds[self.privacy.user], IDS["text"])
+                kinds[self.privacy.user] = IDS.get(
+                    self.stream.columns[self.privacy.user], IDS["text"]
+                )
             if self.stream.weight is not None:
                 kinds[self.stream.weight] = WEIGHT
         return kinds

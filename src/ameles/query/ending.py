@@ -126,6 +126,10 @@ class Ending(ABC):
         """The quantity that ``half_width`` is about."""
         return "the value"
 
+    def interval_in_words(self, recipe: AnyMechanism, half: float) -> str:
+        """The interval, before there is data."""
+        return f"{self.about}, give or take {brief(half)}, with 95%"
+
     def notes(self, recipe: AnyMechanism) -> tuple[tuple[str, str], ...]:
         """Further lines of an explanation: what each is about, and what it says."""
         return ()

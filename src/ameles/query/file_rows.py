@@ -12,6 +12,7 @@ from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource
 from ameles.connectors.sources import open_source
+from ameles.connectors.typed_columns import KEY
 from ameles.core.exceptions import BadInput, PlanError
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.query.kept_rows import KeptRows, Stamp, stamp_of
@@ -36,13 +37,23 @@ class FileRows(RowSource):
 
     def rows_now(self) -> RowsNow:
         if self.coded:
-            return _Files(self, self.reading())
+            return _Files(self, self.reading(self.read_kinds))
         # before the files are read: if they change later, the stamp is an old one
         return _Texts(self, self._kept, stamp_of(self._path, self._base))
 
-    def reading(self) -> Reading:
+    def rows_for_keys(self) -> RowsNow:
+        # to tell broken texts of Parquet from others takes another look at them
+        return _Files(self, self.reading(self._key_kinds)) if self.coded else self.rows_now()
+
+    @property
+    def _key_kinds(self) -> dict[str, str]:
+        """All texts may be keys: a broken one is missing."""
+        return {name: KEY if kind == "text" else kind for name, kind in self.read_kinds.items()}
+
+    def reading(self, kinds: Mapping[str, str] | None = None) -> Reading:
+        """What the files have now; texts may be keys unless ``kinds`` says otherwise."""
         with _in_words_of_tables():
-            reading = self._source().reading(None)
+            reading = self._source(kinds).reading(None)
             if reading.problems:
                 raise reading.problems[0]
         return reading
@@ -54,9 +65,14 @@ class FileRows(RowSource):
             tables.insert(table, f"SELECT {self.names} FROM {scan}")
         return table
 
-    def _source(self) -> SeekableSource[Any]:
+    def _source(self, kinds: Mapping[str, str] | None = None) -> SeekableSource[Any]:
         source = open_source(
-            self._path, self.read_kinds, self._base, form=self._form, take_last=True, waiting=True
+            self._path,
+            self._key_kinds if kinds is None else kinds,
+            self._base,
+            form=self._form,
+            take_last=True,
+            waiting=True,
         )
         if not isinstance(source, SeekableSource):
             raise BadInput(

@@ -1,4 +1,4 @@
-"""Counts by keys that are found in the data: one noise names the keys and counts their rows."""
+"""Counts by keys that are discovered: one noise decides which are published, and counts rows."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class KeyCountsEnding(DataKeysEnding):
 
     @property
     def about(self) -> str:
-        return "the count of a key that is surely named"
+        return "the count of a key that is surely published"
 
     def recipe(self, relation: RowSet, unit: Unit, loss: EpsilonLoss) -> AnyMechanism:
-        spent = self.with_delta(loss, 'noisy_count(epsilon=0.5, delta="1e-6")')
+        spent = self.with_delta(loss)
         return KeyCounts(
             epsilon=spent.epsilon,
             delta=spent.delta,
@@ -59,13 +59,11 @@ class KeyCountsEnding(DataKeysEnding):
 
     def notes(self, recipe: AnyMechanism) -> tuple[tuple[str, str], ...]:
         bought: Any = recipe
-        least, sure = brief(bought.within), brief(bought.error.named(BETA))
+        needed, sure = bought.error.named(0.5) + 1, brief(bought.error.named(BETA))
         return (
-            (
-                "named",
-                f"keys with a noisy count above {least}; a key of more than {sure} rows, with 95%",
-            ),
-            (f"near {least}", "intervals reach further down: noise may have lifted a key"),
+            *self.key_notes(needed, "rows", recipe.guarantee.unit),
+            ("surely", f"a key of more than {sure} rows is published, with 95%"),
+            (f"near {brief(needed)}", "intervals reach further down: noise may have lifted a key"),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,5 +75,5 @@ def count_ending(*, private_by: str | None = None, **fields: Any) -> Ending:
     if private_by is None:
         return measure_ending("noisy_count", "count", **fields)
     if fields:
-        raise BadInput(f"A count by private keys has no '{min(fields)}'.")
+        raise BadInput(f"A count by discovered keys has no '{min(fields)}'.")
     return KeyCountsEnding(private_by)

@@ -5,21 +5,23 @@ The vectors are secret.  They go from DuckDB straight into a run that was paid f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
 from ameles.connectors.duck import connect, quiet
+from ameles.connectors.user_ids import sound
 from ameles.engine.gathering.event_sql import wrapped
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.measures.fields import identifier
+from ameles.measures.keys import no_key
 from ameles.measures.table_question import TableColumns, TableQuestion
 from ameles.noise.arrays import IntArray
 from ameles.query.row_set import Attached, RowSet
-from ameles.query.row_source import MEMORY, ZONE
+from ameles.query.row_source import MEMORY, ZONE, RowsNow, RowSource
 from ameles.query.totals_sql import by_values, one_cell, one_count
 
 
@@ -109,49 +111,50 @@ class TableLook:
         vector[place] = np.ma.getdata(users_of_cells["users"]).astype(np.int64)
         return vector
 
-    def rows_of_keys(self, column: str) -> tuple[list[str], IntArray]:
-        """The different values of a column as texts, and how many rows have each."""
+    def rows_of_keys(self, column: str, *, joined: bool = False) -> tuple[list[str], IntArray]:
+        """The values of a column that can be keys, as texts, and how many rows have each."""
         key = f"CAST({identifier(column)} AS VARCHAR)"
-        counted = self.tables.fetched(
-            f"SELECT {key} AS key, count(*) AS rows FROM ({self.rows}) "
-            f"WHERE {key} IS NOT NULL GROUP BY 1"
-        )
-        keys = [str(one) for one in counted["key"]]
-        return keys, np.ma.getdata(counted["rows"]).astype(np.int64)
+        counted = f"SELECT {key} AS key, count(*) AS units FROM ({self.rows}) GROUP BY 1"
+        return self._keys(f"SELECT key, units FROM ({counted}) WHERE {_is_key(joined=joined)}")
 
-    def units_of_keys(self, column: str) -> tuple[list[str], IntArray]:
-        """The different values of a column as texts, and how many units have each.
+    def units_of_keys(self, column: str, *, joined: bool = False) -> tuple[list[str], IntArray]:
+        """The values of a column that can be keys, as texts, and how many units have each.
 
-        A user counts for ``max_groups`` of the values that the user's rows have, which a keyed
-        hash decides.
+        A user counts for ``max_groups`` of the keys that the user's rows have, which a keyed hash
+        decides.
         """
-        rows, key = self.rows, f"CAST({identifier(column)} AS VARCHAR)"
-        units = "count(*)"
-        if self.relation.user is not None:
-            bounded = self.relation.sources[0]
-            who = identifier(self.relation.user)
-            nth = (
-                f"dense_rank() OVER (PARTITION BY {who} "
-                f"ORDER BY hash('{bounded.salt}', {key}), {key})"
-            )
-            rows = f"SELECT * FROM ({rows}) WHERE {key} IS NOT NULL AND {who} IS NOT NULL"
-            rows = f"SELECT * FROM ({rows}) QUALIFY {nth} <= {bounded.unit.max_groups}"
-            units = f"count(DISTINCT {who})"
-        counted = self.tables.fetched(
-            f"SELECT {key} AS key, {units} AS units FROM ({rows}) "
-            f"WHERE {key} IS NOT NULL GROUP BY 1"
+        if self.relation.user is None:
+            return self.rows_of_keys(column, joined=joined)
+        bounded, who = self.relation.sources[0], identifier(self.relation.user)
+        key = f"CAST({identifier(column)} AS VARCHAR)"
+        pairs = f"SELECT DISTINCT {key} AS key, {who} AS who FROM ({self.rows})"
+        nth = f"row_number() OVER (PARTITION BY who ORDER BY hash('{bounded.salt}', key), key)"
+        kept = (
+            f"SELECT key FROM ({pairs}) WHERE who IS NOT NULL AND {_is_key(joined=joined)} "
+            f"QUALIFY {nth} <= {bounded.unit.max_groups}"
         )
+        return self._keys(f"SELECT key, count(*) AS units FROM ({kept}) GROUP BY 1")
+
+    def _keys(self, sql: str) -> tuple[list[str], IntArray]:
+        counted = self.tables.fetched(sql)
         keys = [str(one) for one in counted["key"]]
         return keys, np.ma.getdata(counted["units"]).astype(np.int64)
 
 
+def _is_key(*, joined: bool) -> str:
+    """SQL: whether the text in ``key`` can be one, by the rules of streams."""
+    return f"(NOT ({no_key('key', joined=joined)}) AND {sound('key')})"
+
+
 @contextmanager
-def looking(relation: RowSet) -> Iterator[TableLook]:
+def looking(
+    relation: RowSet, rows_of: Callable[[RowSource], RowsNow] = lambda one: one.rows_now()
+) -> Iterator[TableLook]:
     """Attaches the sources of a relation to one connection."""
     sources = list({id(one.source): one.source for one in relation.sources}.values())
     with ExitStack() as stack:
         stack.enter_context(quiet("reading a table"))
-        rows = [one.rows_now() for one in sources]
+        rows = [rows_of(one) for one in sources]
         paths = tuple(path for one in rows for path in one.paths)
         duck = stack.enter_context(
             sources[0].connected(paths)
@@ -165,6 +168,11 @@ def looking(relation: RowSet) -> Iterator[TableLook]:
         }
         attached = Attached(tables, relations)
         yield TableLook(relation, relation.sql(attached), attached)
+
+
+def looking_for_keys(relation: RowSet) -> AbstractContextManager[TableLook]:
+    """The same for a question by keys: in its rows a text with broken characters is missing."""
+    return looking(relation, lambda one: one.rows_for_keys())
 
 
 def _sum(text: str, place: int) -> str:

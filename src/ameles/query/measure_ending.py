@@ -17,6 +17,7 @@ from ameles.core.guarantee import EVENT, Unit
 from ameles.core.loss import EpsilonLoss
 from ameles.measures.catalogue import MEASURES
 from ameles.measures.histogram import Histogram
+from ameles.measures.key_words import needs_more, not_discovered
 from ameles.measures.mean import Mean
 from ameles.measures.measure import Measure, Published, Terms
 from ameles.measures.top import Top
@@ -70,6 +71,13 @@ class MeasureEnding(Ending):
 
     def check(self, relation: RowSet, unit: Unit) -> None:
         check_columns(self.measure, relation)
+        if self.measure.discovered is not None:
+            raise BadInput(
+                not_discovered(self.measure.discovered, f"for {self.called}"),
+                why=needs_more(self.called),
+                tip=f'private_partition("{self.measure.discovered[:64]}").noisy_count, or declared '
+                "keys",
+            )
         for one in self.measure.refusals(self.terms(relation, unit), weighted=False):
             raise BadInput(one.what, why=one.why)
         if self.measure.question.once is not None and relation.user is None:

@@ -1,4 +1,4 @@
-"""Partitions by keys that are found in the data: their rows are counted, and nothing else."""
+"""Partitions by keys that are discovered: their rows are counted, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ameles.core.exceptions import BadInput
 from ameles.core.loss import EpsilonLoss
 from ameles.core.parameters import Exact
+from ameles.measures.key_words import needs_more, not_discovered
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.query.account import PaidQuestion
 from ameles.query.answer import Answer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrivatePartition(Ends):
-    """The parts by a column whose keys are not public: ``noisy_count`` names and counts them.
+    """The parts by a column whose keys are discovered: ``noisy_count`` publishes and counts them.
 
     >>> import duckdb
     >>> import ameles
@@ -41,9 +42,12 @@ class PrivatePartition(Ends):
       charged      epsilon 0.5, delta 1e-06, of epsilon 1, delta 1e-05 left
       protects     one event, which may change 1 row
       mechanism    KeyCounts
-      interval     the count of a key that is surely named, give or take 6, with 95%
-      named        keys with a noisy count above 25; a key of more than 30 rows, with 95%
-      near 25      intervals reach further down: noise may have lifted a key
+      interval     the count of a key that is surely published, give or take 6, with 95%
+      keys         a key is published once enough rows have brought it, about 26 rows. Which keys \
+are published, and how many, depends on the data through this mechanism alone.
+      unit row     one person with many rows could publish a key that nobody else has
+      surely       a key of more than 30 rows is published, with 95%
+      near 26      intervals reach further down: noise may have lifted a key
     >>> counts = regions.noisy_count(epsilon="0.5", delta="1e-6")
     >>> [row.key for row in counts.rows]
     [('north',), ('south',)]
@@ -72,7 +76,7 @@ class PrivatePartition(Ends):
         return self.whole.paid_question(end, **self._with_keys(end, arguments))
 
     def explain(self, end: str, **arguments: Any) -> str:
-        """What a question would cost, and which keys would be named; nothing is read or paid."""
+        """What a question would cost, and how many rows a key needs; nothing is read or paid."""
         return self.whole.explain(end, **self._with_keys(end, arguments))
 
     def forecast(self, end: str, *, error: Exact, **arguments: Any) -> Fraction:
@@ -82,9 +86,9 @@ class PrivatePartition(Ends):
     def _with_keys(self, end: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if end != "noisy_count":
             raise BadInput(
-                f"Keys that are not public can be counted; {end} needs their names first.",
-                why="one noise names a key and counts its rows; other answers have their own noise",
-                tip="partition(column=answer), with the answer of this noisy_count or of "
+                not_discovered(self.column, f"for {end}"),
+                why=needs_more(end),
+                tip="noisy_count; or partition(column=answer), with its answer or that of "
                 "private_keys",
             )
         return {**arguments, "private_by": self.column}

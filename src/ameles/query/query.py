@@ -17,13 +17,14 @@ from ameles.core.guarantee import Neighbours
 from ameles.core.loss import EpsilonLoss, Pure, loss_to_dict
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.core.words import brief
+from ameles.measures.key_words import not_published
 from ameles.measures.measure import KEYED
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.query.account import Account, PaidQuestion
 from ameles.query.answer import Answer
 from ameles.query.chain import Chain
 from ameles.query.ending import Ending
-from ameles.query.look import looking
+from ameles.query.look import looking, looking_for_keys
 from ameles.query.measure_ending import check_column
 from ameles.query.partition import Partition
 from ameles.query.private_partition import PrivatePartition
@@ -76,8 +77,9 @@ class Query(Chain, WholeEnds):
     def partition(self, /, **keys: Sequence[str | int] | Answer) -> Partition:
         """The parts into which some columns divide the rows, by public keys: all that may occur.
 
-        Keys that are looked up in the data would reveal who is in it; ``private_partition`` counts
-        and ``private_keys`` chooses some that may be named, and their answers can be given here.
+        A key that appears only when data arrives reveals who is in the data; ``private_partition``
+        and ``private_keys`` discover keys that may be published, and their answers can be given
+        here.
         """
         if not keys:
             raise BadInput("A partition needs keys.", tip='partition(region=["north", "south"])')
@@ -91,7 +93,10 @@ class Query(Chain, WholeEnds):
                 given = chosen_keys(column, given)
             values = [str(v).lower() if isinstance(v, bool) else str(v) for v in given]
             if isinstance(given, str) or not values or len(set(values)) < len(values):
-                raise BadInput(f"The keys of '{column}' must be a list, each key once.")
+                raise BadInput(
+                    f"The keys of '{column}' must be a list, each key once.",
+                    tip=f'partition({column}=["north", "south"]), or private_partition("{column}")',
+                )
             if len(keys) > 1 and any("/" in value for value in values):
                 raise BadInput(
                     f"A key of '{column}' has a slash.",
@@ -102,9 +107,9 @@ class Query(Chain, WholeEnds):
         return Partition(self, declared)
 
     def private_partition(self, column: str) -> PrivatePartition:
-        """The parts by the keys of a column that enough rows have, found in the data.
+        """The parts by the keys of a column that enough rows have, discovered in the data.
 
-        Only ``noisy_count`` can be asked of it: one noise decides which keys are named, and how
+        Only ``noisy_count`` can be asked of it: one noise decides which keys are published, and how
         often each occurs.  Its answer can be given to ``partition``, for other questions.
         """
         return PrivatePartition(self, column)
@@ -136,10 +141,14 @@ class Query(Chain, WholeEnds):
         ending, _ = self._ending(end, arguments)
         recipe = self.recipe(end, **arguments)
         price, charge = self.account.price(recipe), self.account.charge(recipe)
-        half, about = ending.half_width(self.relation, recipe), ending.about
+        half = ending.half_width(self.relation, recipe)
+        interval = ending.interval_in_words(recipe, half)
         if ending.per_row and expected_rows is not None:
             half /= whole(expected_rows, "expected_rows", low=1, high=1 << 40)
-            about = f"the {ending.value_name}, if there are about {brief(expected_rows)} rows"
+            interval = (
+                f"the {ending.value_name}, if there are about {brief(expected_rows)} rows, "
+                f"give or take {brief(half)}, with 95%"
+            )
         left = self.account.left
         return "\n".join(
             [
@@ -149,7 +158,7 @@ class Query(Chain, WholeEnds):
                 f"  protects     {recipe.guarantee.unit}, which may change "
                 f"{self.relation.stability} row{'s' if self.relation.stability > 1 else ''}",
                 f"  mechanism    {type(recipe).__name__}",
-                f"  interval     {about}, give or take {brief(half)}, with 95%",
+                f"  interval     {interval}",
                 *(f"  {head:12} {text}" for head, text in ending.notes(recipe)),
             ]
         )
@@ -218,7 +227,7 @@ class Query(Chain, WholeEnds):
         relation, purchase = self.relation, self._question(ending, loss, why)
 
         def compute(run: Any) -> Any:
-            with looking(relation) as look:
+            with (looking_for_keys if ending.key_names else looking)(relation) as look:
                 return ending.answer(look, purchase.recipe, run)
 
         return self.account.ask(purchase, compute)
@@ -240,14 +249,15 @@ class Query(Chain, WholeEnds):
 
 
 def chosen_keys(column: str, answer: Answer) -> tuple[str, ...]:
-    """The keys of a column that ``private_keys`` or ``private_partition`` named."""
+    """The keys of a column that ``private_keys`` or ``private_partition`` published."""
     if answer.key_names != (column,):
         raise BadInput(f"This answer does not have keys of the column '{column}'.")
     if not answer.rows:
         raise BadInput(
-            f"No key of '{column}' could be named.",
-            why="no key has enough units",
-            tip="a larger epsilon or delta for the keys, or public keys",
+            f"There are no parts: {not_published(column)}.",
+            why="a key is published once enough users or rows have brought it; explain says how "
+            "many",
+            tip="a larger epsilon or delta for the keys, or declared keys",
         )
     return tuple(row.key[0] for row in answer.rows)
 

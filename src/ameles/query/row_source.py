@@ -86,6 +86,10 @@ class RowSource(ABC):
     def rows_now(self) -> RowsNow:
         """Its rows as they are at this moment: once for each question."""
 
+    def rows_for_keys(self) -> RowsNow:
+        """The same, for a question by keys: a text with broken characters is missing."""
+        return self.rows_now()
+
     @property
     def read_kinds(self) -> dict[str, str]:
         """The kinds in which columns are read: ids of users have one canonical form."""

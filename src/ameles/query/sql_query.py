@@ -1,8 +1,8 @@
 """A whole SELECT with everything that was declared about it: its questions, and their answers.
 
-All questions share epsilon and delta equally.  Columns of GROUP BY whose keys are chosen privately
-come first, and what is asked afterwards is asked of the keys that were chosen.  Where such a column
-is the only one and rows are counted, the count names the keys itself, by the same noise.
+All questions share epsilon and delta equally.  Columns of GROUP BY whose keys are discovered come
+first, and what is asked afterwards is asked of the keys that were published.  Where such a column
+is the only one and rows are counted, the count discovers the keys itself, by the same noise.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class SqlQuery:
 
     @property
     def choices(self) -> list[SqlQuestion]:
-        """The questions that name keys."""
+        """The questions that discover keys."""
         if self._counted is not None:
             return [key_count_question(self.parsed, self.tables, self._counted.label)]
         return [key_question(self.parsed, self.tables, column) for column in self._private]
 
     @property
     def asked(self) -> list[SqlQuestion]:
-        """The questions of the other aggregates; keys that are not chosen yet cost the same."""
+        """The questions of the other aggregates; keys that are not published yet cost the same."""
         return self._asked({column: ["?"] for column in self._private})
 
     def explain(self) -> str:
@@ -67,7 +67,7 @@ class SqlQuery:
         """
         each, choices = self._shares, self.choices
         if not all(account.stored(one.paid(*each)) for one in choices):
-            self.check_fits(account)  # before keys are chosen, no answer is stored
+            self.check_fits(account)  # before keys are published, no answer is stored
         chosen = [one.ask(*each) for one in choices]
         answers = {} if self._counted is None else {self._counted.label: chosen[0]}
         if len(answers) < len(self.parsed.aggregates):
@@ -79,12 +79,12 @@ class SqlQuery:
 
     @property
     def _private(self) -> list[str]:
-        """The columns whose keys are chosen privately, each once."""
+        """The columns whose keys are discovered, each once."""
         return list(dict.fromkeys(self.private_keys))
 
     @property
     def _counted(self) -> Aggregate | None:
-        """The aggregate that names the keys of the only column of GROUP BY as it counts them."""
+        """The aggregate that discovers the keys of the only column of GROUP BY and counts them."""
         if len(self._private) != 1 or [*self.parsed.keys] != self._private:
             return None
         counts = (one for one in self.parsed.aggregates if one.end == "noisy_count")

@@ -87,14 +87,16 @@ def questions(
 
 
 def key_question(parsed: Parsed, tables: Mapping[str, Query], column: str) -> SqlQuestion:
-    """Which keys of a column of GROUP BY may be named."""
+    """Which keys of a column of GROUP BY may be published."""
     if column not in parsed.keys:
         raise BadInput(f"The column '{column}' is not in GROUP BY.", tip=f"GROUP BY {column}")
-    return SqlQuestion(column, _rows(parsed, tables), "private_keys", {"column": column})
+    joined = {"joined": True} if len(parsed.keys) > 1 else {}
+    rows = _rows(parsed, tables)
+    return SqlQuestion(column, rows, "private_keys", {"column": column, **joined})
 
 
 def key_count_question(parsed: Parsed, tables: Mapping[str, Query], label: str) -> SqlQuestion:
-    """COUNT(*) by the keys of the one column of GROUP BY, which it names itself."""
+    """COUNT(*) by the keys of the one column of GROUP BY, which it discovers itself."""
     counted = _rows(parsed, tables).private_partition(parsed.keys[0])
     return SqlQuestion(label, counted, "noisy_count", {})
 

@@ -68,10 +68,19 @@ class WholeEnds(Ends):
         return self._asked("most_common", epsilon, 0, why, column=column, keys=keys)
 
     def private_keys(
-        self, column: str, *, epsilon: Exact, delta: Exact, why: str | None = None
+        self,
+        column: str,
+        *,
+        epsilon: Exact,
+        delta: Exact,
+        joined: bool = False,
+        why: str | None = None,
     ) -> Answer:
-        """The values of a column that enough units have, for ``partition``."""
-        return self._asked("private_keys", epsilon, delta, why, column=column)
+        """The values of a column that enough units have brought, for ``partition``.
+
+        ``joined`` leaves out keys with a slash, which a partition by several columns cannot have.
+        """
+        return self._asked("private_keys", epsilon, delta, why, column=column, joined=joined)
 
     def synthetic(
         self,

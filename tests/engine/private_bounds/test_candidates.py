@@ -9,10 +9,17 @@ from pathlib import Path
 import pytest
 
 from ameles.core.exceptions import BadInput, PlanError
-from ameles.engine.private_bounds.candidates import plan_bounds, round_numbers, with_bounds
+from ameles.engine.private_bounds.candidates import (
+    narrower_keys,
+    plan_bounds,
+    round_numbers,
+    with_bounds,
+)
+from ameles.engine.private_bounds.noise_cost import LARGEST
+from ameles.measures.discovering import DiscoveringMeasure
 from tests.engine.worlds import COUNT, EVENT
 
-from .choices import MEAN, SUM, USERS, WINDOWS, world_of
+from .choices import MEAN, SUM, USERS, WINDOWS, question, world_of
 
 
 def listed(folder: Path, releases: str, unit: str) -> dict[str, list[float]]:
@@ -52,6 +59,34 @@ def test_the_end_nearest_to_zero_stays(
 ) -> None:
     release = SUM.replace("-5", str(ends[0])).replace("20", str(ends[1]))
     assert listed(tmp_path, release, EVENT) == {"spent.lower": lower, "spent.upper": upper}
+
+
+KEYS = '[[release]]\nname = "tags"\nmeasure = "count"\nby = { region = "discovered" }\n'
+DELTA = f"{USERS}\ndelta = 1e-6"
+
+
+def test_bounds_of_discovered_keys_follow_those_of_users(tmp_path: Path) -> None:
+    plan = world_of(tmp_path, KEYS + "max_keys = 20\nmax_per_key = 7\n", DELTA).plan
+    assert [bound.label for bound in plan_bounds(plan)] == ["max_per_step", "max_steps"]
+    for per_step, steps, wanted in ((5, 8, (20, 7)), (2, 5, (10, 7)), (1, 3, (3, 3))):
+        values = {"max_per_step": Fraction(per_step), "max_steps": Fraction(steps)}
+        (release,) = with_bounds(plan, values).releases
+        assert isinstance(release, DiscoveringMeasure)
+        assert (release.max_keys, release.max_per_key) == wanted
+    narrow = narrower_keys(plan, {"max_steps": Fraction(1)})
+    assert narrow == {"tags.max_keys": Fraction(5), "tags.max_per_key": Fraction(5)}
+    assert narrower_keys(plan, {}) == {}
+    left_out = world_of(tmp_path, KEYS, DELTA).plan
+    assert narrower_keys(left_out, {"max_steps": Fraction(1)}) == {}
+
+
+def test_bounds_of_discovered_keys_are_chosen_by_their_noise(tmp_path: Path) -> None:
+    """With an explicit ``max_keys``, too: no candidate is refused for it."""
+    asked = question(world_of(tmp_path, KEYS + "max_keys = 20\n", DELTA))
+    assert [bound.label for bound in asked.bounds] == ["max_per_step", "max_steps"]
+    for costs in asked.costs:
+        assert list(costs) == sorted(set(costs))  # each is finite, and wider costs more
+        assert costs[-1] < LARGEST
 
 
 def test_a_grid_of_ones_own(tmp_path: Path) -> None:

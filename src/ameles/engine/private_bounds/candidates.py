@@ -18,11 +18,13 @@ from fractions import Fraction
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import shown
 from ameles.measures.bounded import BoundedMeasure
+from ameles.measures.discovering import DiscoveringMeasure
 from ameles.plan.plan import Plan, check_plan
 
 MOST = 1000  # candidates of one bound
 USER_BOUNDS = ("max_per_step", "max_steps")
 VALUE_BOUNDS = ("lower", "upper")
+KEY_BOUNDS = ("max_keys", "max_per_key")
 
 Grids = Mapping[str, Sequence[Fraction]]
 
@@ -79,7 +81,11 @@ def plan_bounds(plan: Plan, grids: Grids | None = None) -> tuple[CandidateBound,
 
 
 def with_bounds(plan: Plan, values: Mapping[str, Fraction]) -> Plan:
-    """The plan with other bounds, checked like a plan file."""
+    """The plan with other bounds, checked like a plan file.
+
+    Discovered keys have bounds within those of users, which become narrower with them.
+    """
+    values = {**values, **narrower_keys(plan, values)}
     document = json.loads(plan.to_json())
     tables = {release["name"]: release for release in document["release"]}
     for label, value in values.items():
@@ -87,9 +93,26 @@ def with_bounds(plan: Plan, values: Mapping[str, Fraction]) -> Plan:
             document["privacy"][label] = int(value)
         else:
             release, _, name = label.rpartition(".")
-            tables[release][name] = str(value)
+            tables[release][name] = int(value) if name in KEY_BOUNDS else str(value)
     document["store"] = plan.store.model_dump(exclude_none=True)
     return replace(check_plan(document, plan.base), stream=plan.stream, rules=plan.rules)
+
+
+def narrower_keys(plan: Plan, values: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """``max_keys`` and ``max_per_key`` of releases that allow more than these bounds of users do.
+
+    They are not chosen: they are what is left of the plan's own numbers.
+    """
+    per_step, steps = (
+        values.get(name, Fraction(getattr(plan.privacy, name) or 1)) for name in USER_BOUNDS
+    )
+    return {
+        f"{release.name}.{name}": per_step * steps
+        for release in plan.releases
+        if isinstance(release, DiscoveringMeasure)
+        for name in KEY_BOUNDS
+        if (getattr(release, name) or 0) > per_step * steps
+    }
 
 
 def _all_bounds(plan: Plan) -> Iterator[CandidateBound]:

@@ -25,6 +25,7 @@ from ameles.measures.measure import Published, Terms
 from ameles.mechanisms.discovery.discovery_run import DiscoveryRun
 from ameles.mechanisms.discovery.key_discovery import KeyDiscovery
 from ameles.mechanisms.discovery.key_steps import KeyOutputs
+from ameles.mechanisms.discovery.provisional_numbers import ProvisionalNumbers
 from ameles.mechanisms.discovery.user_records import bounded
 from ameles.mechanisms.discovery.user_states import UserStates
 from ameles.noise.arrays import IntArray
@@ -79,19 +80,21 @@ class DiscoveredRun:
         """Bounds what users did in a step and steps the mechanism."""
         users.enter(self.recipe.window_of(step))
         words, of = np.unique(records.word[here], return_inverse=True)
-        numbers = self.run.numbers(records.words[words].tolist())
+        numbers = ProvisionalNumbers.of(self.run, records.words[words].tolist())
         (amount,) = records.amounts[here].T  # measures that discover keys have one
-        inputs, users.states = bounded(
+        inputs, states = bounded(
             self.recipe,
-            self.run.public,
+            numbers.public,
             user=users.number[here],
-            number=numbers[of.reshape(-1)],
+            number=numbers.number[of.reshape(-1)],
             cell=records.cell[here],
             amount=amount,
             earlier=users.states,
         )
+        final = numbers.settled(inputs.number)
+        users.states = states.renumbered(final)
         users.touched[users.number[here]] = True
-        return self.run.step(inputs)
+        return self.run.step(replace(inputs, number=final[inputs.number]))
 
     def _publish(
         self, transaction: Transaction, stream: StreamRecord, outputs: KeyOutputs, step: int
@@ -170,6 +173,7 @@ class _Users:
         hashes, number = records.users()
         known = transaction.user_records(stream, release.place, window, hashes)
         states = UserStates.from_bytes([known.get(user) for user in range(len(hashes))])
+        states.check_known(release.run.public.size)
         return cls(hashes, number, states, np.zeros(len(hashes), dtype=bool), window)
 
     def enter(self, window: int) -> None:

@@ -84,6 +84,12 @@ class DiscoveryRun(SteppedRun["KeyInputs | Named", KeyOutputs]):
         with Turn(self):
             return self._numbers(keys)
 
+    def known(self, keys: Sequence[str]) -> IntArray:
+        """The numbers of these keys, -1 for those that have none: secret."""
+        self._names.check(keys)
+        self.check_live()
+        return self._names.known(keys)
+
     def names(self, numbers: Iterable[int] | IntArray) -> list[str]:
         """The keys of these numbers; that of a dropped one until the next step."""
         self.check_live()

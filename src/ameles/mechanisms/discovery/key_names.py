@@ -50,6 +50,10 @@ class KeyNames:
             found.append(number)
         return np.array(found, dtype=np.int64)
 
+    def known(self, keys: Sequence[str]) -> IntArray:
+        """The numbers of these keys; -1 for those that have none."""
+        return np.array([self._numbers.get(key, -1) for key in keys], dtype=np.int64)
+
     def texts(self, numbers: Iterable[int]) -> list[str]:
         """The keys that have these numbers."""
         found = [self._texts[int(number)] for number in numbers]

@@ -24,6 +24,7 @@ from ameles.mechanisms.discovery.key_discovery import KeyDiscovery
 from ameles.mechanisms.discovery.key_lists import LARGEST, KeyLists
 from ameles.mechanisms.discovery.key_names import KeyNames
 from ameles.mechanisms.discovery.key_steps import KeyInputs
+from ameles.mechanisms.discovery.provisional_numbers import ProvisionalNumbers
 from ameles.mechanisms.discovery.user_records import Earlier, keep, summed
 from ameles.mechanisms.discovery.word_arrays import narrowed, widened
 from ameles.mechanisms.snapshot import State, pack, unpack
@@ -103,9 +104,9 @@ class UserBook:
         self._check(row, number, where, much)
         if _are_texts(user):
             self._names.check(user)
-        number = run.numbers(key) if _are_texts(key) else number
+        texts = ProvisionalNumbers.of(run, key) if _are_texts(key) else None
         row = self.rows(user) if _are_texts(user) else row
-        public = run.public
+        number, public = (number, run.public) if texts is None else (texts.number, texts.public)
         if number.max(initial=-1) >= public.size:
             raise BadInput(
                 "A number is not that of a key.",
@@ -118,7 +119,16 @@ class UserBook:
             self._window = self._recipe.window_of(self._steps)
             self._forget()
         self._admit(row)
-        counted, weight = self._take_in(public, row, number)
+        many = self._several(row)
+        counted, weight, on_key = self._ruled(public, row, number, many)
+        if texts is not None:
+            number = texts.settled(number[counted])[number]
+        alone = counted.copy()
+        alone[many] = False
+        self._remember(row[alone], number[alone], on_key[alone])
+        some = many[counted[many]]
+        self._remember_several(row[some], number[some], on_key[some])
+        np.add.at(self._used, row[weight > 0], 1)
         much = np.clip(much[counted], -self._recipe.bound, self._recipe.bound)
         return summed(
             self._recipe, public.size, number[counted], where[counted], much, weight[counted]
@@ -203,10 +213,11 @@ class UserBook:
                 if column is not None:
                     column.resize(room, refcheck=False)
 
-    def _take_in(
-        self, public: BoolArray, row: IntArray, key: IntArray
-    ) -> tuple[BoolArray, IntArray]:
-        """Applies the rule to all records, and remembers what it kept."""
+    def _ruled(
+        self, public: BoolArray, row: IntArray, key: IntArray, many: IntArray
+    ) -> tuple[BoolArray, IntArray, IntArray]:
+        """Which records count, and the weights of their slots; and, for each record, how many of
+        its user on its key counted before.  ``many`` are records of users with several."""
         recipe, lists = self._recipe, self._lists
         on_key, used = lists.counts(row, key), self._used[row].astype(np.int64)
         in_all = lists.sizes(row) if self._totals is None else self._totals[row].astype(np.int64)
@@ -215,17 +226,10 @@ class UserBook:
         names = counted & (on_key == 0) & ~public[key]
         weights = np.array([*recipe.slots, 0], dtype=np.int64)
         weight = np.where(names, weights[used], 0)
-        many = self._several(row)
         if many.size:
             before = Earlier(on_key[many], in_all[many], used[many])
             counted[many], weight[many] = keep(recipe, public, row[many], key[many], before)
-        alone = counted.copy()
-        alone[many] = False
-        self._remember(row[alone], key[alone], on_key[alone])
-        some = many[counted[many]]
-        self._remember_several(row[some], key[some], on_key[some])
-        np.add.at(self._used, row[weight > 0], 1)
-        return counted, weight
+        return counted, weight, on_key
 
     def _several(self, row: IntArray) -> IntArray:
         """The places of records whose users have several in this step, user by user."""

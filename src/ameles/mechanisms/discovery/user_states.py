@@ -15,7 +15,7 @@ Each user's state is a short piece of bytes, so that a store can keep one row a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -79,6 +79,15 @@ class UserStates:
         pairs = pairs[order]
         count = np.concatenate([count, more])[order]
         return UserStates(slots, pairs >> 32, pairs & 0xFFFFFFFF, count)
+
+    def check_known(self, keys: int) -> None:
+        """Refuses states with numbers that the run, which has numbered so many keys, never gave."""
+        if self.number.max(initial=-1) >= keys:
+            raise _damaged()
+
+    def renumbered(self, number: IntArray) -> UserStates:
+        """The same with other numbers of keys, in the same order: ``number[n]`` instead of n."""
+        return replace(self, number=number[self.number])
 
     def to_bytes(self) -> list[bytes]:
         """The state of each user."""
