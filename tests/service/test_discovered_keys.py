@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
+
+from pyarrow import ipc, parquet
 
 from ameles.engine.engine import Engine
 from ameles.service.published import Shown
@@ -88,6 +91,15 @@ def test_keys_that_are_found_later(tmp_path: Path) -> None:
                 (line,) = [one for one in shown.splitlines() if one.startswith(start)]
                 assert float(line.rpartition(" ")[2]) == row.value
                 assert f'by_tag="{key}"' in line
+        everything = [(r.release, r.key, r.step, r.value) for r in rows]
+        asked = "/v1/streams/s/releases?format="
+        tables = [
+            parquet.read_table(io.BytesIO(service.client.get(f"{asked}parquet").body)),
+            ipc.open_stream(service.client.get(f"{asked}arrow").body).read_all(),
+        ]
+        for table in tables:
+            read = table.select(["release", "key", "step", "value"]).to_pylist()
+            assert sorted(tuple(one.values()) for one in read) == sorted(everything)
         query = quote('ameles_release_value{release="people"}')
         asked = f"/prometheus/api/v1/query_range?query={query}&step=86400"
         range_ = f"{asked}&start=1767312000&end=1767657600"  # from the end of step 1 on

@@ -223,6 +223,10 @@ def previewed(file: Path) -> None:
     undrawn = [one["name"] for one in told["releases"] if one["drawn"] is None]
     assert undrawn == [one.name for one in plan.releases if one.discovered is not None]
     assert all(any(one["half_widths"]) for one in told["releases"] if one["name"] in undrawn)
+    for one in told["releases"]:  # the page says so, and how many users a key needs
+        said = "a key is published once enough users have brought it, about " in one["undrawn"]
+        assert said == (one["name"] in undrawn)
+        assert bool(one["undrawn"]) == said
 
 
 SEIZED = """

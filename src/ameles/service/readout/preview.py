@@ -79,6 +79,7 @@ class PreviewRelease(BaseModel):
     why: str
     loss: dict[str, str]
     half_width_of: str
+    undrawn: str = Field("", description="Why nothing is drawn, if keys are discovered.")
     steps: list[int]
     half_widths: list[float | None]
     drawn: Drawn | None = Field(description="Null if nothing can be drawn around this season.")

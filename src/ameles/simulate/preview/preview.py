@@ -18,12 +18,13 @@ import numpy as np
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.loss import loss_to_dict
 from ameles.core.noise import Noise
+from ameles.measures.key_words import needed_words, published_once
 from ameles.measures.linear import LinearMeasure
 from ameles.measures.measure import Measure, Published
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.noise import System, Zero
 from ameles.noise.arrays import IntArray
-from ameles.plan.forecast import forecasts, in_words
+from ameles.plan.forecast import Forecast, forecasts, in_words
 from ameles.plan.plan import Plan, read_plan_text
 from ameles.simulate.preview.plan_edits import edited
 from ameles.simulate.preview.season import can_be_drawn, inputs
@@ -182,9 +183,21 @@ def _forecast(plan: Plan) -> list[dict[str, Any]]:
             "half_width_of": one.of,
             "steps": one.steps,
             "half_widths": _numbers(np.array(one.half_widths)),
+            "undrawn": _undrawn(one),
         }
         for one in forecasts(plan)
     ]
+
+
+def _undrawn(one: Forecast) -> str:
+    """Why a release is not drawn around any season; empty if it can be."""
+    if one.discovered is None or one.users_needed is None:
+        return ""
+    needed = needed_words(dict(zip(one.steps, one.users_needed, strict=True)))
+    return (
+        f"Keys of '{one.discovered}' are discovered from users, and a season of this page has "
+        f"events alone, so none is drawn: {published_once(needed)}."
+    )
 
 
 def _numbers(column: Any) -> list[float | None]:

@@ -140,7 +140,7 @@ class Preview {
       release.measure === "alert" && drawn ? drawn.keys.map(alertWords) : null,
       charts.length ? h("div", { class: "multiples" }, charts.map((chart) => chart.element)) : null,
       charts.length ? previewLegend(this.season) : null,
-      !drawn && h("p", { class: "muted" }, "Nothing can be drawn around this season."),
+      !drawn && h("p", { class: "muted" }, release.undrawn || "Nothing can be drawn around this season."),
       h("p", { class: "muted" }, `${release.mechanism}, because ${release.why}. It spends ${lossWords(release.loss)}.`
         + (release.half_width_of === "the value" ? "" : ` ± is that of ${release.half_width_of}.`)
         + (drawn?.left_out ? ` ${number(drawn.left_out)} further keys are not drawn.` : "")));
