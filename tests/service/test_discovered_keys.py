@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
-
-from pyarrow import ipc, parquet
 
 from ameles.engine.engine import Engine
 from ameles.service.published import Shown
@@ -91,6 +90,7 @@ def test_keys_that_are_found_later(tmp_path: Path) -> None:
                 (line,) = [one for one in shown.splitlines() if one.startswith(start)]
                 assert float(line.rpartition(" ")[2]) == row.value
                 assert f'by_tag="{key}"' in line
+        ipc, parquet = (importlib.import_module(f"pyarrow.{name}") for name in ("ipc", "parquet"))
         everything = [(r.release, r.key, r.step, r.value) for r in rows]
         asked = "/v1/streams/s/releases?format="
         tables = [
