@@ -15,6 +15,7 @@ from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.elders import EldersCounter
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
 from ameles.mechanisms.counters.laplace_error import LaplaceError
@@ -202,6 +203,8 @@ WEIGHTED = [
     # the totals of epochs are in all later steps, which blocks of a few steps do not see
     (HybridCounter(inside="SiblingsCounter", growth=8, first=8, share="4/25", epsilon=1), 200, 1.2),
     (HatsCounter(epsilon=1, horizon=60), 60, 1.1),
+    (HonakerCounter(epsilon=1, horizon=45), 45, 1.1),
+    (HonakerCounter(epsilon=1, horizon=60, arity=4), 60, 1.12),
 ]
 
 
@@ -234,6 +237,22 @@ def test_faint_probabilities_of_weighted_noise_are_not_lost() -> None:
             max(error.bounds(np.arange(1, 301), beta)) - 2
         )  # steps may be a count or two too wide
         assert alone <= error.bound_all(300, beta) <= error.worst_law(300).quantile(beta / 300)
+
+
+def test_blocks_of_a_honaker_counter_are_followed_where_that_is_quick_and_precise() -> None:
+    for recipe, beta in (
+        (HonakerCounter(epsilon=100, horizon=64), 0.05),  # noise on a visible lattice
+        (HonakerCounter(epsilon=1, horizon=64), 1e-12),
+        (HonakerCounter(epsilon=1, horizon=64, arity=65), 0.05),
+    ):
+        error = recipe.error
+        assert error.bound_all(64, beta) == error.worst_law(64).quantile(beta / 64)
+    error = HonakerCounter(epsilon="1/10", horizon=70).error
+    bounds = [error.bound_all(steps, 0.05) for steps in (1, 2, 3, 7, 8, 20, 64, 70)]
+    assert all(one <= other * 1.02 for one, other in pairwise(bounds))
+    # scales of ten times the noise give ten times the bound, up to a lattice that is as fine
+    finer = HonakerCounter(epsilon="1/1000", horizon=70).error.bound_all(70, 0.05)
+    assert finer == pytest.approx(100 * bounds[-1], rel=0.03)
 
 
 def test_one_step_has_the_bound_of_that_step() -> None:

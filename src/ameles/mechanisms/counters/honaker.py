@@ -27,17 +27,22 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ameles.core.error import checks_step
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
 from ameles.mechanisms.counters.arity import digits_of
+from ameles.mechanisms.counters.honaker_walk import SMALLEST_BETA, estimates_bound
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.pure import PureTreeCounter
 from ameles.mechanisms.counters.siblings import LARGEST_SCALE
 from ameles.mechanisms.counters.siblings_kernel import HALF, SHIFT
 from ameles.mechanisms.counters.summed import Process
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
+from ameles.mechanisms.laplace.mixture import SMOOTH, LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
+
+# With more blocks in one, steps are not followed block by block.
+MOST_WALKED = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +187,14 @@ class HonakerError(LaplaceError):
         most = [min(self.arity - 1, steps)] * self.levels
         return LaplaceMixture(self._parts(most))
 
+    @checks_step
+    def bound_all(self, steps: int, beta: float) -> float:
+        """All of the first ``steps`` errors are at most this: see ``honaker_walk``."""
+        union = super().bound_all(steps, beta)
+        if self.scale < SMOOTH or beta < SMALLEST_BETA or self.arity > MOST_WALKED:
+            return union
+        return _bound_all(self, steps, beta, int(union))
+
     def between(self, before: int, t: int) -> LaplaceMixture:
         old, new = (
             [*digits_of(n, self.arity), *[0] * self.levels][: self.levels] for n in (before, t)
@@ -215,6 +228,17 @@ class HonakerError(LaplaceError):
     def _weight(self, level: int, below: int) -> float:
         """How much a block of one level takes of each of its blocks of another."""
         return block_weights(self.arity, self.levels)[level][below]
+
+
+@lru_cache(maxsize=256)
+def _bound_all(error: HonakerError, steps: int, beta: float, union: int) -> int:
+    k, digits = error.arity, digits_of(steps, error.arity)
+    weights = block_weights(k, error.levels)
+    estimates = [
+        [LaplacePart(error.scale, weights[level][below], k ** (level - below)) for below in places]
+        for level, places in ((level, range(level + 1)) for level in range(len(digits)))
+    ]
+    return estimates_bound(estimates, k, digits, steps=steps, beta=beta, high=union)
 
 
 @lru_cache(maxsize=256)
