@@ -10,7 +10,7 @@ import pytest
 from ameles.core.guarantee import USER
 from ameles.engine.gathering import crowded
 from ameles.engine.gathering.contribution_bounds import ContributionBounds
-from ameles.engine.gathering.crowded import without_crowds
+from ameles.engine.gathering.crowded import hold_without_crowds, without_crowds
 from ameles.engine.gathering.event_sql import foremost
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 
@@ -30,11 +30,24 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def kept(duck: duckdb.DuckDBPyConnection, per_step: int) -> list[tuple[int, ...]]:
     with TemporaryTables(duck) as tables:
-        bounds = ContributionBounds(
-            unit=USER, per_step=per_step, max_steps=1, lifetime=None, answers=("cell",), marks=()
-        )
-        kept = without_crowds(tables, EVENTS, bounds)
+        kept = without_crowds(tables, EVENTS, bounds_of(per_step))
         return sorted(duck.execute(kept).fetchall())
+
+
+def bounds_of(per_step: int) -> ContributionBounds:
+    return ContributionBounds(
+        unit=USER, per_step=per_step, max_steps=1, lifetime=None, answers=("cell",), marks=()
+    )
+
+
+def held(
+    duck: duckdb.DuckDBPyConnection, per_step: int, needed: str = "true"
+) -> list[tuple[int | None, ...]]:
+    with TemporaryTables(duck) as tables:
+        columns = "step BIGINT, who VARCHAR, place UBIGINT, part UBIGINT, cell BIGINT"
+        fresh = tables.create_empty("fresh", columns)
+        hold_without_crowds(tables, fresh, EVENTS, bounds_of(per_step), needed=needed)
+        return duck.execute(f"SELECT {COLUMNS} FROM {fresh} ORDER BY ALL").fetchall()
 
 
 @pytest.mark.parametrize("hashes", [1, 7, 1 << 32])  # one crowd, several, hardly any
@@ -47,7 +60,14 @@ def test_as_if_all_were_put_in_order(
 ) -> None:
     monkeypatch.setattr(crowded, "_HASHES", hashes)
     plain = f"SELECT {COLUMNS} FROM ({EVENTS}) {foremost('who', per_step, ['cell'])}"
-    assert kept(duck, per_step) == sorted(duck.execute(plain).fetchall())
+    expected = sorted(duck.execute(plain).fetchall())
+    assert kept(duck, per_step) == held(duck, per_step) == expected
+    # Without most places the same events are kept, and the places that are needed are there.
+    some = held(duck, per_step, "step > 3")
+    assert sorted((step, who, cell) for step, who, _, _, cell in some) == sorted(
+        (step, who, cell) for step, who, _, _, cell in expected
+    )
+    assert [row for row in some if row[0] == 4] == [row for row in expected if row[0] == 4]
 
 
 def test_a_crowd_that_is_not_put_in_order_is_seen(
@@ -55,4 +75,4 @@ def test_a_crowd_that_is_not_put_in_order_is_seen(
 ) -> None:
     sound = kept(duck, 3)
     monkeypatch.setattr(crowded, "foremost", lambda user, per_step, answers: "")
-    assert len(kept(duck, 3)) == 500 > len(sound)
+    assert len(kept(duck, 3)) == len(held(duck, 3)) == 500 > len(sound)

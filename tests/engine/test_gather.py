@@ -16,6 +16,7 @@ from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.bounding import Bounding
+from ameles.engine.gathering.crowded import hold_without_crowds
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.store import open_store
@@ -208,6 +209,36 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
     monkeypatch.setattr("ameles.connectors.parquet_source.ParquetPiece.single", False)
     assert released("held") == straight
     assert not passed
+
+
+@pytest.mark.parametrize("unit", [USER, WINDOW])
+def test_places_are_computed_only_where_events_may_be_put_in_order(
+    unit: str, crowd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events of open steps wait for others of the same users, and for those their places matter."""
+    monkeypatch.setattr("ameles.engine.running.launch.os", SimpleNamespace(urandom=bytes))
+    more = [row(4 + n % 3, who=f"u{n % 11}", hour=n % 24, region="south") for n in range(99)]
+    later = World(tmp_path / "later", COUNT).write(more).file
+    asked: list[str] = []
+
+    def released(name: str, needed: str | None = None) -> list[object]:
+        def hold(*given: Any, **named: Any) -> None:
+            asked.append(named["needed"])
+            hold_without_crowds(*given, **named | ({} if needed is None else {"needed": needed}))
+
+        monkeypatch.setattr("ameles.engine.gathering.bounding.hold_without_crowds", hold)
+        world = World(tmp_path / name, COUNT + STEP + SUM, unit=unit)
+        world.text = world.text.replace("events.csv", "*.parquet")
+        shutil.copy(crowd / "one.parquet", world.folder)
+        world.run(3)
+        read = f"SELECT * FROM read_csv('{later}', all_varchar = true)"
+        duckdb.connect().execute(f"COPY ({read}) TO '{world.folder}/more.parquet'")
+        world.run(8)
+        return list(world.releases())
+
+    assert released("some") == released("all", "true")
+    assert asked == ["step > 3", "true"] * 2
+    assert released("none", "place IS NULL") != released("again")
 
 
 @pytest.mark.parametrize("broken", ["nobody has too many", "the crowd is lost"])

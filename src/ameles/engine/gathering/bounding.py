@@ -16,7 +16,7 @@ import numpy as np
 
 from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, Lookup
-from ameles.engine.gathering.crowded import without_crowds
+from ameles.engine.gathering.crowded import hold_without_crowds, without_crowds
 from ameles.engine.gathering.event_sql import foremost, user_key
 from ameles.engine.gathering.keyed_rows import fetched_rows, given_rows, selected_rows
 from ameles.engine.gathering.moment import Moment
@@ -34,6 +34,7 @@ class Bounding:
     salt: bytes = field(repr=False)
     lookup: Lookup | None  # None: nothing is remembered yet
     place: str = "place"  # SQL: an event's place, from the columns of a scan
+    ordered: bool = True  # releases ask for the places of events in closing steps
 
     @contextmanager
     def passing(self, select: str) -> Iterator[Bounded]:
@@ -65,7 +66,10 @@ class Bounding:
     ) -> Iterator[Bounded]:
         """Holds the events of one share of the users, together with their waiting events."""
         with TemporaryTables(self.duck) as tables:
-            fresh, scans = self._fresh(tables, selects, single=single)
+            # Events of open steps are put in order once more, together with those that come later.
+            ahead = not self.ordered and not waiting
+            needed = f"step > {self.moment.target}" if ahead else "true"
+            fresh, scans = self._fresh(tables, selects, single=single, needed=needed)
             known = self.bounds.remembers and self.lookup is not None
             if waiting or scans > 1 or known or self._ahead(tables, fresh):
                 mine = "" if passes == 1 else f" WHERE part % {passes} = {share}"
@@ -89,9 +93,17 @@ class Bounding:
             return fetched_rows(tables, self.bounds, self._keyed(tables, fresh))
 
     def _fresh(
-        self, tables: TemporaryTables, selects: Iterable[str], *, single: bool = False
+        self,
+        tables: TemporaryTables,
+        selects: Iterable[str],
+        *,
+        single: bool = False,
+        needed: str = "true",
     ) -> tuple[str, int]:
-        """The table of new events, bounded within each scan, and the number of scans."""
+        """The table of new events, bounded within each scan, and the number of scans.
+
+        Of a ``single`` scan, only the places that are ``needed`` are there.
+        """
         words = self.bounds.words
         answers = "".join(
             f", {name} {'VARCHAR' if name in words else 'BIGINT'}" for name in self.bounds.answers
@@ -101,11 +113,13 @@ class Bounding:
         for select in selects:
             scans += 1
             if single:  # the file is large, and quick to read again
-                kept = self._uncrowded(tables, select)
+                hold_without_crowds(
+                    tables, fresh, select, self.bounds, place=self.place, needed=needed
+                )
             else:
                 columns = self.bounds.columns("step", "who", "place", "part")
                 kept = f"SELECT {columns} FROM ({select}) {self._foremost('who')}"
-            tables.insert(fresh, kept)
+                tables.insert(fresh, kept)
         return fresh, scans
 
     def _uncrowded(self, tables: TemporaryTables, select: str) -> str:

@@ -159,7 +159,8 @@ class _Task:
         adding, waiting, seen = AddingUp(events, self.duck), list[Arrays](), list[SeenUsers]()
         records: dict[str, list[KeyRecords]] = {name: [] for name in events.words}
         cells, place = events.cells, events.place(self.salt)
-        bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup, place)
+        ordered = bool(records or adding.once)
+        bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup, place, ordered)
         for share in range(passes):
             # Close the generator even on failure: its ``finally`` unregisters the block, so that
             # a retry can read it again.
