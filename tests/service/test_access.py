@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import product
+from typing import Any
 
 import pytest
 from starlette.routing import Route
@@ -223,6 +224,32 @@ def test_a_revoked_token_is_refused_a_second_later(service: Small) -> None:
     with pytest.raises(Refused) as refused:
         gate.right(token, "")
     assert status(refused) == 401
+
+
+def test_the_tokens_that_were_looked_up_last_are_remembered_for_a_second(
+    service: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ameles.service.access.MOST_KNOWN", 2)
+    clock, reads = Clock(), list[None]()
+    gate, store = access(service, clock), service.shown["closed"].store
+    tokens = [f"Bearer {service.token('read')}" for _ in range(3)]
+    reading = store.reading
+
+    def counted() -> Any:
+        reads.append(None)
+        return reading()
+
+    monkeypatch.setattr(store, "reading", counted)
+
+    def looked_up(number: int) -> bool:
+        before = len(reads)
+        assert gate.right(tokens[number], "") is not None
+        return len(reads) > before
+
+    assert [looked_up(number) for number in (0, 0, 1, 0)] == [True, False, True, False]
+    clock.now = 1.0
+    assert [looked_up(number) for number in (0, 2, 0, 2)] == [True, True, False, False]
+    assert len(gate._known) == 2
 
 
 def test_a_right_lasts_as_long_as_its_token_allows_it(service: Small) -> None:
