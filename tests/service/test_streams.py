@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,8 @@ from ameles.core.guarantee import EVENT, Neighbours
 from ameles.core.loss import Pure
 from ameles.engine.running import descriptions
 from ameles.plan.forecast import in_words
+from ameles.service.headers import Outermost
+from ameles.service.proxies import TrustedProxies
 from ameles.service.published import StorePublished
 from ameles.service.readout import ledger
 from ameles.service.stream_failure import StreamFailure
@@ -251,6 +254,52 @@ def test_every_answer_has_its_headers(service: Small) -> None:
     answer = service.client.get("/v1/streams", method="OPTIONS", headers=asked)
     assert answer.status == 405
     assert not any(name.startswith("access-control") for name in answer.headers)
+
+
+def test_requests_and_the_beginning_of_the_server_pass_and_nothing_else() -> None:
+    seen = list[str]()
+
+    async def noted(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["type"])
+
+    async def nothing(*given: Any) -> Any:
+        raise AssertionError("nobody is asked or told")
+
+    outermost = Outermost(noted, failed=lambda problem: None, proxies=TrustedProxies())
+    for kind in ("lifespan", "websocket"):
+        asyncio.run(outermost({"type": kind}, nothing, nothing))
+    assert seen == ["lifespan"]
+
+
+def test_the_answer_to_head_has_an_end_and_no_body() -> None:
+    sent = list[Any]()
+
+    async def answers(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": b"live", "more_body": True})
+
+    async def unasked() -> Any:
+        raise AssertionError("nobody reads a body")
+
+    async def told(message: Any) -> None:
+        sent.append(message)
+
+    outermost = Outermost(answers, failed=lambda problem: None, proxies=TrustedProxies())
+    scope: Any = {
+        "type": "http",
+        "method": "HEAD",
+        "query_string": b"",
+        "client": None,
+        "headers": [],
+    }
+    asyncio.run(outermost(scope, unasked, told))
+    assert sent[1:] == [{"type": "http.response.body", "body": b"", "more_body": False}]
+
+
+def test_a_query_has_a_longest_length(service: Small) -> None:
+    asked = [service.client.get(f"/v1/streams?{'&' * length}") for length in (4096, 4097)]
+    assert [answer.status for answer in asked] == [200, 414]
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/v1", "/v1/streams/", "/healthz/x"])
