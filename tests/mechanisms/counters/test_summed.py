@@ -55,3 +55,16 @@ def test_a_release_does_not_change_afterwards(width: int | None) -> None:
         x += 100  # the caller may reuse its array
     run.feed([x, x])
     assert [np.array(first).tolist(), fed.tolist()] == kept
+
+
+def test_running_sums_of_wide_counters_are_added_row_by_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = np.arange(-30, 30, dtype=np.int64).reshape(12, 5) * (1 << 58)  # they wrap
+    each = []
+    for wide in (1, 1 << 40):
+        monkeypatch.setattr("ameles.mechanisms.counters.summed.WIDE", wide)
+        run = SimpleOneCounter(epsilon=1, horizon=12, width=5).start(Zero())
+        each.append(np.concatenate([run.feed(rows[a:b]) for a, b in ((0, 7), (7, 7), (7, 12))]))
+    assert np.array_equal(each[0], each[1])
+    assert np.array_equal(each[0], np.cumsum(rows, axis=0))

@@ -171,10 +171,9 @@ class HatsProcess:
         falling = np.zeros(self._columns, dtype=np.int64)
         for start in range(0, len(rows), at_a_time):
             part = rows[start : start + at_a_time]
-            part[:] = self._nodes.draw(0, first + start, len(part))
-            for place, row in enumerate(part, start=start):
-                if place:
-                    row += rows[place - 1]
+            fresh = self._nodes.draw(0, first + start, len(part))
+            for place, (row, drawn) in enumerate(zip(part, fresh, strict=True), start=start):
+                np.add(drawn, rows[place - 1] if place else 0, out=row)
                 falling += row
         return falling
 

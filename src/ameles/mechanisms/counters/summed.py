@@ -22,6 +22,8 @@ from ameles.noise.sampler import wrapped
 
 # How many noise values a run takes ahead: enough to make a vectorised draw worthwhile.
 AHEAD = 1024
+# From this width on, running sums are added row by row.
+WIDE = 4096
 
 
 class Process(Protocol):
@@ -98,8 +100,14 @@ class SummedRun(CounterRun):
 
     def _running(self, rows: IntArray) -> IntArray:
         """The running sums after each row; keeps the last."""
-        sums = np.cumsum(rows, axis=0, dtype=np.int64)
-        sums += self._sums
+        if rows.ndim > 1 and rows.shape[1] >= WIDE:
+            # Row after row: each is still in the cache when the next is added to it.
+            sums, before = np.empty(rows.shape, dtype=np.int64), self._sums
+            for row, after in zip(rows, sums, strict=True):
+                before = np.add(before, row, out=after)
+        else:
+            sums = np.cumsum(rows, axis=0, dtype=np.int64)
+            sums += self._sums
         if len(sums):
             self._sums = sums[-1].copy()
         return sums
