@@ -38,7 +38,10 @@ MISSING = (
 )
 USER, SIGN_IN = "ann", "hush-hush"
 _PATIENCE = 600.0  # seconds after which a server has died, on any machine
-_CLOSED = "_DESTROY_BROKER"  # a connection that ended because a broker is new to the client
+_PASSING = (  # what is said while a broker comes, goes, or has no time
+    *("_DESTROY_BROKER", "_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT", "NOT_CONTROLLER"),
+    "INVALID_REPLICATION_FACTOR",
+)
 _CLUSTER = urlsafe_b64encode(b"ameles-test-0001").decode().rstrip("=")
 _JAVA = ("java", "-Xmx256m", "-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _SETTINGS = {
@@ -170,14 +173,20 @@ class Cluster:
         """A new topic."""
         config = {name.replace("_", "."): value for name, value in settings.items()}
         new = ADMIN.NewTopic(topic, partitions, copies, config=config)
+        deadline, again = time.monotonic() + _PATIENCE, False
         while True:
             admin = self.admin()  # it must live until the answer comes
             try:
                 admin.create_topics([new])[topic].result()
                 return
             except KafkaException as problem:
-                if problem.args[0].name() != _CLOSED:
-                    raise
+                name = problem.args[0].name()
+            if again and name == "TOPIC_ALREADY_EXISTS":  # an answer was lost
+                return
+            if name not in _PASSING or time.monotonic() > deadline:
+                raise RuntimeError(f"a topic cannot be created: {name}")
+            again = True
+            time.sleep(0.1)
 
     def producer(self, **more: Any) -> Producer:
         return Producer(self.options(linger_ms=0, **more))
