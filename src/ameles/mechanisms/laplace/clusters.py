@@ -64,7 +64,7 @@ def clustered(clusters: Clusters, *, steps: int, beta: float, high: int) -> int:
     """An integer that no error of the first ``steps`` steps exceeds, except with probability
     beta; at most ``high``, which is another such bound."""
     stream = _Uniform()
-    drawn = np.arange(1, steps + 1)
+    drawn = np.arange(1, min(steps, FIRST) + 1)
     if steps > FIRST:
         even = (np.arange(FIRST) + stream.take(FIRST)) * (steps / FIRST)
         drawn = np.minimum(even.astype(np.int64) + 1, steps)

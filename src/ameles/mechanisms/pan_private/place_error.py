@@ -9,7 +9,9 @@ from fractions import Fraction
 
 from ameles.core.error import checks_step
 from ameles.mechanisms.counters.laplace_error import LaplaceError
+from ameles.mechanisms.laplace.clusters import Clusters
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
+from ameles.mechanisms.pan_private.place_clusters import GroupClusters
 from ameles.mechanisms.pan_private.place_law import FINE, NodeLaws, Spectrum, laws_of
 from ameles.mechanisms.pan_private.place_shape import PlaceShape
 
@@ -42,7 +44,7 @@ class PlaceError(LaplaceError):
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
         variance, rounding = self._announced(1).variance, 0.0
-        for level, rung, digit in self._cover(t):
+        for level, rung, digit in self.shape.cover(t):
             variance += self._laws.sums(level, rung)[digit]
             if digit and self.shape.corrects(level, digit):
                 rounding = self.rounding
@@ -50,14 +52,14 @@ class PlaceError(LaplaceError):
         return deviation if deviation >= FEW_VALUES else self.law(t).rounded_std
 
     def law(self, t: int) -> LaplaceMixture:
-        *longer, (_, rung, steps) = self._cover(t)
+        *longer, (_, rung, steps) = self.shape.cover(t)
         counted = [self._laws.some(level, rung, range(digit)) for level, rung, digit in longer]
         return self._mixture(rung, steps, [*counted, self._announced(1)], roundings=1)
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         if not before:
             return replace(self.law(t), roundings=2)
-        old, new = self._cover(before), self._cover(t)
+        old, new = self.shape.cover(before), self.shape.cover(t)
         if old == new:
             return LaplaceMixture(())
         # Above, both have the same nodes; here the later count has more; below, it has others.
@@ -74,6 +76,9 @@ class PlaceError(LaplaceError):
         *longer, (_, rung, steps) = new[split + 1 :]
         spectra += [self._laws.some(depth, own, range(digit)) for depth, own, digit in longer]
         return self._mixture(rung, steps, spectra, roundings=2)
+
+    def clusters(self, last: int) -> Clusters | None:
+        return None if self.announcements else GroupClusters(self._laws, last)
 
     def worst_law(self, steps: int) -> LaplaceMixture:
         # A sum of Laplace variables has the larger Chernoff bound the fewer and larger they are,
@@ -96,17 +101,6 @@ class PlaceError(LaplaceError):
         if not self.announcements:
             return Spectrum.joined(())
         return self._laws.worst_announced.repeated(counts * self.announcements)
-
-    def _cover(self, t: int) -> list[tuple[int, int, int]]:
-        """The nodes that a count is made of: the level, the rung, and how many, from the top."""
-        shape, rung, nodes = self.shape, 0, []
-        left = min(t, shape.all_steps)
-        for level in range(shape.levels - 1, -1, -1):
-            digit, left = divmod(left, shape.spans[level])
-            nodes.append((level, rung, digit))
-            if level and left:
-                rung = shape.below(level, rung, digit)
-        return nodes
 
     def _less(
         self, level: int, rung: int, place: int, weight: float, inside: list[int]

@@ -75,11 +75,9 @@ class Spectrum:
         parts = [(one.bases, one.sizes, one.amounts) for one in spectra]
         bases, sizes, amounts = map(np.concatenate, zip(*parts, (empty, empty, empty), strict=True))
         places = np.ceil(SIZES * np.log2(sizes) - 1e-9)
-        keys, kinds = np.unique(np.stack([bases, places]), axis=1, return_inverse=True)
-        total = np.bincount(kinds.reshape(-1), weights=amounts, minlength=keys.shape[1]).astype(
-            np.float64
-        )
-        return cls(keys[0], 2.0 ** (keys[1] / SIZES), total)
+        keys, kinds = np.unique(bases + 1j * places, return_inverse=True)
+        total = np.bincount(kinds, weights=amounts, minlength=len(keys)).astype(np.float64)
+        return cls(keys.real, 2.0 ** (keys.imag / SIZES), total)
 
     def times(self, weight: float) -> Spectrum:
         """The noises, each times a weight."""
@@ -124,7 +122,7 @@ class NodeLaws:
         self._scale = scale
         self._one = 1 << shape.bits
         self._spectra: dict[tuple[int, int, int], Spectrum] = {}
-        self._groups: dict[tuple[int, int], Spectrum] = {}
+        self._some: dict[tuple[int, int, range], Spectrum] = {}
         self._sums: dict[tuple[int, int], list[float]] = {}
         self._totals: dict[tuple[int, int, int], float] = {}
         self._worst: dict[tuple[int, int, int], float] = {}
@@ -160,14 +158,15 @@ class NodeLaws:
 
     def some(self, level: int, rung: int, places: range) -> Spectrum:
         """The noises of the estimates of some nodes of a group."""
-        return Spectrum.joined(self.spectrum(level, rung, place) for place in places)
+        key = (level, rung, places)
+        if key not in self._some:
+            each = (self.spectrum(level, rung, place) for place in places)
+            self._some[key] = Spectrum.joined(each)
+        return self._some[key]
 
     def group(self, level: int, rung: int) -> Spectrum:
         """The noises of all estimates of a group."""
-        key = (level, rung)
-        if key not in self._groups:
-            self._groups[key] = self.some(level, rung, range(self.shape.radices[level]))
-        return self._groups[key]
+        return self.some(level, rung, range(self.shape.radices[level]))
 
     def sums(self, level: int, rung: int) -> list[float]:
         """The variances of the sums of a group's first 0, 1, 2, ... estimates."""

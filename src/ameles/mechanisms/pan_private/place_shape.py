@@ -145,6 +145,17 @@ class PlaceShape:
                 levels.append(level)
         return levels
 
+    def cover(self, t: int) -> list[tuple[int, int, int]]:
+        """The nodes that a count is made of: the level, the rung, and how many, from the top."""
+        rung, nodes = 0, []
+        left = min(t, self.all_steps)
+        for level in range(self.levels - 1, -1, -1):
+            digit, left = divmod(left, self.spans[level])
+            nodes.append((level, rung, digit))
+            if level and digit < self.radices[level]:
+                rung = self.below(level, rung, digit)
+        return nodes
+
     def corrects(self, level: int, count: int) -> bool:
         """Whether the estimates of a group's first nodes have weights other than 1."""
         return any(map(any, (*self.steps[:level], self.steps[level][:count])))
