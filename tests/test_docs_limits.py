@@ -99,7 +99,7 @@ def test_the_numbers_in_the_text() -> None:
     )
     assert max(distinct.values()) < 40_000
     assert max(distinct) == 2**22
-    assert min(steps for steps, most in odd.items() if most == USERS / 2) == 2**12
+    assert min(steps for steps, most in odd.items() if most == USERS / 2) == 2**14
     siblings = values("packing", "theory")["Siblings", 2**16]
     assert round(siblings / values("packing", "bound")["no counter", 2**16]) == 28
     simple = values("intrusions", "theory")["Simple II, seized at every step", 2**20]
