@@ -168,6 +168,15 @@ def test_inputs_that_do_not_fit_are_refused_and_change_nothing(inputs: KeyInputs
         run.numbers("a")
 
 
+def test_the_largest_weights_and_amounts_that_fit() -> None:
+    largest = (1 << 62) - 1
+    for row in [(largest + 1, 0), (0, largest + 1), (0, -largest - 1)]:
+        run = RECIPE.start(Zero())
+        with pytest.raises(BadInput, match="64 bits"):
+            run.step({"a": row})
+        run.step({"a": (0, largest)})
+
+
 WEIGHTS = st.sampled_from([0, 0, 1, 4, 40, 90, 200])
 TABLE = st.dictionaries(st.sampled_from("abcd"), st.tuples(WEIGHTS, st.integers(-3, 90)))
 

@@ -59,6 +59,7 @@ def test_the_guarantee_is_about_users() -> None:
         {"slots": ()},
         {"slots": (1, 2)},
         {"slots": (0,)},
+        {"slots": (1,) * 33},
         {"slots": "4211"},
         {"per_key": 33},
         {"looks": 101},

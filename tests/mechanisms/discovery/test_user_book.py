@@ -85,6 +85,14 @@ def test_names_of_users_and_keys_are_taken_as_they_are() -> None:
     assert book.nbytes > 0
 
 
+def test_rows_of_what_is_no_name_are_refused() -> None:
+    book = UserBook(recipe_of(records=8))
+    names: list[Any] = ["ann", 7]
+    with pytest.raises(BadInput):
+        book.rows(names)
+    assert book.rows(["bob"]).tolist() == [0]
+
+
 def test_a_step_without_records_is_a_step() -> None:
     recipe = recipe_of(records=1, unit="user-window:2")
     run, book = recipe.start(Zero()), UserBook(recipe)
