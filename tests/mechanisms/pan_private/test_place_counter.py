@@ -415,6 +415,15 @@ def test_a_release_that_fails_has_not_happened() -> None:
     assert [run.release(), run.step(1)] == [1, 2]
 
 
+def test_an_announcement_after_the_last_step_draws_nothing() -> None:
+    tape = Tape()
+    run: Any = place(**SHAPES[0], intrusions="announced").start(tape)
+    run.feed([1] * 4)
+    drawn, before = len(tape.draws), run.snapshot()
+    run.announce()
+    assert (len(tape.draws), run.snapshot()) == (drawn, before)
+
+
 def test_a_feed_that_fails_counts_the_steps_that_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place_run, "CHUNK", 10)
     noise = Failing(1)
