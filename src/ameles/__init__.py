@@ -54,6 +54,7 @@ from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
 from ameles.mechanisms.counters.grid import Grid
 from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.hats_endless import EndlessHatsCounter
 from ameles.mechanisms.counters.hats_window import HatsWindowCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
@@ -100,6 +101,7 @@ __all__ = [
     "Density",
     "DynamicDensity",
     "EldersCounter",
+    "EndlessHatsCounter",
     "Estimate",
     "ExactDistinct",
     "GaussianBinaryCounter",

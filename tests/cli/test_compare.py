@@ -82,7 +82,7 @@ def test_json_has_recipes_that_can_be_started() -> None:
 
 def test_other_questions() -> None:
     endless = report("--unbounded", "--epsilon", "1")
-    assert endless["mechanisms"][0]["mechanism"].startswith("HybridCounter")
+    assert endless["mechanisms"][0]["mechanism"] == "EndlessHatsCounter"
     assert endless["looked_at"] < endless["steps"]
     worst = report("--horizon", "2^8", "--epsilon", "1", "--optimise", "worst")["mechanisms"]
     assert worst[0]["worst"] == min(line["worst"] for line in worst)

@@ -21,6 +21,7 @@ from ameles.measures.expected import counter_of, expected
 from ameles.measures.laws import law_of
 from ameles.measures.measure import BETA, Measure, Published, Terms
 from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.hats_endless import EndlessHatsCounter
 from ameles.mechanisms.counters.hats_window import HatsWindowCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
@@ -167,7 +168,7 @@ def _noise(steps: IntArray, recipe: Recipe, terms: Terms, beta: float) -> NDArra
 
 def draw_in_words(counter: CounterRecipe) -> str:
     """The law of one draw of a counter."""
-    if isinstance(counter, HatsCounter | HatsWindowCounter):
+    if isinstance(counter, HatsCounter | HatsWindowCounter | EndlessHatsCounter):
         least, most = (f"{float(scale):.6g}" for scale in counter.scales)
         return f"discrete Laplace of scale {least} to {most}, by the share that its node has"
     match getattr(counter, "scale", None), getattr(counter, "variance", None):

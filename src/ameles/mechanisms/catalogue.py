@@ -27,6 +27,7 @@ from ameles.mechanisms.counters.elders import EldersCounter
 from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
 from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.hats_endless import EndlessHatsCounter
 from ameles.mechanisms.counters.hats_window import HatsWindowCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
@@ -109,6 +110,7 @@ COUNTERS: tuple[type[CounterRecipe], ...] = (
     SiblingsCounter,
     HatsCounter,
     HatsWindowCounter,
+    EndlessHatsCounter,
     HybridCounter,
     GaussianStepsCounter,
     GaussianBinaryCounter,

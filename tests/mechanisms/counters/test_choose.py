@@ -24,6 +24,7 @@ from ameles.mechanisms.counters.choose import (
     worst_of,
 )
 from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.hats_endless import EndlessHatsCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import IndependentError, SimpleOneCounter
@@ -43,12 +44,13 @@ def test_rows_are_sorted_and_the_first_is_chosen(horizon: int, optimise: Any) ->
     assert len({row.name for row in rows}) == len(rows)
 
 
-def test_long_streams_get_hats_and_endless_ones_a_hybrid() -> None:
+def test_long_and_endless_streams_get_hats() -> None:
     assert isinstance(counter(epsilon=1, horizon=2**16), HatsCounter)
     endless = counter(epsilon=1)
-    assert isinstance(endless, HybridCounter)
-    assert endless.inside == "SiblingsCounter"
+    assert isinstance(endless, EndlessHatsCounter)
     assert endless.guarantee.horizon is None
+    # with very large noise a hybrid is left
+    assert isinstance(counter(epsilon="1e-6"), HybridCounter)
 
 
 def test_the_guarantee_is_the_one_asked_for() -> None:
@@ -301,7 +303,7 @@ def test_a_counter_of_the_catalogue_is_considered_by_itself(
         monkeypatch.setattr(choose, "COUNTERS", (*COUNTERS, kind))
         chosen = kind in (Newest, Surviving)
         assert best(horizon=1024) == (kind.__name__ if chosen else "HatsCounter")
-        assert best() == "HybridCounter"  # which these cannot do
+        assert best() == "EndlessHatsCounter"  # which these cannot do
         seized = best(horizon=1024, intrusions="one")
         assert seized == ("Surviving" if kind is Surviving else "PanPrivatePlaceCounter")
         assert best(horizon=1024, intrusions="announced") == "PanPrivatePlaceCounter"
@@ -309,6 +311,12 @@ def test_a_counter_of_the_catalogue_is_considered_by_itself(
 
 def test_counters_for_streams_without_end_are_for_those_alone() -> None:
     names = {type(row.recipe).__name__ for row in compare(epsilon=1, delta="1e-6", horizon=64)}
-    others = {"HybridCounter", "SegmentedCounter", "TreeCounter", "GaussianStepsCounter"}
+    others = {
+        "HybridCounter",
+        "EndlessHatsCounter",
+        "SegmentedCounter",
+        "TreeCounter",
+        "GaussianStepsCounter",
+    }
     assert names & others == set()
     assert len([row for row in compare(epsilon=1) if "HybridCounter" in row.name]) == 3

@@ -16,7 +16,7 @@ from ameles.audit import exact_loss
 from ameles.audit.finding import Verdict
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
-from ameles.mechanisms.counters import hats_kernel, hats_process
+from ameles.mechanisms.counters import hats_cells, hats_kernel
 from ameles.mechanisms.counters.hats import HatsCounter
 from ameles.mechanisms.counters.hats_draws import NodeDraws
 from ameles.mechanisms.counters.hats_kernel import settle, settle_rows
@@ -123,7 +123,7 @@ def test_steps_and_bulk_and_resumed_runs_have_the_same_noise(
     for recipe in (deep(80, width=width), HatsCounter(epsilon=1, horizon=70, width=width)):
         tape = Tape(scattered(600 * width, 10**6))
         expected = recipe.process(tape, None).take(recipe.horizon).tolist()
-        monkeypatch.setattr(hats_process, "TOGETHER", 30)
+        monkeypatch.setattr(hats_cells, "TOGETHER", 30)
         process = recipe.process(Tape(tape.values), None)
         taken: list[list[int]] = []
         for end in (1, 2, 9, 10, 31, 32, 33, recipe.horizon):

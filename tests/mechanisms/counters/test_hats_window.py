@@ -15,7 +15,7 @@ from ameles.audit.finding import Verdict
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.measures.counter_choice import Span, chosen, mean_variance
-from ameles.mechanisms.counters import hats_process
+from ameles.mechanisms.counters import hats_cells, hats_process
 from ameles.mechanisms.counters.hats_draws import NodeDraws
 from ameles.mechanisms.counters.hats_window import HatsWindowCounter
 from ameles.mechanisms.counters.summed import Process
@@ -136,7 +136,7 @@ def test_steps_and_bulk_and_resumed_runs_have_the_same_noise(
     for recipe in (deep(width=width), HatsWindowCounter(epsilon=1, window=30, width=width)):
         tape = Tape(scattered(800 * width, 10**6))
         expected = recipe.process(tape, None).take(90).tolist()
-        monkeypatch.setattr(hats_process, "TOGETHER", 30)
+        monkeypatch.setattr(hats_cells, "TOGETHER", 30)
         process = recipe.process(Tape(tape.values), None)
         taken: list[list[int]] = []
         for end in (1, 2, 9, 10, 31, 32, 33, 90):

@@ -11,7 +11,7 @@ considered as soon as it is listed there.
 HatsCounter(unit='event', width=None, contributions=1, bound=1, epsilon=Fraction(1, 1),
             horizon=1024, radices=(22, 14), offset=6, tops=(371, 332, 283), lows=(539, 484))
 >>> type(counter(epsilon=1)).__name__
-'HybridCounter'
+'EndlessHatsCounter'
 >>> for row in compare(epsilon=1, horizon=1024)[:3]:
 ...     print(f"{row.name:18} {row.mean:7.2f} {row.ratio:6.2f}")
 HatsCounter           9.89   1.00

@@ -41,6 +41,10 @@ class LevelNodes:
         scales[:, size:] = np.where(self.weights != 0, self.scales, scales[:, size:])
         return LevelNodes(self.first, weights, scales)
 
+    def part(self, rows: slice) -> LevelNodes:
+        """Some of the steps."""
+        return LevelNodes(self.first[rows], self.weights[rows], self.scales[rows])
+
     def only(self, rows: NDArray[np.bool_]) -> LevelNodes:
         """Without the nodes of all other rows."""
         return LevelNodes(self.first, self.weights * rows[:, None], self.scales)

@@ -81,10 +81,11 @@ class HatsError(LaplaceError):
     def stds(self, steps: IntArray) -> Floats:
         """``std`` at each of these steps, all at once."""
         total = np.full(len(steps), self.rounding)
-        variances = _variances(self.shape, self.scale)
-        for level, (first, weights) in enumerate(_counting(self.shape, steps)):
+        lattices = self._lattices()
+        for level, (first, weights) in enumerate(self._counting(steps)):
             nodes = first[:, None] + np.arange(weights.shape[1])
-            total += (weights**2 * variances[level][_law(self.shape, level, nodes)]).sum(axis=1)
+            variances = _variances(lattices[level])[self._kinds(level, nodes)]
+            total += (weights**2 * variances).sum(axis=1)
         deviations: Floats = np.sqrt(total)
         # With few values the rounding adds something else.
         few = np.flatnonzero(deviations < FEW_VALUES)
@@ -108,9 +109,11 @@ class HatsError(LaplaceError):
 
     def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> Floats:
         """The quantile of ``between`` for each pair of steps, all at once."""
-        earlier = [level.only(before > 0) for level in self._nodes(np.maximum(before, 1))]
-        pairs = zip(self._nodes(after), earlier, strict=True)
-        found = node_quantiles([new.less(old) for new, old in pairs], beta)
+        both = self._nodes(np.concatenate([after, np.maximum(before, 1)]))
+        new = [level.part(slice(len(after))) for level in both]
+        old = [level.part(slice(len(after), None)).only(before > 0) for level in both]
+        pairs = zip(new, old, strict=True)
+        found = node_quantiles([one.less(other) for one, other in pairs], beta)
         others = np.flatnonzero(np.isnan(found))
         found[others] = quantiles(self._between(before[others], after[others]), beta)
         return found
@@ -138,8 +141,8 @@ class HatsError(LaplaceError):
         block = start[:, None] + np.arange(inside)
         rows = np.arange(len(t))[:, None, None]
         weights, scales = [], []
-        levels = _counting(self.shape, np.minimum(block, last).reshape(-1))
-        lattices = _lattices(self.shape, self.scale)
+        levels = self._counting(np.minimum(block, last).reshape(-1))
+        lattices = self._lattices()
         for level, (flat, counted) in enumerate(levels):
             first = flat.reshape(block.shape)
             behind = first - first[:, :1]
@@ -149,7 +152,7 @@ class HatsError(LaplaceError):
             own[rows, np.arange(inside)[:, None], at] = counted.reshape(*block.shape, size)
             nodes = first[:, :1] + np.arange(own.shape[2])
             law = np.array([float(one) for one in lattices[level]])
-            scales.append(law[np.clip(_law(self.shape, level, nodes), 0, len(law) - 1)])
+            scales.append(law[np.clip(self._kinds(level, nodes), 0, len(law) - 1)])
             weights.append(own)
         return Cluster(
             places,
@@ -170,27 +173,27 @@ class HatsError(LaplaceError):
     def _nodes(self, steps: IntArray) -> list[LevelNodes]:
         """The nodes that count at each step, level by level, as arrays."""
         levels = []
-        for level, (first, weights) in enumerate(_counting(self.shape, steps)):
-            scales = np.array([float(scale) for scale in _lattices(self.shape, self.scale)[level]])
+        for level, (first, weights) in enumerate(self._counting(steps)):
+            scales = np.array([float(scale) for scale in self._lattices()[level]])
             nodes = first[:, None] + np.arange(weights.shape[1])
-            kinds = np.where(weights != 0, _law(self.shape, level, nodes), 0)
+            kinds = np.where(weights != 0, self._kinds(level, nodes), 0)
             levels.append(LevelNodes(first, weights, scales[kinds]))
         return levels
 
     def _rows(self, steps: IntArray) -> Iterator[list[NodeRow]]:
         """For each step the nodes that count, level by level."""
-        levels = _counting(self.shape, np.maximum(steps, 1))
+        levels = self._counting(np.maximum(steps, 1))
         for place in range(len(steps)):
             yield [NodeRow(int(first[place]), weights[place]) for first, weights in levels]
 
     def _laws(
         self, steps: Iterable[list[NodeRow]], *, roundings: int = 2
     ) -> Iterator[LaplaceMixture]:
-        lattices = _lattices(self.shape, self.scale)
+        lattices = self._lattices()
         for rows in steps:
             parts = []
             for level, row in enumerate(rows):
-                kinds = _law(self.shape, level, np.arange(row.first, row.end)).tolist()
+                kinds = self._kinds(level, np.arange(row.first, row.end)).tolist()
                 scales = lattices[level]
                 parts += [
                     LaplacePart(scales[kind], weight, 1)
@@ -199,13 +202,23 @@ class HatsError(LaplaceError):
                 ]
             yield LaplaceMixture(tuple(parts), roundings=roundings, varied=True)
 
+    def _counting(self, steps: IntArray) -> list[tuple[IntArray, Floats]]:
+        """For each level the first node that can count at each step, and the weights from there
+        on."""
+        levels, top = lower_nodes(self.shape, steps)
+        knots = np.arange(self.shape.knots) - top.cell[:, None]
+        weights = top.at(knots) / self.shape.spans[-1]
+        return [*levels, (np.zeros(len(steps), dtype=np.int64), weights)]
 
-def _counting(shape: HatsShape, steps: IntArray) -> list[tuple[IntArray, Floats]]:
-    """For each level the first node that can count at each step, and the weights from there on."""
-    levels, top = lower_nodes(shape, steps)
-    knots = np.arange(shape.knots) - top.cell[:, None]
-    levels.append((np.zeros(len(steps), dtype=np.int64), top.at(knots) / shape.spans[-1]))
-    return levels
+    def _kinds(self, level: int, nodes: IntArray) -> IntArray:
+        """The place of each node's law in ``_lattices``."""
+        if level == self.shape.levels - 1:
+            return nodes
+        return self.shape.piece(nodes * self.shape.spans[level] // self.shape.spans[-2])
+
+    def _lattices(self) -> list[tuple[Fraction, ...]]:
+        """The scales that nodes have: on each lower level by piece, and of those at the top."""
+        return _lattices(self.shape, self.scale)
 
 
 @dataclass(frozen=True)
@@ -257,26 +270,19 @@ def _interpolated(cell: IntArray, left: Floats, right: Floats, at: Floats) -> Fl
     return f
 
 
-def _law(shape: HatsShape, level: int, nodes: IntArray) -> IntArray:
-    """The place of each node's law in ``_lattices``."""
-    if level == shape.levels - 1:
-        return nodes
-    return shape.piece(nodes * shape.spans[level] // shape.spans[-2])
-
-
 @lru_cache(maxsize=64)
-def _lattices(shape: HatsShape, scale: Fraction) -> list[list[Fraction]]:
-    """The scales that nodes have: on each lower level by piece, and of those at the top."""
+def _lattices(shape: HatsShape, scale: Fraction) -> list[tuple[Fraction, ...]]:
     shares = [[Fraction(low, PARTS) * left for left in shape.lefts] for low in shape.lows]
     shares.append([Fraction(top, PARTS) for top in shape.tops])
     return [
-        [scale * span / share for share in row]
+        tuple(scale * span / share for share in row)
         for span, row in zip(shape.spans, shares, strict=True)
     ]
 
 
-@lru_cache(maxsize=64)
-def _variances(shape: HatsShape, scale: Fraction) -> list[Floats]:
+@lru_cache(maxsize=256)
+def _variances(scales: tuple[Fraction, ...]) -> Floats:
     """Their variances: 2 q / (1 - q)^2 with q = exp(-1 / b), which may be too small for a float."""
-    rates = [np.array([float(1 / one) for one in row]) for row in _lattices(shape, scale)]
-    return [2 * np.exp(-rate) / np.expm1(-rate) ** 2 for rate in rates]
+    rates = np.array([float(1 / one) for one in scales])
+    variances: Floats = 2 * np.exp(-rates) / np.expm1(-rates) ** 2
+    return variances

@@ -12,8 +12,9 @@ BEFORE = -2  # the number of the cell that a level is in before the first step
 class Level:
     """The hats of one level: the residuals of its cell, and noises that are not yet in any."""
 
-    def __init__(self, sums: IntArray) -> None:
+    def __init__(self, sums: IntArray, shift: int = 0) -> None:
         self.cell = BEFORE
+        self.shift = shift  # residuals are rounded by so many bits
         # the residuals before the cell, of its two hats, and what is left over for the next one
         self.sums = sums
         self.waiting = np.empty((0, sums.shape[1]), dtype=np.int64)
@@ -34,6 +35,8 @@ class Level:
         left[:] = right
         np.subtract(own[0], falling, out=right)
         right -= over
+        if self.shift:
+            right >>= self.shift
         np.multiply(end, k, out=over)
         over -= falling
         self.cell += 1
@@ -55,6 +58,8 @@ class Level:
         np.subtract(own, falling, out=residuals[2:])
         residuals[2] -= over
         residuals[3:] -= rising[:-1]
+        if self.shift:
+            residuals[2:] >>= self.shift
         passed = np.empty((count + 1, columns), dtype=np.int64)
         passed[0] = before
         passed[1:] = residuals[:count]

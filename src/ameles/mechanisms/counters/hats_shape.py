@@ -90,6 +90,16 @@ class HatsShape:
         """How many nodes the top level has: all knots before the end of the stream, and one."""
         return max(1, -(-(self.horizon - self.start) // self.spans[-1]))
 
+    @property
+    def unit(self) -> int:
+        """Noises are sums of multiples of one over this."""
+        return self.spans[-1]
+
+    @property
+    def units(self) -> list[int]:
+        """What a residual of each level from 1 counts in that unit."""
+        return [self.unit // span for span in self.spans[1:]]
+
     def cell(self, level: int, place: int) -> int:
         """The number of the level's cell that this step is in, from 0; -1 before all knots."""
         start = self.start if level == self.levels - 1 else 0

@@ -15,6 +15,7 @@ in them.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,57 +29,60 @@ BITS = 10
 ROUNDS = 3
 
 Floats = NDArray[np.float64]
+# For each level from 1 the weights of the left and the right hat of a cell.
+WeightTables: TypeAlias = tuple[tuple[IntArray, IntArray], ...]
 
 
 @lru_cache(maxsize=64)
-def weight_tables(shape: HatsShape) -> tuple[tuple[IntArray, IntArray], ...]:
+def weight_tables(shape: HatsShape) -> WeightTables:
     """For each level from 1 the weights of the cell's two hats, by digit; the top's by place."""
     if isinstance(shape, RepeatedShape):
         return _repeated(shape)
-    lower = [_closed_form(k) for k in shape.radices[:-1]]
+    lower = [closed_form(k) for k in shape.radices[:-1]]
     cost = [float(1 / shape.share(level, 0)) ** 2 for level in range(shape.levels - 1)]
     top = _Top(shape)
     for _ in range(ROUNDS):
         for place, k in enumerate(shape.radices[:-1]):
             below = lower[place - 1] if place else None
             if place + 1 < len(lower):
-                above = _interpolated(*lower[place + 1])
+                above = interpolated(*lower[place + 1])
             else:
                 above = top.above(lower[-1])
-            lower[place] = _fitted(k, cost[place], below, cost[place + 1], above)
+            lower[place] = fitted_pairs(k, cost[place], below, cost[place + 1], above)
     pairs = [*lower, top.fitted(lower[-1] if lower else None)]
-    return tuple((_rounded(left), _rounded(right)) for left, right in pairs)
+    return tuple((rounded(left), rounded(right)) for left, right in pairs)
 
 
-def _repeated(shape: RepeatedShape) -> tuple[tuple[IntArray, IntArray], ...]:
+def _repeated(shape: RepeatedShape) -> WeightTables:
     """The same for a shape without an end, for differences of counts that are far apart.
 
     At the top a hat of the later step's cell counts with f, one of the earlier step's with 1 - f.
     Every digit is as often the later one as the earlier, so f is best near a half there.
     """
-    pairs = [_closed_form(k) for k in shape.radices]
+    pairs = [closed_form(k) for k in shape.radices]
     cost = [float(1 / shape.share(level, 0)) ** 2 for level in range(shape.levels)]
     for _ in range(ROUNDS):
         for place, k in enumerate(shape.radices):
             below = pairs[place - 1] if place else None
             last = place + 1 == len(pairs)
-            above = (0.5, 0.5) if last else _interpolated(*pairs[place + 1])
-            pairs[place] = _fitted(k, cost[place], below, cost[place + 1], above)
-    return tuple((_rounded(left), _rounded(right)) for left, right in pairs)
+            above = (0.5, 0.5) if last else interpolated(*pairs[place + 1])
+            pairs[place] = fitted_pairs(k, cost[place], below, cost[place + 1], above)
+    return tuple((rounded(left), rounded(right)) for left, right in pairs)
 
 
-def _rounded(weights: Floats) -> IntArray:
+def rounded(weights: Floats) -> IntArray:
+    """Weights in units of 2**-BITS."""
     whole: IntArray = np.rint(weights * (1 << BITS)).astype(np.int64)
     return whole
 
 
-def _closed_form(k: int) -> tuple[Floats, Floats]:
+def closed_form(k: int) -> tuple[Floats, Floats]:
     """The weights in the limit of many cells, by the place u in the cell."""
     u = (np.arange(k) + 0.5) / k
     return 8 / 15 + 8 * u / 5 - u * u, u * u - 2 * u / 5 - 2 / 15
 
 
-def _interpolated(left: Floats, right: Floats) -> tuple[float, float]:
+def interpolated(left: Floats, right: Floats) -> tuple[float, float]:
     """The mean of a level's f at the two knots of the level below around t."""
     k = len(left)
     at = np.arange(k) / k
@@ -87,7 +91,7 @@ def _interpolated(left: Floats, right: Floats) -> tuple[float, float]:
     return float(here.mean()), float(after.mean())
 
 
-def _steps(places: IntArray, digits: IntArray, below: tuple[Floats, Floats] | None) -> Floats:
+def step_weights(places: IntArray, digits: IntArray, below: tuple[Floats, Floats] | None) -> Floats:
     """f of the lower nodes at these places, if t is at each of the digits: a smooth step down."""
     ahead = places - digits[:, None]
     if below is None:
@@ -95,7 +99,7 @@ def _steps(places: IntArray, digits: IntArray, below: tuple[Floats, Floats] | No
     return np.where(ahead == 0, below[0].mean(), np.where(ahead == 1, below[1].mean(), ahead < 0))
 
 
-def _fitted(
+def fitted_pairs(
     k: int,
     cost: float,
     below: tuple[Floats, Floats] | None,
@@ -106,11 +110,16 @@ def _fitted(
     places = np.arange(-k, 2 * k)
     at = places / k
     left, right = np.maximum(0, 1 - abs(at)), np.maximum(0, 1 - abs(at - 1))
-    rest = _steps(places, np.arange(k), below) - np.maximum(0, 1 - abs(at + 1))
+    rest = step_weights(places, np.arange(k), below) - np.maximum(0, 1 - abs(at + 1))
     a = cost * (rest * left).sum(1) + own * above[0]
     b = cost * (rest * right).sum(1) + own * above[1]
     diagonal, other = cost * float((left * left).sum()) + own, cost * float((left * right).sum())
     corner = cost * float((right * right).sum()) + own
+    return solved(a, b, diagonal, other, corner)
+
+
+def solved(a: Floats, b: Floats, diagonal: Any, other: Any, corner: Any) -> tuple[Floats, Floats]:
+    """The two weights at which a quadratic is least, for each place."""
     whole = diagonal * corner - other * other
     return (a * corner - b * other) / whole, (b * diagonal - a * other) / whole
 
@@ -143,14 +152,12 @@ class _Top:
 
     def fitted(self, below: tuple[Floats, Floats] | None) -> tuple[Floats, Floats]:
         """The best pair for each place."""
-        rest = _steps(self._reach, self._places, below) - self._before
+        rest = step_weights(self._reach, self._places, below) - self._before
         left, right, cost = self._left, self._right, self._cost
         a, b = (cost * rest * left).sum(1), (cost * rest * right).sum(1)
         diagonal = (cost * left * left).sum(1) + self._own[0]
         corner = (cost * right * right).sum(1) + self._own[1]
-        other = (cost * left * right).sum(1)
-        whole = diagonal * corner - other * other
-        return (a * corner - b * other) / whole, (b * diagonal - a * other) / whole
+        return solved(a, b, diagonal, (cost * left * right).sum(1), corner)
 
     def above(self, below: tuple[Floats, Floats]) -> tuple[float, float]:
         """The mean of the top's f at the two lower knots around t, where noise is large more."""

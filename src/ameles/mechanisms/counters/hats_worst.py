@@ -36,7 +36,7 @@ def worst_of(shape: HatsShape) -> tuple[float, float]:
         k = shape.radices[-1]
         nodes = np.arange(max(0, shape.offset + (cell - 1) * k), shape.offset + (cell + 2) * k)
         f = pair.between(nodes - shape.offset, k)
-        most, energy = _own(f, nodes - place, below[-2])
+        most, energy = own_worst(f, nodes - place, below[-2])
         # what is left to lower nodes never falls, so the first node that counts has the least
         near = lefts[max(0, place - 2)] * lows[:-1]
         share = np.array([*near, lefts[nodes[0]] * lows[-1]])
@@ -54,12 +54,12 @@ def level_worst(
     nodes = np.arange(0, 3 * k)  # from the knot before the cell
     for digit, (left, right) in enumerate(zip(lefts.tolist(), rights.tolist(), strict=True)):
         f = HatPair(1, left, right).between(nodes, k)
-        most, energy = _own(f, nodes - k - digit, below)
+        most, energy = own_worst(f, nodes - k - digit, below)
         found = max(found[0], most), max(found[1], energy)
     return found
 
 
-def _own(
+def own_worst(
     above: Floats, ahead: IntArray, own: tuple[IntArray, IntArray] | None
 ) -> tuple[float, float]:
     """The largest weight and sum of squares of nodes, if f of the level above is this there.

@@ -67,7 +67,8 @@ class WeightedSum:
         angle = np.multiply.outer(self.weights, at)
         edge = 2 * self.half[:, None] ** 2
         # f is the product of 1 / (1 + (1 - cos(a u)) / edge)
-        over = 1 / (edge + 1 - np.cos(angle))
+        # 1 - cos(x) is 2 sin(x / 2)^2, which is not lost beside 1 if weights are tiny
+        over = 1 / (edge + 2 * np.sin(angle / 2) ** 2)
         value = np.exp(self.counts @ np.log(edge * over))
         slope = -value * (self.counts @ (self.weights[:, None] * np.sin(angle) * over))
         fejer = (1 - k / (TERMS + 1)) * (-1.0) ** k
