@@ -24,7 +24,7 @@ NAMES: dict[str, type[CounterRecipe]] = {
 
 def test_the_code_gives_what_the_page_says() -> None:
     blocks = re.findall(r"^```pycon\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     test = doctest.DocTestParser().get_doctest("\n\n".join(blocks), {}, "hats.md", None, 0)
     said: list[str] = []
     assert doctest.DocTestRunner().run(test, out=said.append).failed == 0, "".join(said)
