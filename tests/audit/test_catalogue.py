@@ -40,8 +40,8 @@ WITHOUT_A_HORIZON = (
     RandomizedResponseCounter,
 )
 LONGEST_ALONE = [1, 2, 3, 33]
-# Later the cheapest shift is not whole, and the search for a whole one gives up.  That of the theorem
-# is whole: tests/mechanisms/counters/endless_identity.py has it.
+# Later the cheapest shift is not whole, and the search for a whole one gives up.  The theorem's
+# shift is whole: tests/mechanisms/counters/endless_identity.py has it.
 LONGEST_OF_ENDLESS_HATS = [1, 2, 3, 24]
 # Before the first cell of their hats is full, they lose less than their whole shifts show.
 EXACT_ONLY_LATER: dict[type[CounterRecipe], int] = {HatsWindowCounter: 3, EndlessHatsCounter: 3}
