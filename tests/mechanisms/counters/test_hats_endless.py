@@ -16,6 +16,7 @@ from ameles.audit import exact_loss
 from ameles.audit.finding import Verdict
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
+from ameles.measures.counter_choice import Span, chosen
 from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.mechanisms.counters import hats_cells
 from ameles.mechanisms.counters.choose import points, stds_of
@@ -333,6 +334,14 @@ def test_noise_that_does_not_fit_is_refused() -> None:
         EndlessHatsCounter(epsilon="1e-7")
     with pytest.raises(BadInput, match="64 bits"):
         EndlessHatsCounter(epsilon=1, contributions=10, bound=10**7)
+
+
+def test_plans_with_very_large_noise_get_another_counter() -> None:
+    span = Span(window=None, horizon=None)
+    for bound, name in ((1000, "EndlessHatsCounter"), (10**6, "HybridCounter")):
+        recipe = chosen(span, epsilon=Fraction(1, 10), width=2, bound=bound)
+        assert type(recipe).__name__ == name
+        assert (recipe.bound, recipe.width, recipe.guarantee.horizon) == (bound, 2, None)
 
 
 def test_residuals_of_long_cells_are_rounded_and_nothing_else_is() -> None:
