@@ -69,7 +69,7 @@ AT_LENGTH = {
         *("restarting_crash", "restarting_plans", "sink_fence", "sink_places"),
         *("carriage_returns", "chosen_bounds", "descriptions", "equal_places", "receiving"),
         *("remote_delivery", "places", "batches_after_failures", "end_of_posted_streams"),
-        *("room_for_batches", "discovered_keys", "discovered_streams"),
+        *("room_for_batches", "discovered_keys", "discovered_streams", "prepared_queries"),
     ),
     "cli": (
         "bounds",

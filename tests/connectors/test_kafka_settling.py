@@ -16,6 +16,7 @@ import pytest
 from ameles.connectors import kafka_answers
 from ameles.connectors.declarations import Declarations
 from ameles.connectors.kafka_answers import PAUSE, TURN, TURNS, KafkaAway
+from ameles.connectors.kafka_driver import driver
 from ameles.connectors.kafka_range import KafkaRange, MessagesGone
 from ameles.connectors.kafka_settling import SETTLE
 from ameles.connectors.kafka_source import KafkaPiece, KafkaSource
@@ -29,6 +30,7 @@ from tests.kafka_server import ADMIN
 
 __all__ = ["clock"]  # a fixture
 URL = "kafka://127.0.0.1:1/visits"  # nobody is there
+LATE = -7  # instead of an offset: no answer comes in time
 NONE = TopicState(None, False, {})
 Look = Callable[[], TopicState]
 
@@ -263,8 +265,17 @@ class Starting:
         return {"visits": done({"cleanup.policy": SimpleNamespace(value="delete")})}
 
     def list_offsets(self, places: Sequence[Any], **_: object) -> dict[Any, Any]:
-        answer = SimpleNamespace(offset=self._offsets.pop(0), leader_epoch=0)
-        return {place: done(answer) for place in places}
+        offset = self._offsets.pop(0)
+        answer = SimpleNamespace(offset=offset, leader_epoch=0)
+        return {place: late() if offset == LATE else done(answer) for place in places}
+
+
+def late() -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_exception(
+        driver().KafkaException(driver().KafkaError(driver().KafkaError._TIMED_OUT))
+    )
+    return future
 
 
 def done(result: Any) -> Future[Any]:
@@ -296,6 +307,17 @@ def test_leaders_that_are_away_are_asked_again(monkeypatch: pytest.MonkeyPatch) 
     assert KafkaTopic.at(URL).look() == state(5, first=2)
     assert len(pauses) == 3
     assert (TURNS - 1) * (TURN + PAUSE) > 9
+
+
+def test_answers_that_come_late_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(kafka_answers, "sleep", pauses.append)
+    monkeypatch.setattr(KafkaTopic, "admin", Starting(LATE, 2, LATE, LATE, 5).admin)
+    assert KafkaTopic.at(URL).look() == state(5, first=2)
+    assert len(pauses) == 3
+    monkeypatch.setattr(KafkaTopic, "admin", Starting(*(LATE,) * TURNS).admin)
+    with pytest.raises(driver().KafkaException, match="TIMED_OUT"):
+        KafkaTopic.at(URL).high(0)
 
 
 def clients() -> int:

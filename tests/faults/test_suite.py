@@ -14,9 +14,9 @@ from tests.faults.suite import plan
 
 
 @pytest.fixture(scope="module")
-def rehearsal(tmp_path_factory: pytest.TempPathFactory, victims: Victims) -> Rehearsal:
+def rehearsal(tmp_path_factory: pytest.TempPathFactory, server_of_victims: Victims) -> Rehearsal:
     place = tmp_path_factory.mktemp("suite") / "w"
-    return KINDS["growing"].rehearse(place, victims, horizon=2)
+    return KINDS["growing"].rehearse(place, server_of_victims, horizon=2)
 
 
 @pytest.mark.parametrize("part", ["crashes", "deaths", "refusals"])

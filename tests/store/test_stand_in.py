@@ -25,7 +25,7 @@ from tests.store.stores import launch
 OTHERS = {
     "engine": {
         *("arrivals", "bounding", "plan", "sealed_search", "step_cost"),
-        *("rules", "sinks_before"),  # fixtures that are SQLite files
+        *("rules", "sinks_before", "broken_keys"),  # with files of SQLite
         *("sealed_coverage", "sealed_memory", "sealed_wiped"),  # about states that no store has
     },
     "cli": {"backup", "card", "demo", "guests", "help", "postgres", "read_only"},

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from ameles.connectors.kafka_answers import KafkaAway
+from ameles.connectors.kafka_driver import driver
 from ameles.connectors.kafka_settling import Doubt
-from ameles.connectors.kafka_topic import KafkaTopic, driver
+from ameles.connectors.kafka_topic import KafkaTopic
 
 AT_ONCE = 10_000  # messages
 WAIT = 0.1  # seconds for the next message

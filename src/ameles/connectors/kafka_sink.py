@@ -23,8 +23,9 @@ from typing import Any, ClassVar, Self
 
 from ameles.connectors.connection_file import read_connection
 from ameles.connectors.kafka_answers import KafkaAway
+from ameles.connectors.kafka_driver import driver
 from ameles.connectors.kafka_range import KafkaRange, MessagesGone
-from ameles.connectors.kafka_topic import MISSING, KafkaTopic, driver, let_go
+from ameles.connectors.kafka_topic import MISSING, KafkaTopic, let_go
 from ameles.connectors.remote_sink import OutgoingBatch, RemoteSink, Undelivered
 from ameles.connectors.sink import Row, SinkRequest
 from ameles.core.exceptions import PlanError

@@ -6,7 +6,6 @@ they say is not shown, because it may quote the connection file; only the names 
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,8 @@ from typing import Any, Self, TypeAlias
 
 from ameles.connectors.connection_file import read_connection
 from ameles.connectors.kafka_answers import KafkaAway, answer, offsets
-from ameles.core.exceptions import MissingExtra, PlanError
+from ameles.connectors.kafka_driver import driver
+from ameles.core.exceptions import PlanError
 
 EXAMPLE = "kafka://localhost:9092/visits"
 TIMEOUT = 10.0  # seconds for an answer
@@ -208,18 +208,6 @@ class KafkaTopic:
         if others:
             raise _unusable(others)
         return given
-
-
-def driver(part: str = "") -> Any:
-    """The module confluent_kafka or a part of it; if it is missing, the refusal says how to
-    install it."""
-    try:
-        return importlib.import_module(f"confluent_kafka.{part}".rstrip("."))
-    except ImportError:
-        raise MissingExtra(
-            "A topic of Kafka needs confluent-kafka, which is not installed.",
-            tip="pip install 'ameles[kafka]'",
-        ) from None
 
 
 def _telling(failures: Sequence[str]) -> str:

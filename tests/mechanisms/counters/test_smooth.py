@@ -93,7 +93,8 @@ def test_a_resumed_run_keeps_its_rates() -> None:
 
 def test_the_chooser_takes_it() -> None:
     names = [row.name for row in ameles.compare(epsilon=1, delta=1e-6)]
-    assert names[:2] == ["SmoothCounter", "SegmentedCounter"]
+    assert names[0] == "SmoothCounter"
+    assert names.index("SegmentedCounter") > 0
 
 
 @pytest.mark.parametrize("contributions", [1, 3])
