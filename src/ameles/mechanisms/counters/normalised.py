@@ -22,19 +22,17 @@ post-processing (``column_decoder``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
+from ameles.accounting.interval import Interval
 from ameles.core.noise import Noise
-from ameles.core.parameters import Horizon
-from ameles.mechanisms.counters.buffered import Buffers
 from ameles.mechanisms.counters.cascade import NUMBERS, Cascade
-from ameles.mechanisms.counters.cascade_process import CascadeProcess, Levels, largest_walk
+from ameles.mechanisms.counters.cascade_counter import CascadeCounter
+from ameles.mechanisms.counters.cascade_process import CascadeProcess
 from ameles.mechanisms.counters.column_decoder import ColumnDecoder
 from ameles.mechanisms.counters.column_scales import PART_BITS, ColumnScales, squared_norm
-from ameles.mechanisms.counters.encoded import EncodedCounter, Encoding, fine_bits, root_up
 from ameles.mechanisms.counters.normalised_error import (
     NormalisedError,
     NormalisedFilter,
@@ -45,48 +43,20 @@ from ameles.noise.arrays import IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class NormalisedCounter(EncodedCounter):
+class NormalisedCounter(CascadeCounter):
     """Counts with the noise of a buffered factorisation whose columns have norm 1."""
 
-    horizon: Horizon = Horizon()
-    buffers: Buffers = Buffers()
+    least_bits: ClassVar[int] = PART_BITS
 
-    @property
-    def steps(self) -> int:
-        """The horizon."""
-        return self.horizon
-
-    @property
-    def cascade(self) -> Cascade:
-        """Good rates for this horizon, as exact fractions."""
-        return Cascade.near(self.horizon, self.buffers)
+    @staticmethod
+    def squared_norm(cascade: Cascade, horizon: int, contributions: int) -> Interval:
+        """That of columns which are divided by their norms."""
+        return squared_norm(cascade, horizon, contributions)
 
     @property
     def filter(self) -> NormalisedFilter:
         """How much of each noise is in the counts."""
         return normalised_filter(self.cascade, self.horizon)
-
-    @property
-    def encoding(self) -> Encoding:
-        """The grid and the noise."""
-        change, rounding = self._sensitivity(self.cascade)
-        walk = largest_walk(float(change) ** 2 / (2 * float(self.spend)), self.horizon)
-        bits = fine_bits(change=change, rounding=rounding, largest=walk, least=PART_BITS)
-        return self.encoding_with(self.cascade, bits)
-
-    def encoding_with(self, cascade: Cascade, bits: int) -> Encoding:
-        """The encoding by these rates on the grid of 2^-bits."""
-        change, rounding = self._sensitivity(cascade)
-        return Encoding.of(change=change, rounding=rounding, bits=bits, rho=self.spend)
-
-    def _sensitivity(self, cascade: Cascade) -> tuple[Fraction, Fraction]:
-        change, rounding = _sensitivity(cascade, self.horizon, self.contributions, self.touched)
-        return self.bound * change, rounding
-
-    @property
-    def allowance(self) -> Fraction:
-        """What the roundings of all sections can add; see ``cascade``."""
-        return self._sensitivity(self.cascade)[1]
 
     def units(self, steps: int) -> list[int]:
         """What a count adds to the encoded sum at each of the first steps, in units of the grid."""
@@ -110,10 +80,7 @@ class NormalisedCounter(EncodedCounter):
 
     def process(self, noise: Noise, state: IntArray | None) -> Process:
         decoding = 1 + 2 * self.columns
-        if state is None:
-            levels = Levels.start(self.cascade, self.encoding.bits, self.columns)
-        else:
-            levels = Levels.read(state[decoding:], self.buffers, self.columns)
+        levels = self.levels(None if state is None else state[decoding:])
         variance = self.encoding_with(levels.cascade, levels.bits).variance
         decoder = ColumnDecoder(
             ColumnScales.of(levels.cascade, self.horizon),
@@ -142,12 +109,3 @@ class NormalisedProcess:
         encoded = self._cascade.encode(n)
         self._decoder.decode(encoded)
         return encoded
-
-
-@lru_cache(maxsize=256)
-def _sensitivity(
-    cascade: Cascade, horizon: int, contributions: int, touched: int
-) -> tuple[Fraction, Fraction]:
-    """By how much changes of 1 and the roundings after them move the encoding, in L2."""
-    change = root_up(squared_norm(cascade, horizon, contributions))
-    return change, cascade.rounding * root_up(horizon * touched)

@@ -41,8 +41,8 @@ from ameles.accounting.calibration import gaussian_variance
 from ameles.core.error import checks_step
 from ameles.core.noise import Noise
 from ameles.core.parameters import Number, OptionalHorizon, Whole
-from ameles.mechanisms.counters.buffered import Buffers, cascade_bits
 from ameles.mechanisms.counters.cascade import NUMBERS, Cascade
+from ameles.mechanisms.counters.cascade_counter import Buffers, cascade_bits
 from ameles.mechanisms.counters.cascade_process import CascadeProcess, Levels
 from ameles.mechanisms.counters.encoded import EncodedError, Encoding, root_up, rounded
 from ameles.mechanisms.counters.gaussian import GaussianCounter
