@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ameles.connectors import kafka_topic
+from ameles.connectors import kafka_driver
 from ameles.connectors.declarations import Declarations
 from ameles.connectors.source import SourceAway
 from ameles.core.exceptions import PlanError, SourceUnreadable
@@ -120,7 +120,7 @@ def test_a_gap_is_recorded_with_its_reason(kafka: Cluster, tmp_path: Path) -> No
     visits.world.run(1)
     visits.visit(2, 2)
     admin = kafka.admin()
-    place = kafka_topic.driver().TopicPartition(visits.name, 0, 2)
+    place = kafka_driver.driver().TopicPartition(visits.name, 0, 2)
     (future,) = admin.delete_records([place]).values()
     future.result()
     with pytest.raises(SourceUnreadable, match="removed before"):
