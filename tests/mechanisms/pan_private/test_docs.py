@@ -17,7 +17,7 @@ from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.plot.table import PlotTable
-from tests.mechanisms.pan_private.test_place_counter import mean_std as place_std
+from tests.mechanisms.pan_private.test_place_error import mean_std as place_std
 from tests.mechanisms.pan_private.test_tree_counter import mean_std
 
 DOCS = Path(__file__).parents[3] / "docs"
