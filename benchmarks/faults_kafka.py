@@ -26,8 +26,8 @@ from tests.kafka_faults import Fault, KafkaLife, cut_connections, cuts_of, kill_
 from tests.kafka_server import ADMIN, Cluster, serving, serving_apart
 from tests.source_faults import Faults, kill_ameles, mostly
 
-from ameles.connectors.kafka_answers import KafkaAway
-from ameles.connectors.kafka_topic import KafkaTopic
+from ameles.connectors.kafka.answers import KafkaAway
+from ameles.connectors.kafka.topic import KafkaTopic
 from ameles.connectors.source import SourceAway
 from ameles.core.exceptions import SourceUnreadable
 

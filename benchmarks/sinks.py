@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ameles.connectors.parquet_sink import SEALED
+from ameles.connectors.parquet.sink import SEALED
 from ameles.connectors.sink import Row
 from ameles.connectors.sinks import open_sink
 

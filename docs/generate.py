@@ -31,7 +31,7 @@ from ameles.cli.extras import extras
 from ameles.core.exceptions import AmelesError
 from ameles.mechanisms.counters.choose import compare
 from ameles.mechanisms.counters.comparison import Row
-from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
+from ameles.mechanisms.counters.gaussian.error import gaussian_lower_bound
 from ameles.mechanisms.counters.lower_bounds import packing_bound
 
 REFERENCE = Path(__file__).parent / "reference"

@@ -34,13 +34,14 @@ from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, Noisy
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.transformation import HALTED, Halted
 from ameles.mechanisms.counters.binary import BinaryCounter
-from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.choose import objective_of, points
 from ameles.mechanisms.counters.elders import EldersCounter, balanced_digits
-from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
-from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
-from ameles.mechanisms.counters.hats_error import lower_nodes
-from ameles.mechanisms.counters.hats_repeated import RepeatedShape
+from ameles.mechanisms.counters.gaussian.binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian.error import gaussian_lower_bound
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter
+from ameles.mechanisms.counters.hats.error import lower_nodes
+from ameles.mechanisms.counters.hats.repeated import RepeatedShape
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
 from ameles.mechanisms.counters.lower_bounds import (
@@ -53,7 +54,6 @@ from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.discovery import KeyDiscovery, KeyInputs
 from ameles.mechanisms.local import RandomizedResponse, RandomizedResponseCounter

@@ -21,7 +21,7 @@ from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.noise import Noise
 from ameles.core.recipe import Recipe
 from ameles.mechanisms.catalogue import recipe_from_json
-from ameles.mechanisms.counters.gaussian import GaussianCounter
+from ameles.mechanisms.counters.gaussian.calibration import GaussianCounter
 from ameles.mechanisms.counters.psum import PSumCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.noise import System, Tape, Zero

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import psycopg
 
 from ameles.connectors.declarations import Declarations
-from ameles.connectors.postgres_source import PostgresSource
+from ameles.connectors.postgres.source import PostgresSource
 from ameles.connectors.reading import Reading
 from ameles.connectors.sources import open_source
 from tests.connectors.reading import rows_of

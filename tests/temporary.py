@@ -20,10 +20,11 @@ IN_MEMORY = Path("/dev", "shm")  # a file system of Linux
 ROOM = 2 << 30  # bytes, more than any test's server needs
 ROOT = "PYTEST_DEBUG_TEMPROOT"  # pytest's own name for where it makes its folders
 ON_DISK = {
-    "connectors": (
-        *("appended_sink", "file_histories", "file_matching", "file_neighbours", "first_positions"),
-        *("parquet_sink", "parquet_source", "rotation", "same_files", "second_positions"),
+    "connectors": ("appended_sink", "first_positions", "second_positions"),
+    "connectors/files": (
+        *("file_histories", "file_neighbours", "matching", "rotation", "same_files"),
     ),
+    "connectors/parquet": ("sink", "source"),
     "engine": (
         *("changing_files", "launched_files", "rotated", "sealed_search", "vault", "vault_crash"),
         *("vault_ends", "vault_power", "vault_process", "vault_search", "vault_slot", "vault_tier"),

@@ -18,7 +18,7 @@ import pytest
 from ameles.engine.engine import Engine
 from ameles.plan.plan import read_plan_text
 from ameles.store import open_store
-from tests.connectors.webhook_receiver import Message, receiving
+from tests.connectors.webhook.webhook_receiver import Message, receiving
 
 PAGE = (Path(__file__).parents[1] / "docs" / "webhooks.md").read_text(encoding="utf-8")
 

@@ -28,7 +28,8 @@ from tests.spare_databases import SpareDatabases
 
 LOADED = (
     *("ameles.cli.commands", "ameles.cli.run", "ameles.query", "ameles.store"),
-    *("ameles.connectors.csv_lines", "ameles.connectors.json_lines", "ameles.engine.sealed"),
+    *(f"ameles.connectors.text.{name}" for name in ("csv_lines", "json_lines")),
+    "ameles.engine.sealed",
     *("ameles.store.sqlite.store", "ameles.store.postgres.store", "psycopg"),
     *("typer.main", "typer.rich_utils", "rich.progress", "rich.live", "rich.console"),
     *("cryptography.hazmat.primitives.ciphers.aead", "duckdb", "numpy.ma", "zoneinfo", "_strptime"),

@@ -47,27 +47,27 @@ from ameles.mechanisms.continual.renewed import Renewed
 from ameles.mechanisms.continual.sparse_vector import SparseVector, above_threshold
 from ameles.mechanisms.continual.transformation import HALTED, Continual, continual
 from ameles.mechanisms.counters.binary import BinaryCounter
-from ameles.mechanisms.counters.buffered import BufferedCounter
 from ameles.mechanisms.counters.choose import compare, counter
 from ameles.mechanisms.counters.elders import EldersCounter
-from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
-from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.gaussian.binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian.normalised import NormalisedCounter
+from ameles.mechanisms.counters.gaussian.segments import SegmentedCounter
+from ameles.mechanisms.counters.gaussian.smooth import SmoothCounter
+from ameles.mechanisms.counters.gaussian.steps import GaussianStepsCounter
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.grid import Grid
-from ameles.mechanisms.counters.hats import HatsCounter
-from ameles.mechanisms.counters.hats_endless import EndlessHatsCounter
-from ameles.mechanisms.counters.hats_window import HatsWindowCounter
+from ameles.mechanisms.counters.hats.counter import HatsCounter
+from ameles.mechanisms.counters.hats.endless import EndlessHatsCounter
+from ameles.mechanisms.counters.hats.window import HatsWindowCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter
-from ameles.mechanisms.counters.normalised import NormalisedCounter
 from ameles.mechanisms.counters.post_processing import interval_total, monotone
 from ameles.mechanisms.counters.psum import PSumCounter
-from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.counters.smooth import SmoothCounter
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.tree import TreeCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.counters.buffered import BufferedCounter
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.cascade_process import CascadeProcess, Levels
-from ameles.mechanisms.counters.encoded import Encoding
+from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.cascade_process import CascadeProcess, Levels
+from ameles.mechanisms.counters.gaussian.encoded import Encoding
+from ameles.mechanisms.counters.gaussian.segments import SegmentedCounter, SegmentedProcess
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter, ToeplitzProcess
 from ameles.mechanisms.counters.recipe import CounterRun
-from ameles.mechanisms.counters.segments import SegmentedCounter, SegmentedProcess
 from ameles.mechanisms.counters.summed import PlainRun, SummedRun
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter, ToeplitzProcess
 from ameles.mechanisms.snapshot import State
 from ameles.noise import Tape
 from ameles.noise.arrays import IntArray

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.counters.segments import SegmentedCounter, SegmentedProcess
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
+from ameles.mechanisms.counters.gaussian.segments import SegmentedCounter, SegmentedProcess
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter
 from ameles.noise.arrays import IntArray
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from ameles.core.noise import Noise
 from ameles.mechanisms.counters.binary import BinaryCounter
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.summed import PlainRun, Process
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter, PanPrivateRun
 from ameles.mechanisms.snapshot import State
 from ameles.noise import Zero

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.encoded import Encoding
-from ameles.mechanisms.counters.hats_window import HatsWindowCounter
-from ameles.mechanisms.counters.normalised import NormalisedCounter
-from ameles.mechanisms.counters.smooth import SmoothCounter
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.encoded import Encoding
+from ameles.mechanisms.counters.gaussian.normalised import NormalisedCounter
+from ameles.mechanisms.counters.gaussian.smooth import SmoothCounter
+from ameles.mechanisms.counters.hats.window import HatsWindowCounter
 
 
 @dataclass(frozen=True, kw_only=True)

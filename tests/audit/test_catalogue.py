@@ -12,14 +12,14 @@ from ameles.audit.subjects import subjects, variants
 from ameles.audit.trials import Trials
 from ameles.core.loss import Pure
 from ameles.mechanisms.catalogue import COUNTERS
-from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
-from ameles.mechanisms.counters.hats_endless import EndlessHatsCounter
-from ameles.mechanisms.counters.hats_window import HatsWindowCounter
+from ameles.mechanisms.counters.gaussian.segments import SegmentedCounter
+from ameles.mechanisms.counters.gaussian.smooth import SmoothCounter
+from ameles.mechanisms.counters.gaussian.steps import GaussianStepsCounter
+from ameles.mechanisms.counters.hats.endless import EndlessHatsCounter
+from ameles.mechanisms.counters.hats.window import HatsWindowCounter
 from ameles.mechanisms.counters.hybrid import INSIDE, HybridCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.counters.smooth import SmoothCounter
 from ameles.mechanisms.counters.two_level import TwoLevelCounter
 from ameles.mechanisms.local import RandomizedResponseCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
@@ -41,7 +41,7 @@ WITHOUT_A_HORIZON = (
 )
 LONGEST_ALONE = [1, 2, 3, 33]
 # Later the cheapest shift is not whole, and the search for a whole one gives up.  The theorem's
-# shift is whole: tests/mechanisms/counters/endless_identity.py has it.
+# shift is whole: tests/mechanisms/counters/hats/endless_identity.py has it.
 LONGEST_OF_ENDLESS_HATS = [1, 2, 3, 24]
 # Before the first cell of their hats is full, they lose less than their whole shifts show.
 EXACT_ONLY_LATER: dict[type[CounterRecipe], int] = {HatsWindowCounter: 3, EndlessHatsCounter: 3}

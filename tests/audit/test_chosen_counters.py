@@ -10,7 +10,7 @@ from typing import Any
 from ameles import counter
 from ameles.audit import Verdict, exact_loss
 from ameles.audit.encoded_parts import encodes
-from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 
 LONG, SHORTER = 100_000, 100

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ameles.audit import Finding, Verdict, exact_loss
-from ameles.mechanisms.counters.buffered import BufferedCounter
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.encoded import Encoding, rounded
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter, ToeplitzProcess
+from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.encoded import Encoding, rounded
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter, ToeplitzProcess
 from ameles.noise.arrays import IntArray
 
 KINDS: list[Any] = [ToeplitzCounter, BufferedCounter]

@@ -14,9 +14,9 @@ from ameles.audit import Finding, Verdict, exact_loss
 from ameles.audit.encoded import PartPrice, worst_division
 from ameles.audit.encoded_parts import Part, columns_of, parts_of
 from ameles.audit.hiding_shift import ONE, FilterColumn, HidingShift
-from ameles.mechanisms.counters.buffered import BufferedCounter
-from ameles.mechanisms.counters.segments import SegmentedCounter, SegmentedProcess
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
+from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian.segments import SegmentedCounter, SegmentedProcess
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter
 from tests.audit import broken_encoded as broken
 from tests.audit.broken_encoded import SHORT, cut, filtered
 from tests.audit.broken_laws import LaplaceInItsRun, LessForTheSecondKey

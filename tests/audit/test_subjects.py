@@ -12,7 +12,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.loss import Approx, Concentrated, Pure
 from ameles.core.parameters import Epsilon
 from ameles.mechanisms.catalogue import COUNTERS
-from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian.binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter

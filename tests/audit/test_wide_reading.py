@@ -14,7 +14,7 @@ from ameles.audit.subjects import subjects
 from ameles.audit.wide_reading import wide_effects
 from ameles.core.noise import Noise
 from ameles.mechanisms.catalogue import COUNTERS
-from ameles.mechanisms.counters.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.summed import SummedRun

@@ -11,18 +11,19 @@ from typing import Any
 
 import pytest
 
-from ameles.connectors import kafka_range, postgres_table
-from ameles.connectors.dialects import DIALECTS
 from ameles.connectors.format import Format
-from ameles.connectors.kafka_answers import KafkaAway
-from ameles.connectors.kafka_range import KafkaRange
-from ameles.connectors.kafka_sink import KafkaSink
-from ameles.connectors.kafka_source import KafkaPiece
-from ameles.connectors.kafka_topic import KafkaTopic, TopicState
-from ameles.connectors.postgres_server import TableAddress, unreadable
-from ameles.connectors.redis_source import StreamKey
+from ameles.connectors.kafka import offset_range as kafka_range
+from ameles.connectors.kafka.answers import KafkaAway
+from ameles.connectors.kafka.offset_range import KafkaRange
+from ameles.connectors.kafka.sink import KafkaSink
+from ameles.connectors.kafka.source import KafkaPiece
+from ameles.connectors.kafka.topic import KafkaTopic, TopicState
+from ameles.connectors.postgres import table as postgres_table
+from ameles.connectors.postgres.server import TableAddress, unreadable
+from ameles.connectors.redis.source import StreamKey
 from ameles.connectors.remote_sink import OutgoingBatch
 from ameles.connectors.source import SourceAway
+from ameles.connectors.text.dialects import DIALECTS
 from ameles.core.exceptions import AmelesError, PlanError
 
 TOPIC = KafkaTopic.at("kafka://a:1/visits")

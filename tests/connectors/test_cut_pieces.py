@@ -9,11 +9,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ameles.connectors.file_identity import ChangedMeanwhile, Present
+from ameles.connectors.files.identity import ChangedMeanwhile, Present
 from ameles.connectors.format import DEFAULT, Encoding
-from ameles.connectors.lines import LONGEST
 from ameles.connectors.reading import Reading
-from ameles.connectors.text_piece import TextPiece
+from ameles.connectors.text.lines import LONGEST
+from ameles.connectors.text.piece import TextPiece
 from tests.connectors.opening import open_files
 from tests.connectors.reading import rows_of
 

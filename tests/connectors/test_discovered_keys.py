@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.connectors.test_sparse_sinks import KEYS
-from tests.connectors.webhook_receiver import receiving
+from tests.connectors.webhook.webhook_receiver import receiving
 from tests.engine.tags import Event, Tags
 from tests.engine.test_discovered_streams import Passing
 from tests.kafka_server import Cluster

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.named_files import find_files
+from ameles.connectors.files.named_files import find_files
 from ameles.connectors.sources import open_source
 from ameles.core.exceptions import PlanError
 from tests.connectors.opening import open_files

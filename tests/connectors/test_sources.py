@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.compressed_source import CompressedSource
+from ameles.connectors.files.compressed_source import CompressedSource
 from ameles.connectors.frame_source import FrameSource
-from ameles.connectors.parquet_source import ParquetSource
+from ameles.connectors.parquet.source import ParquetSource
 from ameles.connectors.reading import Reading
 from ameles.connectors.sources import SOURCES, UnknownFiles, source_kind
 from ameles.connectors.standard_input import StandardInput
-from ameles.connectors.text_source import TextSource
+from ameles.connectors.text.source import TextSource
 from tests.connectors.opening import open_files
 from tests.connectors.reading import rows_of
 from tests.warm_processes import run

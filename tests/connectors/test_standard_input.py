@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ameles.connectors import lines
 from ameles.connectors.duck import connect
 from ameles.connectors.standard_input import StandardInput
+from ameles.connectors.text import lines
 from ameles.core.exceptions import PlanError
 from tests.connectors.reading import MEMORY
 

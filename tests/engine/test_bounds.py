@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ameles.connectors import lines
+from ameles.connectors.text import lines
 from ameles.engine.gathering.pending import Pending
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, HEADER, USER, WINDOW, World, row

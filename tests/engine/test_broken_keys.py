@@ -23,7 +23,7 @@ from ameles.noise import Zero
 from ameles.plan.plan import read_plan_text
 from ameles.query import Query, Table
 from ameles.store import open_store
-from tests.connectors.test_parquet_scan import write
+from tests.connectors.parquet.test_scan import write
 from tests.engine.tags import START, TAGS, Event, Tags
 from tests.query.tables import ledger, table
 

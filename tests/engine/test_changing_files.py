@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ameles.connectors.file_identity import LOOKS, ChangedMeanwhile
+from ameles.connectors.files.identity import LOOKS, ChangedMeanwhile
 from ameles.connectors.reading import Reading
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.engine import Engine

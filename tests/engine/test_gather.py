@@ -206,7 +206,7 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
     for name in ("ROWS_PASSING", "ROWS_OF_NEW_USERS", "ROWS_AT_ONCE"):
         monkeypatch.setattr(f"ameles.engine.gathering.gatherer.{name}", 100)
     assert released("shares") == straight
-    monkeypatch.setattr("ameles.connectors.parquet_source.ParquetPiece.single", False)
+    monkeypatch.setattr("ameles.connectors.parquet.source.ParquetPiece.single", False)
     assert released("held") == straight
     assert not passed
 

@@ -12,7 +12,7 @@ from ameles.core.exceptions import BudgetExceeded, PlanError, StoreRefused
 from ameles.engine.running.launch import check_price, check_unchanged, launch
 from ameles.measures import counter_choice
 from ameles.mechanisms.catalogue import mechanism_from_json
-from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.noise import Zero
 from ameles.store import Transaction, open_store
 from tests.engine.worlds import World, row

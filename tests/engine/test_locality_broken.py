@@ -12,9 +12,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from ameles.connectors import lines as connector_lines
-from ameles.connectors import text_piece
 from ameles.connectors import typed_columns as typed
+from ameles.connectors.text import lines as connector_lines
+from ameles.connectors.text import piece as text_piece
 from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.bounding import Bounding
 from ameles.engine.gathering.event_sql import EventSql

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from ameles.connectors import sources
-from ameles.connectors.dialects import DIALECTS
-from ameles.connectors.line_blocks import LinesPiece
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import BlockSource, SeekableSource, SourceRequest
+from ameles.connectors.text.dialects import DIALECTS
+from ameles.connectors.text.line_blocks import LinesPiece
 from ameles.core.exceptions import PlanError
 from ameles.engine.running.session import Session
 from ameles.plan.plan import read_plan_text

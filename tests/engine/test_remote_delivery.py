@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors import webhook_messages, webhook_sink
 from ameles.connectors.remote_sink import OutgoingBatch, Undelivered
 from ameles.connectors.sink import Row
 from ameles.connectors.source import SeekableSource
-from ameles.connectors.webhook_sink import WebhookSink
+from ameles.connectors.webhook import messages as webhook_messages
+from ameles.connectors.webhook import sink as webhook_sink
+from ameles.connectors.webhook.sink import WebhookSink
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 from ameles.engine.engine import Engine
 from ameles.engine.following.publishing import Publishing
@@ -23,7 +24,7 @@ from ameles.engine.running import remote_delivery
 from ameles.engine.running.remote_delivery import RemoteDelivery
 from ameles.engine.running.stream_sink import StreamSink
 from ameles.store import open_store
-from tests.connectors.webhook_receiver import Message, Receiver, drop, receiving, stall
+from tests.connectors.webhook.webhook_receiver import Message, Receiver, drop, receiving, stall
 from tests.engine.sink_worlds import run, states, world_in
 from tests.engine.worlds import World
 from tests.warm_processes import start

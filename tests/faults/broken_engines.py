@@ -16,9 +16,11 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from ameles.connectors import appended_sink, parquet_sink, text_source
+from ameles.connectors import appended_sink
 from ameles.connectors.appended_sink import AppendedSink
+from ameles.connectors.parquet import sink as parquet_sink
 from ameles.connectors.sink import Row
+from ameles.connectors.text import source as text_source
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.distributed import bucket_folder
 from ameles.engine.distributed.bucket_gatherer import BucketGatherer

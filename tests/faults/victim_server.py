@@ -32,11 +32,9 @@ from tests.faults.warm_start import WarmStart, program
 PROGRAM = "ameles.cli"
 LOADED = (
     *(f"{PROGRAM}{name}" for name in ("", ".commands", ".run")),
-    *(f"ameles.connectors.{name}" for name in ("appended_sink", "csv_lines", "json_lines")),
-    *(
-        f"ameles.connectors.{name}"
-        for name in ("parquet_source", "parquet_sink", "standard_output")
-    ),
+    *(f"ameles.connectors.{name}" for name in ("appended_sink", "standard_output")),
+    *(f"ameles.connectors.text.{name}" for name in ("csv_lines", "json_lines")),
+    *(f"ameles.connectors.parquet.{name}" for name in ("sink", "source")),
     *(f"ameles.{name}" for name in ("store.sqlite", "engine.sealed", "noise.kernels")),
     *("numpy.ma", "pydantic.type_adapter", "typer._adapters", "typer._click.decorators"),
     *("typer.main", "typer.rich_utils", "rich.progress", "rich.live", "rich.console"),

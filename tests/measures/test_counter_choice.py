@@ -11,7 +11,7 @@ import pytest
 from ameles.measures.counter_choice import Span, chosen, mean_variance
 from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.choose import compare, counter
-from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.gaussian.steps import GaussianStepsCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 
 ONE = Fraction(1)

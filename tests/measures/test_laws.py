@@ -15,7 +15,7 @@ from ameles.core.loss import Pure
 from ameles.measures.count import Count
 from ameles.measures.laws import law_of, parts_of
 from ameles.measures.measure import Terms
-from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.gaussian.steps import GaussianStepsCounter
 from ameles.mechanisms.laplace.mixture import LaplaceMixture
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 

@@ -8,9 +8,9 @@ import pytest
 
 from ameles.core.loss import Pure
 from ameles.measures.linear import draw_in_words
-from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian.binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from tests.measures.asked import BOUNDS, measure, user_terms
 
 

@@ -10,11 +10,11 @@ from scipy.stats import binom
 
 from ameles.measures import ranks
 from ameles.measures.ranks import excess_bounds
-from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
+from ameles.mechanisms.counters.gaussian.steps import GaussianStepsCounter
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.mechanisms.pan_private.tree_counter import PanPrivateTreeCounter
 from ameles.noise import System
 

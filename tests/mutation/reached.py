@@ -16,7 +16,7 @@ names: list[str] = []  # of the blocks of all modules that were loaded
 # numba compiles what is here, and would not compile the notes.
 COMPILED = (
     "ameles.noise.kernels",
-    "ameles.mechanisms.counters.hats_kernel",
+    "ameles.mechanisms.counters.hats.kernel",
     "ameles.mechanisms.counters.siblings_kernel",
 )
 

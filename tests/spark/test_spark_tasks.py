@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ameles.connectors.file_identity import ChangedMeanwhile
+from ameles.connectors.files.identity import ChangedMeanwhile
 from ameles.connectors.reading import Reading
 from ameles.core.release import Release
 from ameles.engine.distributed.bucket_folder import MARK

@@ -23,8 +23,8 @@ from ameles.audit.hiding_shift import DIGITS, ONE, FilterColumn
 from ameles.audit.observation import NotLinear
 from ameles.audit.patterns import MIXED
 from ameles.core.noise import Shape
-from ameles.mechanisms.counters.encoded import EncodedCounter
-from ameles.mechanisms.counters.segments import SegmentedCounter
+from ameles.mechanisms.counters.gaussian.encoded import EncodedCounter
+from ameles.mechanisms.counters.gaussian.segments import SegmentedCounter
 from ameles.mechanisms.counters.summed import Process
 from ameles.noise import Tape
 from ameles.noise.arrays import BoolArray, IntArray

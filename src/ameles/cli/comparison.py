@@ -25,7 +25,7 @@ from ameles.mechanisms.counters.choose import (
     intrusions_of,
 )
 from ameles.mechanisms.counters.comparison import Row
-from ameles.mechanisms.counters.gaussian_error import gaussian_lower_bound
+from ameles.mechanisms.counters.gaussian.error import gaussian_lower_bound
 from ameles.mechanisms.counters.lower_bounds import intrusion_bound, packing_bound
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 

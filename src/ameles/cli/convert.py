@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from ameles.cli.plans import DEFAULT, reading_progress
 from ameles.cli.secret_output import HEADING, SecretTo, secret_output
-from ameles.connectors.csv_records import Broken
-from ameles.connectors.csv_to_parquet import Conversion, Converting
 from ameles.connectors.format import kind_of
+from ameles.connectors.text.csv_records import Broken
+from ameles.connectors.text.csv_to_parquet import Conversion, Converting
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.rules import CURRENT
 from ameles.plan.format_fields import FormatFields

@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ameles.connectors.compressed import Damaged, Incomplete, opened, without_ending
+from ameles.connectors.files.compressed import Damaged, Incomplete, opened, without_ending
 from ameles.connectors.format import kind_of
 from ameles.core.exceptions import BadInput
 

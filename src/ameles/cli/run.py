@@ -25,8 +25,8 @@ from ameles.cli.launch_question import confirm_launch
 from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
 from ameles.connectors.declarations import Declarations
-from ameles.connectors.named_files import list_names
-from ameles.connectors.object_source import ObjectSource
+from ameles.connectors.files.named_files import list_names
+from ameles.connectors.objects.source import ObjectSource
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
 from ameles.engine.engine import Engine

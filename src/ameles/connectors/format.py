@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from ameles.connectors.compressed import without_ending
+from ameles.connectors.files.compressed import without_ending
 from ameles.core.rules import CURRENT
 
 Encoding: TypeAlias = Literal[

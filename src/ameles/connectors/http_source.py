@@ -16,11 +16,11 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Self
 
-from ameles.connectors.dialect import Dialect
-from ameles.connectors.dialects import DIALECTS
-from ameles.connectors.line_blocks import LinesPiece
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import PassingSource, SourceRequest
+from ameles.connectors.text.dialect import Dialect
+from ameles.connectors.text.dialects import DIALECTS
+from ameles.connectors.text.line_blocks import LinesPiece
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
 

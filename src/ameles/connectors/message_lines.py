@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ameles.connectors.encodings import UTF_8, Script
-from ameles.connectors.lines import BLOCK
+from ameles.connectors.text.encodings import UTF_8, Script
+from ameles.connectors.text.lines import BLOCK
 
 
 def line_blocks(

@@ -16,13 +16,13 @@ from urllib.parse import SplitResult, urlsplit
 
 import duckdb
 
-from ameles.connectors.dialect import Dialect
-from ameles.connectors.dialects import DIALECTS
-from ameles.connectors.encodings import script_of
-from ameles.connectors.line_blocks import handed_over
 from ameles.connectors.message_lines import line_blocks
 from ameles.connectors.reading import Piece, Skipped
 from ameles.connectors.source import Ends, SeekableSource, SourceRequest
+from ameles.connectors.text.dialect import Dialect
+from ameles.connectors.text.dialects import DIALECTS
+from ameles.connectors.text.encodings import script_of
+from ameles.connectors.text.line_blocks import handed_over
 from ameles.connectors.typed_columns import check_kinds
 from ameles.core import codec
 from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ameles.connectors.appended_sink import AppendedSink
-from ameles.connectors.kafka_sink import KafkaSink
-from ameles.connectors.parquet_sink import ParquetSink
-from ameles.connectors.postgres_sink import PostgresSink
-from ameles.connectors.redis_sink import RedisSink
+from ameles.connectors.kafka.sink import KafkaSink
+from ameles.connectors.parquet.sink import ParquetSink
+from ameles.connectors.postgres.sink import PostgresSink
+from ameles.connectors.redis.sink import RedisSink
 from ameles.connectors.sink import Sink, SinkRequest
 from ameles.connectors.standard_output import StandardOutput
-from ameles.connectors.webhook_sink import WebhookSink
+from ameles.connectors.webhook.sink import WebhookSink
 from ameles.core.exceptions import PlanError
 
 SINKS: dict[str, type[Sink]] = {

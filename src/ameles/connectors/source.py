@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from ameles.connectors.declarations import NOTHING, Declarations
-from ameles.connectors.dialect import Dialect
+from ameles.connectors.files.named_files import NamedFile
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.named_files import NamedFile
 from ameles.connectors.reading import Reading
+from ameles.connectors.text.dialect import Dialect
 from ameles.core.exceptions import PlanError, SourceUnreadable
 
 Ends = TypeVar("Ends")

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Never
 
-from ameles.connectors.compressed_source import CompressedSource
 from ameles.connectors.declarations import NOTHING, Declarations
-from ameles.connectors.file_source import FileSource
+from ameles.connectors.files.compressed_source import CompressedSource
+from ameles.connectors.files.source import FileSource
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.frame_source import FrameSource
 from ameles.connectors.http_source import HttpSource
-from ameles.connectors.kafka_source import KafkaSource
-from ameles.connectors.object_source import ObjectSource
-from ameles.connectors.parquet_source import ParquetSource
-from ameles.connectors.postgres_source import PostgresSource
-from ameles.connectors.redis_source import RedisSource
+from ameles.connectors.kafka.source import KafkaSource
+from ameles.connectors.objects.source import ObjectSource
+from ameles.connectors.parquet.source import ParquetSource
+from ameles.connectors.postgres.source import PostgresSource
+from ameles.connectors.redis.source import RedisSource
 from ameles.connectors.source import AnySource, SourceRequest
 from ameles.connectors.standard_input import StandardInput
-from ameles.connectors.text_source import TextSource
+from ameles.connectors.text.source import TextSource
 from ameles.core.exceptions import PlanError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Self
 
-from ameles.connectors.dialect import Dialect
-from ameles.connectors.dialects import DIALECTS
-from ameles.connectors.encodings import UTF_8, script_of
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.line_blocks import LinesPiece
-from ameles.connectors.lines import blocks, text
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import BlockSource, SourceRequest
+from ameles.connectors.text.dialect import Dialect
+from ameles.connectors.text.dialects import DIALECTS
+from ameles.connectors.text.encodings import UTF_8, script_of
+from ameles.connectors.text.line_blocks import LinesPiece
+from ameles.connectors.text.lines import blocks, text
 from ameles.core import codec
 
 PIECE = 1 << 20  # most bytes that are read at a time

@@ -23,8 +23,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ameles.connectors.format import DEFAULT, Format
-from ameles.connectors.iso_times import iso_time
-from ameles.connectors.time_format import (
+from ameles.connectors.text.iso_times import iso_time
+from ameles.connectors.text.time_format import (
     EPOCHS,
     epoch_cast,
     epoch_finished,

@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 
 from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.duck import KeptConnection
-from ameles.connectors.file_identity import LOOKS, ChangedMeanwhile
+from ameles.connectors.files.identity import LOOKS, ChangedMeanwhile
 from ameles.connectors.reading import Reading
 from ameles.connectors.sink import Sink
 from ameles.connectors.source import AnySource, BlockSource, SeekableSource

@@ -28,8 +28,8 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Intrusions
 from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.choose import REFERENCE, compare, points
-from ameles.mechanisms.counters.gaussian_steps import GaussianStepsCounter
-from ameles.mechanisms.counters.hats_window import HatsWindowCounter
+from ameles.mechanisms.counters.gaussian.steps import GaussianStepsCounter
+from ameles.mechanisms.counters.hats.window import HatsWindowCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.pan_private.tree_counter import LARGEST_ARITY, PanPrivateTreeCounter

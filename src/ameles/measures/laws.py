@@ -15,7 +15,7 @@ published nothing.  So its noise at step t has the usual law at step t.
 from __future__ import annotations
 
 from ameles.measures.expected import expected
-from ameles.mechanisms.counters.gaussian_error import GaussianSum
+from ameles.mechanisms.counters.gaussian.error import GaussianSum
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart

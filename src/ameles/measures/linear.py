@@ -20,9 +20,9 @@ from ameles.measures.counter_choice import Span, chosen, mean_variance
 from ameles.measures.expected import counter_of, expected
 from ameles.measures.laws import law_of
 from ameles.measures.measure import BETA, Measure, Published, Terms
-from ameles.mechanisms.counters.hats import HatsCounter
-from ameles.mechanisms.counters.hats_endless import EndlessHatsCounter
-from ameles.mechanisms.counters.hats_window import HatsWindowCounter
+from ameles.mechanisms.counters.hats.counter import HatsCounter
+from ameles.mechanisms.counters.hats.endless import EndlessHatsCounter
+from ameles.mechanisms.counters.hats.window import HatsWindowCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, quantiles

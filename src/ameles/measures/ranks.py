@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.measures.laws import law_of
-from ameles.mechanisms.counters.gaussian_error import GaussianSum
+from ameles.mechanisms.counters.gaussian.error import GaussianSum
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.laplace.mixture import MANY, LaplaceMixture, LaplacePart, quantiles

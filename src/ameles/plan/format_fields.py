@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from ameles.connectors.format import Encoding, Format, kind_of
 from ameles.connectors.source import AnySource
 from ameles.connectors.sources import source_kind
-from ameles.connectors.time_format import check_time_format
+from ameles.connectors.text.time_format import check_time_format
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import Column, Section, problem
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ameles.connectors.json_lines import keys
+from ameles.connectors.text.json_lines import keys
 from ameles.core.exceptions import PlanError
 from ameles.measures.measure import Measure
 from ameles.plan.condition import used_columns

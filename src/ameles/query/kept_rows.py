@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from ameles.connectors.named_files import list_names
+from ameles.connectors.files.named_files import list_names
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 
 Stamp = tuple[tuple[str, int, int, int, int, int], ...]

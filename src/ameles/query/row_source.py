@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from ameles.connectors.format import DEFAULT
-from ameles.connectors.parquet_types import check_type
+from ameles.connectors.parquet.column_types import check_type
 from ameles.connectors.typed_columns import IDS, Typed, check_kinds, typed
 from ameles.connectors.user_ids import WHOLE_TYPES, parquet_id
 from ameles.core.exceptions import BadInput

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ameles.connectors.named_files import find_files
+from ameles.connectors.files.named_files import find_files
 from ameles.plan.plan import read_plan
 from tests.cli.conftest import Program
 from tests.cli.init.guests import HEADER, answer, options, written

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ameles.connectors.time_format import check_time_format
+from ameles.connectors.text.time_format import check_time_format
 from ameles.engine.owner_check.column_facts import FORMATS, shape_sql
 from tests.engine.owner_check.looks import checked, column, told
 from tests.engine.worlds import World, row

@@ -9,11 +9,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from ameles.connectors.csv_lines import CsvLines
 from ameles.connectors.format import Format
-from ameles.connectors.json_lines import JsonLines
-from ameles.connectors.line_blocks import handed_over
-from ameles.connectors.lines import Tally
+from ameles.connectors.text.csv_lines import CsvLines
+from ameles.connectors.text.json_lines import JsonLines
+from ameles.connectors.text.line_blocks import handed_over
+from ameles.connectors.text.lines import Tally
 from tests.engine.owner_check.looks import checked, column, mended, told
 from tests.engine.worlds import World, row
 

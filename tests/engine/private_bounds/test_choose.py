@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ameles.connectors.file_identity import ChangedMeanwhile
+from ameles.connectors.files.identity import ChangedMeanwhile
 from ameles.core.exceptions import BadInput, PlanError
 from ameles.core.guarantee import USER, Neighbours
 from ameles.core.loss import Pure

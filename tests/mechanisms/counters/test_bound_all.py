@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ameles.mechanisms.counters.binary import BinaryCounter
 from ameles.mechanisms.counters.elders import EldersCounter
-from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
-from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.gaussian.binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.honaker import HonakerCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.k_ary import KAryCounter

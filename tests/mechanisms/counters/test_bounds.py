@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ameles.core.error import AdditiveError
 from ameles.core.guarantee import Intrusions
 from ameles.mechanisms.catalogue import COUNTERS
-from ameles.mechanisms.counters.gaussian_error import GaussianError
+from ameles.mechanisms.counters.gaussian.error import GaussianError
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.recipe import CounterRecipe

@@ -23,8 +23,8 @@ from ameles.mechanisms.counters.choose import (
     points,
     worst_of,
 )
-from ameles.mechanisms.counters.hats import HatsCounter
-from ameles.mechanisms.counters.hats_endless import EndlessHatsCounter
+from ameles.mechanisms.counters.hats.counter import HatsCounter
+from ameles.mechanisms.counters.hats.endless import EndlessHatsCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.simple_one import IndependentError, SimpleOneCounter

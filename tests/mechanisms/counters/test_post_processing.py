@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.counters.buffered import BufferedCounter
-from ameles.mechanisms.counters.gaussian_binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian.binary import GaussianBinaryCounter
+from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian.segments import SegmentedCounter
+from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter
 from ameles.mechanisms.counters.post_processing import interval_total, monotone
-from ameles.mechanisms.counters.segments import SegmentedCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
-from ameles.mechanisms.counters.toeplitz import ToeplitzCounter
 from ameles.noise import System, Zero
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.mechanisms.catalogue import COUNTERS
-from ameles.mechanisms.counters.gaussian import GaussianCounter
+from ameles.mechanisms.counters.gaussian.calibration import GaussianCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.column_scales import PART_BITS
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.column_scales import PART_BITS
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise
 
 Matrix = list[list[Fraction]]

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from ameles.accounting.concentrated import zcdp_delta, zcdp_rho
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.encoded import root_up
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.encoded import root_up
 from ameles.mechanisms.discovery import KeyDiscovery, KeyInputs
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise
 from ameles.mechanisms.discovery.selection_law import SelectionLaw, selection_cascade

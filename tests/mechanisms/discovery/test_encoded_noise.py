@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.cascade_process import filter_rows
-from ameles.mechanisms.counters.column_scales import PART_BITS, ColumnScales
-from ameles.mechanisms.counters.encoded import root_up
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.cascade_process import filter_rows
+from ameles.mechanisms.counters.gaussian.column_scales import PART_BITS, ColumnScales
+from ameles.mechanisms.counters.gaussian.encoded import root_up
 from ameles.mechanisms.discovery import KeyDiscovery
 from ameles.mechanisms.discovery.certified_gains import smoothed_gains
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.counters.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
 from ameles.mechanisms.discovery import DiscoveryRun, KeyDiscovery, KeyInputs, UserStates, bounded
 from ameles.mechanisms.discovery.discovery_run import LIVE
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise

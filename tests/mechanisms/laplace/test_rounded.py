@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.laplace.mixture import MANY, LaplaceMixture, LaplacePart, quantiles
 from tests.each import together

@@ -25,7 +25,7 @@ from ameles.mechanisms.learning.gradients import (
     scores_of,
 )
 from ameles.noise import System
-from tests.mechanisms.counters.test_buffered import certified, encoding_shift
+from tests.mechanisms.counters.gaussian.test_buffered import certified, encoding_shift
 
 
 def squared(vectors: Any) -> list[int]:

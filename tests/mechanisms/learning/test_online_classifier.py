@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ameles.core.exceptions import AmelesError, BadInput, HorizonReached, StoreRefused
-from ameles.mechanisms.counters.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
 from ameles.mechanisms.learning import (
     GradientCounter,
     OnlineClassifier,

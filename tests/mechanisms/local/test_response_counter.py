@@ -15,7 +15,7 @@ from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.mechanisms.counters.choose import compare, counter
-from ameles.mechanisms.counters.hats import HatsCounter
+from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.local import RandomizedResponseCounter
 from ameles.noise import System, Tape, Zero

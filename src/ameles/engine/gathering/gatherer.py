@@ -23,7 +23,7 @@ import duckdb
 
 from ameles.connectors.duck import KeptConnection, OutOfMemory, quiet
 from ameles.connectors.reading import Reading
-from ameles.connectors.text_view import SteadyRelation
+from ameles.connectors.text.view import SteadyRelation
 from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.bounding import Bounding
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, Lookup, SeenUsers

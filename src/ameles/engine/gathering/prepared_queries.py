@@ -2,7 +2,7 @@
 
 Planning takes most of the time of a query on a few lines.  A prepared query reads the array that
 its view had when it was planned, so it may only read views that stay
-(``connectors/text_view.py``).  Its plan keeps the sums of its last run until the next one, so it is
+(``connectors/text/view.py``).  Its plan keeps the sums of its last run until the next one, so it is
 not for streams whose state may be seized.
 """
 

@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from ameles.connectors.file_identity import LOOKS, ChangedMeanwhile
-from ameles.connectors.file_source import FileSource
+from ameles.connectors.files.identity import LOOKS, ChangedMeanwhile
+from ameles.connectors.files.named_files import find_files
+from ameles.connectors.files.source import FileSource
 from ameles.connectors.format import kind_of
-from ameles.connectors.named_files import find_files
 from ameles.connectors.source import PassingSource
 from ameles.connectors.standard_input import StandardInput
 from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable

@@ -12,12 +12,12 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ameles.connectors.compressed import Damaged, Incomplete, is_compressed
-from ameles.connectors.compressed import opened as opened_unpacked
-from ameles.connectors.file_refusals import carriage_returns
-from ameles.connectors.file_refusals import packed as packed_file
+from ameles.connectors.files.compressed import Damaged, Incomplete, is_compressed
+from ameles.connectors.files.compressed import opened as opened_unpacked
+from ameles.connectors.files.named_files import NamedFile
+from ameles.connectors.files.refusals import carriage_returns
+from ameles.connectors.files.refusals import packed as packed_file
 from ameles.connectors.format import Format
-from ameles.connectors.named_files import NamedFile
 from ameles.core.exceptions import SourceUnreadable
 from ameles.engine.owner_check.facts import CheckFinding, FileFacts
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ameles.connectors.compressed import is_compressed
-from ameles.connectors.csv_lines import BAD_QUOTES, OPEN_QUOTE, TOO_FEW, TOO_MANY, TRAILING
-from ameles.connectors.json_lines import NO_JSON, NO_OBJECT
-from ameles.connectors.lines import TOO_LONG, WITH_NUL
+from ameles.connectors.files.compressed import is_compressed
+from ameles.connectors.text.csv_lines import BAD_QUOTES, OPEN_QUOTE, TOO_FEW, TOO_MANY, TRAILING
+from ameles.connectors.text.json_lines import NO_JSON, NO_OBJECT
+from ameles.connectors.text.lines import TOO_LONG, WITH_NUL
 from ameles.engine.owner_check.counted_words import are, has
 from ameles.engine.owner_check.facts import CheckFinding, Facts
 from ameles.engine.owner_check.held_values import OR

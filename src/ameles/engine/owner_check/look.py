@@ -9,7 +9,7 @@ from typing import Protocol
 import duckdb
 
 from ameles.connectors.duck import OutOfMemory, connect, quiet
-from ameles.connectors.lines import Tally
+from ameles.connectors.text.lines import Tally
 from ameles.connectors.typed_columns import HEAVIEST, given_name
 from ameles.core.exceptions import AmelesError
 from ameles.engine.gathering.event_sql import EventSql

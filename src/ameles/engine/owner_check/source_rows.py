@@ -8,10 +8,10 @@ from pathlib import Path
 
 import duckdb
 
-from ameles.connectors.lines import Tally
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import Source
 from ameles.connectors.standard_input import StandardInput
+from ameles.connectors.text.lines import Tally
 from ameles.core.exceptions import AmelesError, SourceUnreadable
 
 

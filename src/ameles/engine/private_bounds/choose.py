@@ -14,7 +14,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from ameles.connectors.file_identity import LOOKS, ChangedMeanwhile
+from ameles.connectors.files.identity import LOOKS, ChangedMeanwhile
 from ameles.connectors.source import PassingSource, SeekableSource
 from ameles.core.exceptions import PlanError
 from ameles.core.guarantee import Neighbours

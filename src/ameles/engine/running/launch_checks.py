@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ameles.connectors.duck import check_zone
-from ameles.connectors.named_files import same_file
+from ameles.connectors.files.named_files import same_file
 from ameles.connectors.sinks import SINKS
 from ameles.connectors.typed_columns import IDS, check_kinds
 from ameles.core.exceptions import PlanError

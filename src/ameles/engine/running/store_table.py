@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ameles.connectors.postgres_sink import PostgresSink, create_sql
+from ameles.connectors.postgres.sink import PostgresSink, create_sql
 from ameles.connectors.sink import Sink
 from ameles.core.exceptions import AmelesError, PlanError
 from ameles.engine.running.remote_delivery import RemoteDelivery

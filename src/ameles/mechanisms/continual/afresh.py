@@ -36,8 +36,8 @@ from ameles.core.parameters import Epsilon, Number, Whole
 from ameles.mechanisms.continual.estimators.estimator import EstimatorRun
 from ameles.mechanisms.continual.nested import OuterRun
 from ameles.mechanisms.continual.published_answers import PublishedAnswers, check_sensitivity
-from ameles.mechanisms.counters import gaussian_error
-from ameles.mechanisms.counters.gaussian_error import sum_factor
+from ameles.mechanisms.counters.gaussian import error as gaussian_error
+from ameles.mechanisms.counters.gaussian.error import sum_factor
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.pan_private.erase import only
 from ameles.mechanisms.run import Turn

@@ -41,7 +41,7 @@ from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.comparison import CounterComparison, Row
-from ameles.mechanisms.counters.hats_error import HatsError
+from ameles.mechanisms.counters.hats.error import HatsError
 from ameles.mechanisms.counters.recipe import CounterError, CounterRecipe
 from ameles.mechanisms.pan_private.place_error import PlaceError
 

@@ -34,7 +34,7 @@ from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
 
 if TYPE_CHECKING:
-    from ameles.mechanisms.counters.gaussian_error import GaussianSum
+    from ameles.mechanisms.counters.gaussian.error import GaussianSum
     from ameles.mechanisms.laplace.mixture import LaplaceMixture
     from ameles.mechanisms.local.response_counter import CoinsLaw
 

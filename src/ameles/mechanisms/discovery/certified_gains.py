@@ -6,7 +6,7 @@ have the true number between them: after every operation the lower one is moved 
 float and the upper one up.  IEEE arithmetic rounds each operation to the nearest float, so that is
 enough.
 
->>> from ameles.mechanisms.counters.cascade import Cascade
+>>> from ameles.mechanisms.counters.gaussian.cascade import Cascade
 >>> from ameles.mechanisms.discovery.encoded_noise import EncodedNoise
 >>> noise = EncodedNoise.of(
 ...     Cascade.near(4, 2), 4, change=Fraction(1), touched=1, rho=Fraction(1, 2))
@@ -22,7 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ameles.mechanisms.counters.column_scales import PART_BITS
+from ameles.mechanisms.counters.gaussian.column_scales import PART_BITS
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise, Floats
 
 

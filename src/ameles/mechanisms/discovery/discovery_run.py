@@ -26,8 +26,8 @@ import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.encoded import rounded
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.encoded import rounded
 from ameles.mechanisms.discovery.key_names import KeyNames
 from ameles.mechanisms.discovery.key_steps import KeyInputs, KeyOutputs
 from ameles.mechanisms.discovery.noise_table import NoiseTable, advance

@@ -1,19 +1,19 @@
 """The noise of counters that join a stream over time: one cascade, normalised columns, one clock.
 
 The encoded value of a counter is P(t) = the sum of M_s x(s) over s <= t and the filtered noise of
-``counters/cascade``, where M_s = (part of s) 2^bits / 2^12 (``counters/column_scales``).  A
-counter that joins at step u has the noises of steps u, u + 1, ... only: its encoder has the columns
-from u on.
+``counters/gaussian/cascade``, where M_s = (part of s) 2^bits / 2^12 (``column_scales`` beside it).
+A counter that joins at step u has the noises of steps u, u + 1, ... only: its encoder has the
+columns from u on.
 
 Sensitivity  Let one unit change the inputs of K counters, and let a_k be the sum of |change| of
              counter k over all steps.  No column is longer than 2^bits, so the noises with which
              both streams give the same P differ by at most
-             2^bits a_k + rounding sqrt(T) in counter k (``counters/cascade``), and in all of
-             them by 2^bits sqrt(sum of a_k^2) + rounding sqrt(T K).
+             2^bits a_k + rounding sqrt(T) in counter k (``cascade``, again), and in all of them
+             by 2^bits sqrt(sum of a_k^2) + rounding sqrt(T K).
 Decoding     Within a piece with one M a count since its start is (P(t) - P(start)) / M.  M divides
              what the data add, so decoding P is the exact sum plus the decoded noise.
 
->>> from ameles.mechanisms.counters.cascade import Cascade
+>>> from ameles.mechanisms.counters.gaussian.cascade import Cascade
 >>> noise = EncodedNoise.of(
 ...     Cascade.near(100, 3), 100, change=Fraction(1), touched=1, rho=Fraction(1, 2))
 >>> noise.bits, round(float(noise.std(100)), 2)
@@ -31,11 +31,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ameles.mechanisms.counters.buffered_optimum import decoder_weights
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.cascade_process import is_wide, largest_walk
-from ameles.mechanisms.counters.column_scales import PART_BITS, ColumnScales
-from ameles.mechanisms.counters.encoded import Encoding, fine_bits, root_up
+from ameles.mechanisms.counters.gaussian.buffered_optimum import decoder_weights
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.cascade_process import is_wide, largest_walk
+from ameles.mechanisms.counters.gaussian.column_scales import PART_BITS, ColumnScales
+from ameles.mechanisms.counters.gaussian.encoded import Encoding, fine_bits, root_up
 
 Floats: TypeAlias = NDArray[np.float64]
 

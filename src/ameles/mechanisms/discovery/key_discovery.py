@@ -49,8 +49,8 @@ from ameles.core.guarantee import (
 from ameles.core.loss import Approx
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, OptionalWhole, Parameter, Whole, refuse, whole
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.encoded import root_up
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.encoded import root_up
 from ameles.mechanisms.discovery.discovery_run import DiscoveryRun
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise
 from ameles.mechanisms.discovery.selection_law import SelectionLaw

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ameles.core.noise import Noise
-from ameles.mechanisms.counters.cascade_process import filter_rows
-from ameles.mechanisms.counters.column_decoder import divided
+from ameles.mechanisms.counters.gaussian.cascade_process import filter_rows
+from ameles.mechanisms.counters.gaussian.column_decoder import divided
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise
 from ameles.noise.arrays import BoolArray, IntArray
 

@@ -10,7 +10,7 @@ Theorem      Let a key be named by one user only.  The probability that it is fo
              number, where Q is the tail of the normal law and v the variance of a draw.
 Proof        The smoothed count is at most the largest weight w.  M is a weighted sum of independent
              discrete Gaussian draws, which are at most e^(1 / 24v) times likelier than normal ones
-             rounded to integers (``counters/gaussian_error``): that moves M by at most half the
+             rounded to integers (``counters/gaussian/error``): that moves M by at most half the
              sum of the weights' sizes.  Roundings of the code raise it by at most ``raised``.  The
              threshold of look i is w + both + z SD(i), with SD rounded up (``certified_gains``).
              The union over looks and keys is their number times one tail, which is at most
@@ -29,9 +29,9 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from ameles.accounting.interval import PI, Interval
-from ameles.mechanisms.counters.cascade import Cascade
-from ameles.mechanisms.counters.column_scales import PART_BITS
-from ameles.mechanisms.counters.encoded import root_up
+from ameles.mechanisms.counters.gaussian.cascade import Cascade
+from ameles.mechanisms.counters.gaussian.column_scales import PART_BITS
+from ameles.mechanisms.counters.gaussian.encoded import root_up
 from ameles.mechanisms.discovery.certified_gains import smoothed_gains
 from ameles.mechanisms.discovery.encoded_noise import EncodedNoise
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ameles.core.error import checks_step
-from ameles.mechanisms.counters.gaussian_error import (
+from ameles.mechanisms.counters.gaussian.error import (
     GaussianError,
     GaussianSum,
     quantile,

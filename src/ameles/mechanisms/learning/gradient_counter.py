@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ameles.core.guarantee import Norm
-from ameles.mechanisms.counters.buffered import BufferedCounter
+from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
 
 
 @dataclass(frozen=True, kw_only=True)

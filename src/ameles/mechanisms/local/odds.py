@@ -21,7 +21,7 @@ from typing import Any
 from ameles.accounting.interval import Interval
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import Exact
-from ameles.mechanisms.counters.gaussian import OptionalNumber
+from ameles.mechanisms.counters.gaussian.calibration import OptionalNumber
 
 DIGITS = 12
 LARGEST = 10**DIGITS  # numerator and denominator of odds

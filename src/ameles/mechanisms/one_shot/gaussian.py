@@ -36,8 +36,12 @@ from ameles.core.guarantee import Contribution, Guarantee, Norm
 from ameles.core.loss import Approx, Concentrated
 from ameles.core.noise import Noise
 from ameles.core.parameters import OptionalWhole, Width
-from ameles.mechanisms.counters.gaussian import OptionalDelta, OptionalEpsilon, OptionalRho
-from ameles.mechanisms.counters.gaussian_error import discrete_variance, quantile, sum_factor
+from ameles.mechanisms.counters.gaussian.calibration import (
+    OptionalDelta,
+    OptionalEpsilon,
+    OptionalRho,
+)
+from ameles.mechanisms.counters.gaussian.error import discrete_variance, quantile, sum_factor
 from ameles.mechanisms.one_shot.exact_inputs import added_noise, numbers
 from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.noise.arrays import IntArray

@@ -20,7 +20,11 @@ from ameles.accounting.calibration import gaussian_variance, gaussian_variance_f
 from ameles.core.exceptions import BadInput
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
 from ameles.core.noise import Noise
-from ameles.mechanisms.counters.gaussian import OptionalDelta, OptionalEpsilon, OptionalRho
+from ameles.mechanisms.counters.gaussian.calibration import (
+    OptionalDelta,
+    OptionalEpsilon,
+    OptionalRho,
+)
 from ameles.mechanisms.one_shot.one_shot import Look, Released
 from ameles.noise.arrays import IntArray
 

@@ -32,7 +32,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.loss import Concentrated, Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole
-from ameles.mechanisms.counters.gaussian import OptionalEpsilon, OptionalRho
+from ameles.mechanisms.counters.gaussian.calibration import OptionalEpsilon, OptionalRho
 from ameles.mechanisms.one_shot.selection import ExponentialError, Selection
 from ameles.mechanisms.one_shot.top_k import check_k
 from ameles.noise.arrays import IntArray

@@ -14,7 +14,7 @@ Noise        discrete Laplace Z of scale b: P(Z >= y) <= P(L >= y - 1/2) for all
              P(|N| + L >= y) = 2 Phi(-y/d) + exp(r^2/2 - y/b) (Phi(y/d - r) - Phi(-r))
                                - exp(r^2/2 + y/b) Phi(-y/d - r).
              Discrete Gaussian noise of variance v has at most exp(1/24v) times the tails of
-             normal noise that is rounded to whole numbers (``gaussian_error``, b)
+             normal noise that is rounded to whole numbers (``gaussian.error``, b)
 Rest         what else is random, R with E exp(h R) <= exp(h^2 rest / 2): the tails T above are
              log-concave, so ln T(y - R) is at most ln T(y - a) + (R - a) k, k = -(ln T)'(y - a);
              then P(.. + R >= y) <= T(y - a) exp(-a k + k^2 rest / 2), for any a

@@ -47,7 +47,7 @@ from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Horizon
-from ameles.mechanisms.counters.hats import LARGEST, OptionalWholes
+from ameles.mechanisms.counters.hats.counter import LARGEST, OptionalWholes
 from ameles.mechanisms.counters.recipe import CounterRecipe, laplace_scale
 from ameles.mechanisms.pan_private.intrusions import Survived
 from ameles.mechanisms.pan_private.place_error import PlaceError

@@ -1,0 +1,1 @@
+"""Files: which were read before, how far, and what became of them since."""

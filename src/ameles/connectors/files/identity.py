@@ -1,0 +1,179 @@
+"""The identity of a file, whatever its name: its device, its inode, and its birth time.
+
+A file system gives the inode of a removed file to the next new file, often at once.  The birth time
+tells these two apart, if the file system keeps it (ext4, XFS, Btrfs, ZFS, APFS, newer tmpfs);
+elsewhere it is None, and the content must tell.  Python's ``stat`` has no birth time on Linux, so
+this module calls the system itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeAlias, TypeVar
+
+from ameles.connectors.files.named_files import NamedFile
+from ameles.connectors.files.refusals import unreadable
+from ameles.core.exceptions import AmelesError
+
+Signature: TypeAlias = tuple[int, int, int, int, int]
+
+LOOKS = 10  # tries, if files change meanwhile
+_EMPTY_PATH = 0x1000
+_BIRTH = 0x800
+_NANO = 10**9
+
+Outcome = TypeVar("Outcome")
+
+
+class _Statx(ctypes.Structure):
+    """``struct statx`` of Linux, up to the birth time; it is the same on all processors."""
+
+    _fields_ = (
+        ("mask", ctypes.c_uint32),
+        ("before", ctypes.c_uint8 * 76),
+        ("born_seconds", ctypes.c_int64),
+        ("born_nanoseconds", ctypes.c_uint32),
+        ("after", ctypes.c_uint8 * 164),
+    )
+
+
+@cache
+def _statx() -> Any:
+    """The function of the C library, or None."""
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None), "statx", None)
+
+
+def born(handle: int) -> int | None:
+    """The birth time of an open file in nanoseconds; None if the file system does not say."""
+    ask = _statx()
+    if ask is None:
+        seconds = getattr(os.fstat(handle), "st_birthtime", None)
+        return None if seconds is None else int(seconds * _NANO)
+    status = _Statx()
+    if ask(handle, b"", _EMPTY_PATH, _BIRTH, ctypes.byref(status)) or not status.mask & _BIRTH:
+        return None
+    return int(status.born_seconds) * _NANO + int(status.born_nanoseconds)
+
+
+@dataclass(slots=True)
+class Present:
+    """A file that exists now, with all names that the source matches."""
+
+    links: list[NamedFile]
+    status: os.stat_result = field(repr=False)
+    copy: bool = False  # of a rotated file: only what was not read of that file is read
+
+    @property
+    def file(self) -> NamedFile:
+        """The first of its names."""
+        return self.links[0]
+
+    @property
+    def names(self) -> set[str]:
+        """All of its names."""
+        return {link.name for link in self.links}
+
+    @property
+    def key(self) -> str:
+        """Its identity, whatever its name, while a program runs."""
+        return f"{self.status.st_dev}:{self.status.st_ino}"
+
+    @property
+    def signature(self) -> Signature:
+        """A value that changes whenever the file does, except for changes within one clock tick."""
+        now = self.status
+        return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
+
+
+def present(files: Iterable[NamedFile]) -> list[Present]:
+    """The files with these names: several links to a file are one file; folders are left out.
+
+    A name that vanished since it was listed is left out: its file is found under its new name.
+    """
+    by_inode: dict[tuple[int, int], Present] = {}
+    for file in files:
+        with suppress(OSError):
+            status = os.stat(file.path)
+            if not stat.S_ISREG(status.st_mode):
+                continue
+            key = status.st_dev, status.st_ino
+            if key in by_inode:
+                by_inode[key].links.append(file)
+            else:
+                by_inode[key] = Present([file], status)
+    return list(by_inode.values())
+
+
+@contextmanager
+def opened(file: Present) -> Iterator[int]:
+    """The descriptor of a file; refuses a file that is not the one that was listed."""
+    with readable(file.file), file.file.path.open("rb", buffering=0) as raw:
+        status = os.fstat(raw.fileno())
+        if (status.st_dev, status.st_ino) != (file.status.st_dev, file.status.st_ino):
+            raise vanished(file.file.name)
+        yield raw.fileno()
+
+
+@contextmanager
+def readable(file: NamedFile) -> Iterator[None]:
+    """Turns an error of the operating system into a refusal about a source."""
+    problem: AmelesError | None = None
+    try:
+        yield
+    except FileNotFoundError:
+        problem = vanished(file.name)
+    except OSError:
+        problem = unreadable(file.name)
+    if problem is not None:
+        raise problem
+
+
+class ChangedMeanwhile(AmelesError):
+    """A file that changed while it was being read; nothing of it was counted."""
+
+    code = "source"
+
+
+def changed(name: str) -> ChangedMeanwhile:
+    """The error for a file that was cut or replaced while it was being read."""
+    return ChangedMeanwhile(
+        f"The file '{name}' was replaced or cut while it was being read.",
+        why="nothing of it was counted",
+        tip="run again",
+    )
+
+
+def vanished(name: str) -> ChangedMeanwhile:
+    """The error for a file that went away while it was being read."""
+    return ChangedMeanwhile(
+        f"The file '{name}' was removed or renamed while it was being read.",
+        why="nothing of it was counted",
+        tip="run again",
+    )
+
+
+def settled(look: Callable[[], list[Present]], work: Callable[[list[Present]], Outcome]) -> Outcome:
+    """The outcome of ``work`` on files that did not change meanwhile; if they did, it is retried
+    with a new listing."""
+    for _ in range(LOOKS):
+        files = look()
+        try:
+            return work(files)
+        except AmelesError as refusal:
+            problem = refusal
+        if _listing(files) == _listing(look()):
+            break
+    raise problem
+
+
+def _listing(files: list[Present]) -> set[tuple[Signature, str]]:
+    return {(file.signature, link.name) for file in files for link in file.links}

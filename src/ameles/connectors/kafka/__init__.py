@@ -1,0 +1,1 @@
+"""Topics of Kafka, as a source and as a sink."""

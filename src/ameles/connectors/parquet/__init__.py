@@ -1,0 +1,1 @@
+"""Parquet, as a source and as a sink."""

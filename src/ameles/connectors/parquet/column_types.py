@@ -1,0 +1,54 @@
+"""Which types of Parquet columns can be read as which kinds of a plan; only the schema is used.
+
+A column that could never have a value is refused before anything is spent.
+"""
+
+from __future__ import annotations
+
+from ameles.connectors.format import Format
+from ameles.connectors.text.time_format import EPOCHS
+from ameles.connectors.typed_columns import WEIGHT
+from ameles.connectors.user_ids import WHOLE_TYPES
+from ameles.core.exceptions import PlanError
+
+_TEXTS = ("VARCHAR", "ENUM", "JSON")
+_FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
+_TIMES = ("TIMESTAMP", "DATE")
+
+
+def check_type(column: str, kind: str, type_name: str, form: Format, file: str) -> None:
+    """Refuse a column if no value of its type can be of its kind."""
+    if _fits(kind, type_name, form):
+        return
+    number = type_name in WHOLE_TYPES or type_name.startswith(_FRACTIONS)
+    raise PlanError(
+        f"The column {column!r} of the file '{file}' is {_shown(type_name)}, and cannot be read "
+        f"as {'an integer' if kind == WEIGHT else kind}.",
+        why="every one of its values would be missing",
+        tip='time_format = "epoch", "epoch-ms" or "epoch-us", for seconds, thousandths or '
+        "millionths since 1970"
+        if kind == "timestamp" and number
+        else "another column or kind in columns, or a file with such values",
+    )
+
+
+def _fits(kind: str, type_name: str, form: Format) -> bool:
+    text = type_name.startswith(_TEXTS) and not type_name.endswith("]")
+    whole = type_name in WHOLE_TYPES
+    fraction = type_name.startswith(_FRACTIONS) and not type_name.endswith("]")
+    match kind:
+        case "integer" | "number" | "weight":
+            return text or whole or fraction
+        case "boolean":
+            return text or whole or type_name == "BOOLEAN"
+        case "timestamp":
+            epoch = bool(form.time_format) and form.time_format[0] in EPOCHS
+            time = type_name.startswith(_TIMES) and not type_name.endswith("]")
+            return text or time or (whole and bool(form.time_format)) or (fraction and epoch)
+        case _:  # everything has a text; ids are checked where they are read
+            return True
+
+
+def _shown(type_name: str) -> str:
+    """A type without the names and values in it."""
+    return "LIST" if type_name.endswith("]") else type_name.partition("(")[0]

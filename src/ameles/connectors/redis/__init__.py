@@ -1,0 +1,1 @@
+"""Redis Streams, as a source and as a sink."""

@@ -1,0 +1,1 @@
+"""Lines of text: how they are cut, parsed and handed to DuckDB."""

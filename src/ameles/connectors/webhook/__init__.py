@@ -1,0 +1,1 @@
+"""Webhooks: releases that are posted to an address."""

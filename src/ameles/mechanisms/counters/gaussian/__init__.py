@@ -1,0 +1,1 @@
+"""Counters with Gaussian noise."""

@@ -1,0 +1,1 @@
+"""Hats: counters whose nodes are overlapping triangles."""

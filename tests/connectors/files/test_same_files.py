@@ -1,0 +1,113 @@
+"""Files between two readings: every event of a file counts once, whatever happens to the file.
+
+The cases are those of the table in docs/decisions/files.md.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ameles.connectors.files import same_files
+from ameles.connectors.files.file_marks import Mark
+from ameles.core.exceptions import StoreRefused
+from tests.connectors.following import HEADER, Following, write
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files whose content was compared."""
+    names: list[str] = []
+    fits = Mark.fits
+
+    def noted(mark: Mark, handle: int) -> bool:
+        names.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+        return fits(mark, handle)
+
+    monkeypatch.setattr(Mark, "fits", noted)
+    return names
+
+
+def aged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all files had been left alone for long."""
+    monkeypatch.setattr(same_files, "ALONE", -(10**12))
+
+
+def test_a_file_that_was_left_alone_is_not_opened_again(
+    tmp_path: Path, compared: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aged(monkeypatch)
+    for n in range(3):
+        write(tmp_path, f"{n}.csv", b"x,%d\n" % n)
+    here = Following(tmp_path, "*.csv")
+    assert len(here.read()) == 3
+    assert here.read() == []  # compared for the first time
+    compared.clear()
+    with (tmp_path / "1.csv").open("ab") as more:
+        more.write(b"y,7\n")
+    assert here.read() == [("y", 7)]
+    assert set(compared) == {"1.csv"}
+
+
+def test_a_file_that_was_just_written_is_compared_each_time(
+    tmp_path: Path, compared: list[str]
+) -> None:
+    write(tmp_path, "a.csv", b"x,1\n")
+    here = Following(tmp_path, "*.csv")
+    here.read()
+    for _ in range(3):
+        compared.clear()
+        assert here.read() == []
+        assert compared == ["a.csv"]
+
+
+def test_a_change_that_hides_its_time_and_size_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aged(monkeypatch)
+    file = write(tmp_path, "a.csv", b"x,1\n")
+    here = Following(tmp_path, "a.csv")
+    here.read()
+    here.read()
+    before = file.stat()
+    with file.open("r+b") as same:
+        same.seek(len(HEADER))
+        same.write(b"x,2\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    while file.stat().st_ctime_ns == before.st_ctime_ns:  # a tick of the clock
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_mtime_ns == before.st_mtime_ns
+    with pytest.raises(StoreRefused, match="replaced or cut"):
+        here.read()
+
+
+def test_a_position_of_another_run_is_read_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aged(monkeypatch)
+    file = write(tmp_path, "a.csv", b"x,1\n")
+    here = Following(tmp_path, "a.csv")
+    here.read()
+    early = here.position
+    with file.open("ab") as more:
+        more.write(b"y,2\n")
+    assert here.read() == [("y", 2)]
+    here.position = early  # what was read was not committed
+    assert here.read() == [("y", 2)]
+
+
+def test_a_file_that_is_rotated_after_its_step_ended_is_read_up_to_there(tmp_path: Path) -> None:
+    write(tmp_path, "log.csv", b"x,1\n")
+    here = Following(tmp_path, "log.csv*")
+    here.read(here.source.ends())
+    with (tmp_path / "log.csv").open("ab") as more:
+        more.write(b"in,2\n")
+        more.flush()
+        ends = here.source.ends()  # now the step ends
+        more.write(b"after,3\n")
+    (tmp_path / "log.csv").rename(tmp_path / "log.csv.1")
+    write(tmp_path, "log.csv", b"new,4\n")
+    assert here.read(ends) == [("in", 2)]
+    assert here.read(here.source.ends()) == [("after", 3), ("new", 4)]

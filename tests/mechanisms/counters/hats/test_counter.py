@@ -1,0 +1,256 @@
+"""Hats: the identity of the proof on the code, the frontier, planted mistakes, limits."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ameles.audit import exact_loss
+from ameles.audit.finding import Verdict
+from ameles.core.exceptions import BadInput
+from ameles.core.noise import Noise
+from ameles.mechanisms.counters.hats import cells as hats_cells
+from ameles.mechanisms.counters.hats import kernel as hats_kernel
+from ameles.mechanisms.counters.hats.counter import HatsCounter
+from ameles.mechanisms.counters.hats.draws import NodeDraws
+from ameles.mechanisms.counters.hats.kernel import settle, settle_rows
+from ameles.mechanisms.counters.hats.process import HatsProcess
+from ameles.mechanisms.counters.siblings import SiblingsCounter
+from ameles.mechanisms.counters.summed import Process
+from ameles.noise import System, Tape, Zero, kernels
+from ameles.noise.arrays import IntArray
+from tests.mechanisms.counters.figures import mean_and_worst
+from tests.mechanisms.counters.hats.hats_identity import check_identity, drawing
+from tests.mechanisms.counters.twins import scattered
+
+
+def deep(horizon: int, *, offset: int = 1, width: int | None = None) -> HatsCounter:
+    """A counter with three small levels above the single steps."""
+    knots = max(1, -(-(horizon - offset * 6) // 12))
+    return HatsCounter(
+        epsilon=1,
+        horizon=horizon,
+        width=width,
+        radices=(3, 2, 2),
+        offset=offset,
+        tops=tuple(range(300, 300 - knots, -1)),
+        lows=(400, 312, 312),
+    )
+
+
+@pytest.mark.parametrize("horizons", [range(1, 129), (365, 401, 1000, 1025)], ids=str)
+def test_noise_that_follows_the_hats_hides_every_item(horizons: Iterable[int]) -> None:
+    for horizon in horizons:
+        recipe = HatsCounter(epsilon=1, horizon=horizon)
+        check_identity(recipe.shape, horizon)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2])
+def test_the_same_with_many_levels(offset: int) -> None:
+    for horizon in (1, 5, 12, 37, 100):
+        check_identity(deep(horizon, offset=offset).shape, horizon)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 7, 16, 31])
+def test_the_audit_finds_the_loss_exactly(horizon: int) -> None:
+    found = exact_loss(HatsCounter(epsilon=1, horizon=horizon))
+    assert found.verdict is Verdict.CERTIFIED
+    # a stream of one step needs no hat, which has the smallest share that there is
+    assert found.exact == (1 if horizon > 1 else Fraction(1023, 1024))
+
+
+@pytest.mark.parametrize(
+    ("power", "mean", "worst"), [(10, 9.95, 11.5), (16, 18.2, 21.2), (20, 24.4, 28.2)]
+)
+def test_the_goals_of_the_frontier(power: int, mean: float, worst: float) -> None:
+    error = HatsCounter(epsilon=1, horizon=2**power).error
+    steps = np.unique(np.array(scattered(4000, 2 ** (power - 1))) + 2 ** (power - 1) + 1)
+    deviations = error.stds(steps[steps <= 2**power])
+    assert math.sqrt(float((deviations**2).mean())) <= mean
+    assert deviations.max() <= worst
+    assert deviations.max() <= error.worst_std <= 1.25 * deviations.max()
+
+
+@pytest.mark.parametrize("horizon", [16, 50, 100, 365])
+def test_it_is_better_than_siblings(horizon: int) -> None:
+    hats = mean_and_worst(HatsCounter(epsilon=1, horizon=horizon), horizon)
+    siblings = mean_and_worst(SiblingsCounter(epsilon=1, horizon=horizon), horizon)
+    assert hats < siblings
+
+
+@pytest.mark.parametrize("recipe", [deep(40), HatsCounter(epsilon=2, horizon=90)], ids=["deep", ""])
+def test_the_law_is_that_of_the_weights_of_the_code(recipe: HatsCounter) -> None:
+    steps, unit = recipe.horizon, recipe.resolution
+    tape = Tape()
+    recipe.start(tape).feed([0] * steps)
+    scales = [draw.scale for draw in tape.draws if isinstance(draw.scale, Fraction)]
+    columns = [recipe.start(Tape([0] * i + [unit])).feed([0] * steps) for i in range(len(scales))]
+    weights = np.array(columns).T / unit
+    variances = 0.5 / np.sinh(0.5 / np.array([float(scale) for scale in scales])) ** 2
+    expected = (weights**2 * variances).sum(axis=1)
+    for t in (1, 2, steps // 2, steps - 1, steps):
+        law = recipe.error.law(t)
+        assert law.std**2 == pytest.approx(expected[t - 1], rel=1e-9)
+        assert recipe.error.std(t) ** 2 == pytest.approx(expected[t - 1] + 1 / 12, rel=1e-9)
+        assert recipe.error.bounds(np.array([t]), 0.05)[0] == recipe.error.bound(t, 0.05)
+        for before in (0, 1, t // 2):
+            past = weights[before - 1] if before else 0
+            expected_between = ((weights[t - 1] - past) ** 2 * variances).sum()
+            between = recipe.error.between(before, t)
+            assert between.std**2 == pytest.approx(expected_between, rel=1e-9, abs=1e-12)
+
+
+def test_the_measured_deviation_is_that_of_the_law() -> None:
+    # 20,000 counters: the deviation of a sample deviation is at most sqrt((6 - 1) / 4n) = 0.8% for
+    # sums of Laplace variables, so 4% is 5 of them
+    recipe = HatsCounter(epsilon=1, horizon=64, width=20_000)
+    noise = recipe.start(System()).feed(np.zeros((64, 20_000), dtype=np.int64))
+    for t in (1, 20, 41, 64):
+        assert float(noise[t - 1].std()) == pytest.approx(recipe.error.std(t), rel=0.04)
+        assert abs(float(noise[t - 1].mean())) < 5 * recipe.error.std(t) / math.sqrt(20_000)
+
+
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_steps_and_bulk_and_resumed_runs_have_the_same_noise(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for recipe in (deep(80, width=width), HatsCounter(epsilon=1, horizon=70, width=width)):
+        tape = Tape(scattered(600 * width, 10**6))
+        expected = recipe.process(tape, None).take(recipe.horizon).tolist()
+        monkeypatch.setattr(hats_cells, "TOGETHER", 30)
+        process = recipe.process(Tape(tape.values), None)
+        taken: list[list[int]] = []
+        for end in (1, 2, 9, 10, 31, 32, 33, recipe.horizon):
+            taken += process.take(end - len(taken)).tolist()
+        assert taken == expected
+        rest, one = Tape(tape.values), recipe.process(Zero(), None)
+        for step in range(recipe.horizon):
+            one = recipe.process(rest, one.state())
+            assert one.take(1).tolist() == [expected[step]]
+        monkeypatch.undo()
+
+
+class Genuine(Tape):
+    """A tape that says it is the operating system's noise."""
+
+    genuine = True
+
+
+def test_noise_of_the_system_has_the_same_scales_in_another_order() -> None:
+    for recipe in (deep(90), HatsCounter(epsilon=1, horizon=500)):
+        tapes = Tape(), Genuine()
+        for tape in tapes:
+            recipe.process(tape, None).take(recipe.horizon)
+        scales = [Counter(str(draw.scale) for draw in tape.draws) for tape in tapes]
+        assert scales[0] == scales[1]
+
+
+def test_the_loop_settles_as_numpy_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settled(loop: Any) -> list[int]:
+        numbers = np.arange(3 * 7 + 2 * 4 * 7 + 7, dtype=np.int64) * 7919 % 10_007 - 5_000
+        rows, sums, before = np.split(numbers, [21, 77])
+        factors, unit = np.array([[1024, 0, 0], [512, -77, 300]]), 3 << 10
+        weights = np.array([5, -3, 1000]), np.array([0, 8, -512])
+        loop(rows.reshape(3, 7), sums.reshape(2, 4, 7), before, factors, *weights, unit)
+        settled_numbers: list[int] = numbers.tolist()
+        return settled_numbers
+
+    expected = settled(settle_rows)
+    assert settled(kernels.compiled(settle)) == expected
+    monkeypatch.setattr(hats_kernel, "AT_A_TIME", 3)
+    monkeypatch.setattr(hats_kernel, "ROW_AT_A_TIME", 2)
+    assert settled(settle) == settled(settle_rows) == expected
+
+
+# Planted mistakes ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Small(HatsCounter):
+    """Nodes have more than their shares."""
+
+    def process(self, noise: Noise, state: IntArray | None) -> Process:
+        return HatsProcess(noise, self.shape, self.scale * Fraction(3, 4), self.columns, state)
+
+
+class Flattened(NodeDraws):
+    """The noise of all levels is as fine as that of single steps."""
+
+    def draw(self, level: int, first: int, count: int) -> IntArray:
+        return super().draw(0 if level == 1 else level, first, count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coarse(HatsCounter):
+    def process(self, noise: Noise, state: IntArray | None) -> Process:
+        return drawing(Flattened, self.shape, self.scale, noise)
+
+
+class Reused(NodeDraws):
+    """One noise for all single steps that are drawn together."""
+
+    def draw(self, level: int, first: int, count: int) -> IntArray:
+        drawn = super().draw(level, first, count)
+        return drawn if level else np.repeat(drawn[:1], len(drawn), axis=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lazy(HatsCounter):
+    def process(self, noise: Noise, state: IntArray | None) -> Process:
+        return drawing(Reused, self.shape, self.scale, noise)
+
+
+@pytest.mark.parametrize("kind", [Small, Coarse, Lazy])
+def test_planted_mistakes_are_caught_by_the_audit(kind: type[HatsCounter]) -> None:
+    found = exact_loss(kind(epsilon=1, horizon=7))
+    assert found.verdict is Verdict.REFUTED
+
+
+# Limits --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"radices": ()},
+        {"offset": 5},
+        {"tops": (300, 301)},
+        {"tops": (300,)},
+        {"lows": (600, 600)},
+        {"lows": (1024,)},
+    ],
+    ids=str,
+)
+def test_shapes_that_are_none_are_refused(wrong: dict[str, Any]) -> None:
+    right: dict[str, Any] = {"radices": (4, 4), "offset": 2, "tops": (300, 200), "lows": (512, 512)}
+    HatsCounter(epsilon=1, horizon=40, **right)
+    with pytest.raises(BadInput, match="not those of a Hats counter"):
+        HatsCounter(epsilon=1, horizon=40, **{**right, **wrong})
+
+
+def test_other_refusals() -> None:
+    with pytest.raises(BadInput, match="together, or none"):
+        HatsCounter(epsilon=1, horizon=40, radices=(4, 4))
+    wrong: Any = 4
+    with pytest.raises(BadInput, match="a list of whole numbers"):
+        HatsCounter(epsilon=1, horizon=40, radices=wrong)
+    with pytest.raises(BadInput, match="64 bits"):
+        HatsCounter(epsilon=1e-9, horizon=10**6, bound=100)
+
+
+@pytest.mark.parametrize("horizon", [1, 8, 365, 2**40])
+def test_the_memory_is_never_exceeded(horizon: int) -> None:
+    recipe = HatsCounter(epsilon=1, horizon=horizon, width=3)
+    run = recipe.start(Zero())
+    held = 0
+    for _ in range(min(horizon, 30)):
+        run.feed([[1, 1, 1]] * min(horizon // 30 or 1, 40))
+        held = max(held, sum(part.size for part in run._parts()))
+    assert held + 3 * recipe.ahead <= recipe.memory
