@@ -257,24 +257,41 @@ def test_texts_are_written_when_the_store_is_back(
 ) -> None:
     one, out = released(world(tmp_path / "s", "s", horizon=3), store, until=1), io.StringIO()
     describing = Describing(one, Log(out, as_json=True))
-    failing = iter([True])
+    failing = iter([True, True, True])
     begin = Descriptions.begin
 
-    def fail_once(self: Descriptions) -> None:
+    def fail_thrice(self: Descriptions) -> None:
         if next(failing, False):
             raise StoreRefused("The store is away.")
         begin(self)
 
-    monkeypatch.setattr(Descriptions, "begin", fail_once)
+    monkeypatch.setattr(Descriptions, "begin", fail_thrice)
+    monkeypatch.setattr("ameles.service.describing.FIRST_PAUSE", 0.001)
     describing.begin(1)
-    assert describing._thread is not None
-    describing._thread.join(600)
-    assert StorePublished([one], lambda name: State.RUNNING).description("s", "plan") is None
-    describing.begin(1)
-    describing.begin(1)  # nothing: it writes already
+    describing.begin(1)  # nothing: it tries already
     while StorePublished([one], lambda name: State.RUNNING).description("s", "plan") is None:
         threading.Event().wait(0.001)
     describing.stop()
+    (line,) = out.getvalue().splitlines()  # once for one reason
+    assert json.loads(line)["while_"] == "describing"
+
+
+def test_texts_that_cannot_be_written_do_not_keep_a_service_from_ending(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Descriptions) -> None:
+        tried.set()
+        raise StoreRefused("The store is away.")
+
+    one, tried = released(world(tmp_path / "s", "s", horizon=3), store, until=1), threading.Event()
+    describing = Describing(one, Log(io.StringIO(), as_json=True))
+    monkeypatch.setattr(Descriptions, "begin", fail)
+    monkeypatch.setattr("ameles.service.describing.FIRST_PAUSE", 600)
+    describing.begin(1)
+    assert tried.wait(600)
+    describing.stop()
+    assert describing._thread is not None
+    assert not describing._thread.is_alive()
 
 
 def test_a_stream_is_never_described_by_another_plan(tmp_path: Path, store: Store) -> None:

@@ -1,6 +1,7 @@
 """The threads that keep the texts about streams up to date, beside those that follow them.
 
-A release never waits for its explanation.
+A release never waits for its explanation.  A text that cannot be stored, because somebody else
+writes for too long or the disk is full, is tried again after pauses that grow.
 """
 
 from __future__ import annotations
@@ -8,8 +9,11 @@ from __future__ import annotations
 import threading
 
 from ameles.engine.running.descriptions import PART, Descriptions
-from ameles.service.log import Log
+from ameles.service.log import Log, reason
 from ameles.service.published import Shown
+
+FIRST_PAUSE = 1.0  # seconds until texts that could not be written are tried again; then twice
+LONGEST_PAUSE = 60.0
 
 
 class Describing:
@@ -25,7 +29,7 @@ class Describing:
         self._thread: threading.Thread | None = None
 
     def begin(self, step: int) -> None:
-        """Starts to write, once the stream is launched; again if that has failed."""
+        """Starts to write, once the stream is launched."""
         if self._thread is not None and self._thread.is_alive():
             return
         self._part = step // PART
@@ -47,11 +51,19 @@ class Describing:
             self._thread.join()
 
     def _run(self) -> None:
-        try:
-            self._texts.begin()
-            while not self._stop.is_set():
-                self._wake.clear()
-                self._texts.catch_up(self._stop.is_set)
-                self._wake.wait()
-        except BaseException as problem:  # numbers matter more than words about them
-            self._log.failed(problem, stream=self._name, while_="describing")
+        pause = FIRST_PAUSE
+        known: dict[str, str] = {}  # why it failed, as it was last logged
+        while not self._stop.is_set():
+            try:
+                self._texts.begin()
+                while not self._stop.is_set():
+                    self._wake.clear()
+                    self._texts.catch_up(self._stop.is_set)
+                    pause, known = FIRST_PAUSE, {}
+                    self._wake.wait()
+            except Exception as problem:  # numbers matter more than words about them
+                if reason(problem) != known:  # once for each reason
+                    self._log.failed(problem, stream=self._name, while_="describing")
+                known = reason(problem)
+                self._stop.wait(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)

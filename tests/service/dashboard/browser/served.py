@@ -30,7 +30,7 @@ class Served:
         self.folder = folder
         self._stack = ExitStack()
         self.store = self._stack.enter_context(closing(open_store(str(folder / "s.db"))))
-        self._worlds: dict[str, World] = {}
+        self.worlds: dict[str, World] = {}
         self._shown: dict[str, Shown] = {}
         self.doing: dict[str, State] = {}
         self._port = 0
@@ -43,7 +43,7 @@ class Served:
 
     def add(self, made: World, name: str, *, until: int) -> None:
         """A further stream, released up to a day; before the service begins."""
-        self._worlds[name] = made
+        self.worlds[name] = made
         fresh = Shown(plan_of(made), self.store)
         self._shown[name] = described(released(made, self.store, until)) if until else fresh
 
@@ -80,7 +80,7 @@ class Served:
 
     def release(self, name: str, until: int) -> None:
         """Releases the days of a stream up to one, as its thread would."""
-        self._shown[name] = described(released(self._worlds[name], self.store, until))
+        self._shown[name] = described(released(self.worlds[name], self.store, until))
         self.small.feed.tell(name)
 
     def token(self, scope: Scope, name: str) -> str:

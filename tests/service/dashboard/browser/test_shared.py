@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.service.dashboard.browser.conftest import Visit
 from tests.service.dashboard.browser.served import Served
@@ -111,3 +111,53 @@ def test_numbers_and_days_are_written_as_the_reader_does(visit: Visit, served: S
         shown = row.locator("data").first.inner_text()
         assert "." not in shown
         assert float(shown.replace(",", ".")) == pytest.approx(last.value, abs=0.51)
+
+
+HUGE = -1234567890123456
+# Where the parts of a number begin and end, inside of its card.
+PLACES = """() => {
+  const box = (one) => one.getBoundingClientRect();
+  const [value, margin] = document.querySelectorAll(".readout .value, .readout .margin");
+  const words = document.createRange();
+  words.selectNodeContents(value);
+  const [sign] = margin.firstChild.data.matchAll("±");
+  const at = document.createRange();
+  at.setStart(margin.firstChild, sign.index);
+  at.setEnd(margin.firstChild, sign.index + 1);
+  return {
+    card: box(document.querySelector(".release")).right, value: box(words).right,
+    sign: box(at).left, margin: box(margin).left, width: box(margin).width,
+  };
+}"""
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "ar-EG"])
+def test_a_number_is_never_shown_in_part_or_in_another_order(visit: Visit, locale: str) -> None:
+    """A number that ends at the edge of its card is read as another one."""
+
+    def enlarge(route: Route) -> None:
+        told = route.fetch().json()
+        for line in told["series"]:
+            steps = len(line["step"])
+            line.update(value=[HUGE] * steps, low=[HUGE - 9] * steps, high=[HUGE + 9] * steps)
+        route.fulfill(json=told)
+
+    with visit(locale=locale, viewport={"width": 360, "height": 740}) as visitor:
+        visitor.page.route("**/releases?*", enlarge)
+        page = visitor.open("/streams/open?release=ages")
+        expect(page.locator(".readout .margin")).to_be_visible()
+        places = page.evaluate(PLACES)
+        assert places["value"] <= places["card"]
+        assert places["sign"] < places["margin"] + places["width"] / 2, "± stands before its number"
+
+
+def test_lengths_of_time_have_one_number(visit: Visit) -> None:
+    """Also if digits are not those of English."""
+    words = """async () => {
+      const main = document.querySelector("script[type=module]").src;
+      const { presets } = await import(main.replace("main.js", "range.js"));
+      return presets("1s", 1000).map(([, words]) => words);
+    }"""
+    with visit(locale="ar-EG") as visitor:
+        page = visitor.open("/")
+        assert page.evaluate(words) == ["١ minute", "١٠ minutes", "All"]

@@ -14,7 +14,7 @@ from ameles.service.views import State
 from tests.service.dashboard.browser.conftest import Visit
 from tests.service.dashboard.browser.served import Served, one_stream
 from tests.service.dashboard.browser.visitor import visiting
-from tests.service.small_service import NOW
+from tests.service.small_service import NOW, described, released
 
 
 def test_the_states_of_a_stream(visit: Visit, growing: Served) -> None:
@@ -61,6 +61,20 @@ def test_a_stream_that_has_published_nothing(browser: Browser, unlaunched: Serve
         value = unlaunched.stored("open", release="visits", key="north")[-1].value
         shown = page.locator("[data-key=north] data.value")
         expect(shown).to_have_attribute("value", str(int(value)))
+
+
+def test_texts_that_come_after_the_page_are_shown(browser: Browser, unlaunched: Served) -> None:
+    """Without them nobody knows how long a step is: days must not be claimed."""
+    shown = released(unlaunched.worlds["open"], unlaunched.store, 1)
+    with visiting(browser, unlaunched.url) as visitor:
+        page = visitor.open("/streams/open")
+        expect(page.locator("[data-key=north] data.value")).to_be_visible()
+        expect(page.locator(".facts")).not_to_contain_text("Days of")
+        described(shown)  # nothing is published, and no state changes
+        expect(page.locator(".facts")).to_contain_text("Every day")
+        expect(page.locator(".facts")).to_contain_text("Days of UTC")
+        expect(page.locator("[data-key=north] data.value")).to_be_visible()
+        expect(page.locator("[data-release=visits]")).to_have_count(1)
 
 
 def test_loading_refusals_and_nothing_at_all(visit: Visit) -> None:

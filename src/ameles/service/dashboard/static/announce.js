@@ -29,5 +29,6 @@ function words(step, sections) {
     return `${scene.release.name}${line.key ? ` ${line.key}` : ""}: ${main} ${rest}`.trim();
   }));
   const left = told.length - MOST;
+  if (!told.length) return "";
   return `Step ${number(step)}. ${told.slice(0, MOST).join(". ")}.${left > 0 ? ` And ${number(left)} more.` : ""}`;
 }

@@ -78,9 +78,9 @@ function parse(text) {
 /** Ranges to offer: their texts and words, for steps of this length. */
 export function presets(every, released) {
   const length = lengthOf(every);
-  const offered = SPANS.map((span) => [Math.round(lengthOf(span) / length), spanWords(span)])
+  const offered = SPANS.map((span) => [Math.round(lengthOf(span) / length), spanWords(span, { counted: true })])
     .filter(([steps]) => steps >= 5 && steps < released)
     .slice(-4)
-    .map(([steps, words]) => [`last-${steps}`, /^\d/.test(words) ? words : `1 ${words}`]);
+    .map(([steps, words]) => [`last-${steps}`, words]);
   return [...offered, ...(released > AT_FIRST ? [[null, "Latest"], ["all", "All"]] : [[null, "All"]])];
 }

@@ -16,6 +16,7 @@ import { Clock, fromNow, lengthOf, number, spanWords } from "./words.js";
 
 const ROWS_AT_ONCE = 20000; // fetched before a chart is drawn
 const MOST_ROWS = 200000; // fetched without being asked for
+const LOOK_AGAIN = 2000; // milliseconds until texts about the stream are asked for again
 const LONGEST_WAIT = 3000; // milliseconds in which releases are drawn before anything else
 
 export async function showStream(api, host, address, { embedded = false } = {}) {
@@ -49,6 +50,7 @@ class StreamPage {
     this.start();
     document.title = `${stream.name} · Ameles`;
     this.follow();
+    if (stream.launched && !stream.every) this.learnLater();
     onColours(() => this.sections.forEach((section) => section.repaint()));
     if (!embedded) listenForKeys(this);
     setInterval(() => this.tellProgress(), 1000);
@@ -94,7 +96,7 @@ class StreamPage {
         every && h("span", {}, every),
         stream.guarantee && h("span", {}, `Privacy: ${stream.guarantee}`),
         this.progress,
-        h("span", {}, `${this.clock.days ? "Days" : "Times"} of ${this.clock.zoneName}`)),
+        every && h("span", {}, `${this.clock.days ? "Days" : "Times"} of ${this.clock.zoneName}`)),
       this.connection.element);
   }
 
@@ -124,6 +126,7 @@ class StreamPage {
 
   connectionChanged(told) {
     if (told.refused?.status === 409) location.reload(); // a stream of this name was launched anew
+    this.connected = told;
     this.connection.show(told);
   }
 
@@ -133,15 +136,27 @@ class StreamPage {
       this.drawn.then(() => this.series.catchUp(until));
     }
     this.followed = true;
-    const launched = stream.launched && !this.stream.releases.length;
     Object.assign(this.stream, stream);
-    if (launched) {
-      this.stream = await this.api.stream(this.name);
-      this.start();
-      this.connection.show({ connected: true });
-    }
+    if (stream.launched && !this.stream.every) await this.learn();
     this.showState();
     this.events.dispatchEvent(new CustomEvent("state", { detail: this.stream }));
+  }
+
+  /** Builds the page anew with what was not known about a stream that was launched just now. */
+  async learn() {
+    clearTimeout(this.learning);
+    const told = await this.api.stream(this.name).catch(() => null);
+    if (this.stream.every) return;
+    if (told?.every || told?.releases.length > this.stream.releases.length) {
+      this.stream = told;
+      this.start();
+      if (this.connected) this.connection.show(this.connected);
+    }
+    if (!this.stream.every) this.learnLater();
+  }
+
+  learnLater() {
+    this.learning = setTimeout(() => this.learn(), LOOK_AGAIN);
   }
 
   published(page) {

@@ -1,6 +1,6 @@
 // What a chart shows, in words, for those who do not see it.
 
-import { number, valueWords } from "./words.js";
+import { counting, valueWords } from "./words.js";
 
 /** One paragraph about a line. */
 export function lineSummary(line, first, last, scene) {
@@ -19,7 +19,7 @@ export function lineSummary(line, first, last, scene) {
   const byValue = (one, other) => line.value[one] - line.value[other];
   const sorted = [...places].sort(byValue);
   const at = (place) => told(line.point(place));
-  return `Line chart of ${named}, ${number(places.length)} steps. Last: ${at(places.at(-1))}. `
+  return `Line chart of ${named}, ${counting(places.length, "step")}. Last: ${at(places.at(-1))}. `
     + `Lowest: ${at(sorted[0])}. Highest: ${at(sorted.at(-1))}. The table has every number.`;
 }
 

@@ -137,7 +137,7 @@ export function fromNow(milliseconds) {
   const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? units[3];
   const count = Math.round(Math.abs(seconds) / size);
-  return `${number(count)} ${unit}${count === 1 ? "" : "s"}`;
+  return counting(count, unit);
 }
 
 const UNITS = { s: ["second", 1], m: ["minute", 60], h: ["hour", 3600], d: ["day", 86400], w: ["week", 604800] };
@@ -148,10 +148,15 @@ export function lengthOf(text) {
   return read ? +read[1] * UNITS[read[2]][1] * 1000 : DAY;
 }
 
-/** "7d" in words: "7 days". */
-export function spanWords(text) {
+/** "7d" in words: "7 days", and "1d" as in "every day" or, `counted`, as in "1 day". */
+export function spanWords(text, { counted = false } = {}) {
   const read = /^(\d+)([smhdw])$/.exec(text ?? "");
   if (!read) return text ?? "";
   const [unit] = UNITS[read[2]];
-  return read[1] === "1" ? unit : `${number(+read[1])} ${unit}s`;
+  return read[1] === "1" && !counted ? unit : counting(+read[1], unit);
+}
+
+/** So many of something: "1 step", "2 steps". */
+export function counting(count, thing) {
+  return `${number(count)} ${thing}${count === 1 ? "" : "s"}`;
 }
