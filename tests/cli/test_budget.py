@@ -216,7 +216,7 @@ def test_the_cap_of_a_budget_is_renewed(ameles: Program, type_in: TypeIn) -> Non
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("renew", "study", "--epsilon", "1"), "A renewal needs a name, --epsilon and --why"),
+        (("renew", "study", "--epsilon", "1"), "A renewal needs a name, --epsilon or --delta"),
         (("renew", "--epsilon", "1", "--why", "y"), "A renewal needs a name"),
         (("renew", "study", "--epsilon", "0", "--why", "y"), "--epsilon must be above 0"),
         (("renew", "none", "--epsilon", "1", "--why", "y"), "has no budget 'none'"),

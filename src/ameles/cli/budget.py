@@ -53,7 +53,10 @@ def budget(
     ] = None,
     delta: Annotated[
         str | None,
-        typer.Option(help="The delta of its cap; by default the population's.", metavar="NUMBER"),
+        typer.Option(
+            help="The delta of its cap, by default the population's; or what a renewal adds.",
+            metavar="NUMBER",
+        ),
     ] = None,
     under: Annotated[
         str | None, typer.Option(help="The budget that it is a part of.", metavar="NAME")
@@ -88,15 +91,16 @@ def budget(
     checked = read_plan(plan) if store is None else None
     named = population or (checked.privacy.population if checked else "")
     if action is BudgetAction.RENEW:
-        if name is None or epsilon is None or not (why or "").strip() or delta or under:
+        amounts = epsilon, delta
+        if name is None or amounts == (None, None) or not (why or "").strip() or under:
             raise BadInput(
-                "A renewal needs a name, --epsilon and --why, and nothing else.",
+                "A renewal needs a name, --epsilon or --delta, and --why, and nothing else.",
                 tip='ameles budget renew study-a --epsilon 0.5 --why "a second wave"',
             )
         with _opened(checked, store, create=False) as opened:
             with opened.reading() as transaction:
                 book = _book(transaction, named, opened_at=store or _url(checked))
-            _renew(opened, book, name, epsilon, (why or "").strip(), yes=yes)
+            _renew(opened, book, name, amounts, (why or "").strip(), yes=yes)
     elif why is not None or yes:
         raise BadInput("--why and --yes are for a renewal.", tip="ameles budget renew NAME")
     elif action is BudgetAction.OPEN:
@@ -146,9 +150,17 @@ def _open(
     typer.echo(f"Opened budget '{name}' of population '{population}'{above}.", err=True)
 
 
-def _renew(opened: Store, book: Ledger, name: str, epsilon: str, why: str, *, yes: bool) -> None:
+def _renew(
+    opened: Store,
+    book: Ledger,
+    name: str,
+    amounts: tuple[str | None, str | None],
+    why: str,
+    *,
+    yes: bool,
+) -> None:
     """Adds to the cap of a budget, after a person agreed."""
-    raised, more = book.budget(name), renewal_of(epsilon, book.cap, "--epsilon")
+    raised, more = book.budget(name), renewal_of(*amounts, book.cap, "--epsilon")
     if raised.cap is not None:
         # outside the transaction, which would block all writers while a person thinks
         command = "ameles budget renew NAME --epsilon NUMBER --why TEXT"

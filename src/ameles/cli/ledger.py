@@ -33,6 +33,10 @@ def ledger(
             help="Add this much epsilon to the population's cap, forever.", metavar="NUMBER"
         ),
     ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="Add this much delta to it, alone or with --renew.", metavar="NUMBER"),
+    ] = None,
     why: Annotated[
         str | None, typer.Option(help="Why it is renewed; kept forever.", metavar="TEXT")
     ] = None,
@@ -46,13 +50,16 @@ def ledger(
     A renewal is a separate entry: the lifetime sum continues, and is always shown.
     """
     checked = read_plan(file)
-    if (renew is None) != (why is None) or (why is not None and not why.strip()):
-        raise BadInput("A renewal needs both --renew and --why.", tip='--renew 1 --why "year two"')
-    with stored(checked, reading=renew is None) as store:
-        if renew is not None and why is not None:
+    more_of = renew is not None or delta is not None
+    if more_of != (why is not None) or (why is not None and not why.strip()):
+        raise BadInput(
+            "A renewal needs --why, and --renew or --delta.", tip='--renew 1 --why "year two"'
+        )
+    with stored(checked, reading=why is None) as store:
+        if why is not None:
             with store.reading() as transaction:
                 book = _book(transaction, checked)
-            more = renewal_of(renew, book.cap, "--renew")
+            more = renewal_of(renew, delta, book.cap, "--renew")
             # outside the transaction, which would block all writers while a person thinks
             confirm_renewal(more, book, yes=yes, command="ameles ledger --renew NUMBER --why TEXT")
             with store.writing() as transaction:

@@ -7,14 +7,17 @@ itself, so it needs ``--yes`` there.
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 
 import typer
 
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
+from ameles.core.parameters import shown
 from ameles.ledger import Budget
 
 MOST = 1000  # as for the cap of a plan
+MOST_DELTA = Fraction(1, 100)  # as for the delta of a plan
 
 
 class NotRenewed(AmelesError):
@@ -23,23 +26,36 @@ class NotRenewed(AmelesError):
     code = "renewal"
 
 
-def renewal_of(text: str, cap: Loss, option: str) -> Loss:
-    """The amount to add, in the currency of the cap; ``option`` is how it was given."""
+def renewal_of(epsilon: str | None, delta: str | None, cap: Loss, option: str) -> Loss:
+    """The amount to add, in the currency of the cap; ``option`` is how its epsilon was given."""
+    if delta is not None and not isinstance(cap, Approx):
+        raise BadInput(
+            f"--delta cannot be added to a cap of {cap}.",
+            why="its currency was fixed when the population was opened",
+            tip=f"{option} without --delta, or a population of its own for plans with a delta",
+        )
     match cap:
         case Pure():
-            more: Loss = Pure(text)
+            more: Loss = Pure(epsilon or 0)
         case Approx():
-            more = Approx(text, 0)
+            more = Approx(epsilon or 0, delta or 0)
         case Concentrated():
-            more = Concentrated(text)
-    amount = more.rho if isinstance(more, Concentrated) else more.epsilon
-    if not 0 < amount <= MOST:
-        raise BadInput(
-            f"{option} must be above 0 and at most {MOST}. Got {text[:40]!r} instead.",
-            why="a loss of that size promises nothing" if amount > MOST else "it would add nothing",
-            tip=f"{option} 1",
-        )
+            more = Concentrated(epsilon or 0)
+    if epsilon is not None:
+        amount = more.rho if isinstance(more, Concentrated) else more.epsilon
+        _check_amount(epsilon, amount, Fraction(MOST), option, "1")
+    if delta is not None and isinstance(more, Approx):
+        _check_amount(delta, more.delta, MOST_DELTA, "--delta", "1e-9")
     return more
+
+
+def _check_amount(text: str, amount: Fraction, most: Fraction, option: str, example: str) -> None:
+    if not 0 < amount <= most:
+        raise BadInput(
+            f"{option} must be above 0 and at most {shown(most)}. Got {text[:40]!r} instead.",
+            why="a loss of that size promises nothing" if amount > most else "it would add nothing",
+            tip=f"{option} {example}",
+        )
 
 
 def confirm_renewal(more: Loss, book: Budget, *, yes: bool, command: str) -> None:
