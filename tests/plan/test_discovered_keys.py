@@ -134,6 +134,26 @@ def test_the_plan_is_told_before_any_data() -> None:
     assert "has not grown by more than its noise for 7d is dropped" in told
 
 
+def test_the_plan_names_steps_at_which_keys_are_looked_for() -> None:
+    checked = plan(COUNT + "\nlooks = 4")
+    (forecast,) = forecasts(checked)
+    recipe = checked.recipes["tags"]
+    assert isinstance(recipe, KeyDiscovery)
+    assert [step for step in range(1, 31) if recipe.look_at(step)] == [8, 15, 23, 30]
+    assert forecast.looked_for == (8, 15, 30)
+    first, middle, last = forecast.users_needed or (0, 0, 0)
+    told = f"about {first} users at step 8, {middle} at step 15 and {last} at step 30"
+    assert told in " ".join(in_words(checked))
+    once = " ".join(in_words(plan(COUNT + "\nlooks = 1")))
+    assert "users at step 30. Which keys" in once, "the only look is at the end"
+
+
+def test_bounds_of_a_window_are_told_as_such() -> None:
+    window = 'unit = "user-window"\nuser = "who"\nwindow = "3d"\nmax_per_step = 3\nmax_steps = 4'
+    with pytest.raises(PlanError, match=r"more than the 3 steps of a window\."):
+        plan(COUNT, unit=window)
+
+
 def test_published_keys_join_columns_in_the_order_of_by() -> None:
     release = plan(
         'measure = "histogram"\ncolumn = "n"\nedges = [0, 2, 9]\n'

@@ -47,12 +47,15 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     for forecast in expected:
         typer.echo(f"{forecast.release}: {forecast.mechanism}, because {forecast.why}.")
     for forecast in expected:
-        if forecast.users_needed is not None:
-            needed = needed_words(dict(zip(forecast.steps, forecast.users_needed, strict=True)))
+        if forecast.users_needed is not None and forecast.looked_for is not None:
+            needed = needed_words(
+                dict(zip(forecast.looked_for, forecast.users_needed, strict=True))
+            )
             typer.echo(f"{forecast.release}: a key needs {needed}.")
             typer.echo(
-                f"For {forecast.release}, that many users find a key with probability one half, "
-                "if it is the first that each of them brings.",
+                f"For {forecast.release}, the look at that step finds a key of that many users "
+                "with probability one half, if they came before the first look and it is the first "
+                "key that each of them brings.",
                 err=True,
             )
     typer.echo("± is the half-width that covers 95% of the privacy noise, for one key.", err=True)

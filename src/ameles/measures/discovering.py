@@ -207,6 +207,16 @@ class DiscoveringMeasure(LinearMeasure):
         first, middle, last = (found.users_needed(step) for step in steps)
         return first, middle, last
 
+    def looked_for(
+        self, recipe: Recipe, steps: tuple[int, int, int]
+    ) -> tuple[int, int, int] | None:
+        """The steps of the first looks from these steps on; None if keys are declared."""
+        if self.discovered is None:
+            return None
+        found = expected(recipe, KeyDiscovery)
+        first, middle, last = (found.step_of(found.next_look(step)) for step in steps)
+        return first, middle, last
+
     def refusals(self, terms: Terms, *, weighted: bool) -> Iterator[Refusal]:
         """Bounds of users that contradict each other."""
         yield from super().refusals(terms, weighted=weighted)

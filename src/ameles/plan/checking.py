@@ -128,7 +128,8 @@ class Checking:
             self.problems.append(
                 Problem(
                     "privacy.max_steps",
-                    f"It is more than the {steps} steps of the stream.",
+                    f"It is more than the {steps} steps of "
+                    f"{'the stream' if unit.window is None else 'a window'}.",
                     tip=f"max_steps = {steps}",
                 )
             )

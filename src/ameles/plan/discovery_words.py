@@ -14,7 +14,9 @@ def discovery_words(plan: Plan, release: DiscoveringMeasure) -> list[str]:
     recipe = expected(plan.recipes[release.name], KeyDiscovery)
     last = recipe.horizon
     steps = (1, max(1, last // 2), last)
-    needed = needed_words({step: recipe.users_needed(step) for step in steps})
+    needed = needed_words(
+        {recipe.step_of(recipe.next_look(step)): recipe.users_needed(step) for step in steps}
+    )
     kept = "1 event counts" if recipe.records == 1 else f"{recipe.records:,} events count"
     of_these = (
         ""

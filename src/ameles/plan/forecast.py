@@ -38,6 +38,7 @@ class Forecast:
     why: str  # the reason for this mechanism
     discovered: str | None = None  # the column whose keys are discovered
     users_needed: tuple[int, int, int] | None = None  # that a key needs, to be found by each step
+    looked_for: tuple[int, int, int] | None = None  # the step of the first look from each step on
 
 
 def forecasts(plan: Plan) -> list[Forecast]:
@@ -49,9 +50,9 @@ def forecasts(plan: Plan) -> list[Forecast]:
 
 def _forecast(plan: Plan, release: Measure, steps: tuple[int, int, int]) -> Forecast:
     recipe: Recipe = plan.recipes[release.name]
-    needed = (
-        release.users_needed(recipe, steps) if isinstance(release, DiscoveringMeasure) else None
-    )
+    needed = looked_for = None
+    if isinstance(release, DiscoveringMeasure):
+        needed, looked_for = release.users_needed(recipe, steps), release.looked_for(recipe, steps)
     half = release.half_widths(recipe, plan.terms(release), np.array(steps)).tolist()
     return Forecast(
         release=release.name,
@@ -67,6 +68,7 @@ def _forecast(plan: Plan, release: Measure, steps: tuple[int, int, int]) -> Fore
         why=release.why(recipe, plan.terms(release)),
         discovered=release.discovered,
         users_needed=needed,
+        looked_for=looked_for,
     )
 
 

@@ -146,6 +146,14 @@ class KeyDiscovery(Mechanism[DiscoveryRun]):
         """The step of a look."""
         return -(-look * self.horizon // self.look_count)
 
+    def next_look(self, step: int) -> int:
+        """The first look from this step on."""
+        step = whole(step, "step", low=1, high=self.horizon)
+        look = -(-step * self.look_count // self.horizon)
+        while self.step_of(look) < step:
+            look += 1
+        return look
+
     def window_of(self, step: int) -> int:
         """Which of the unit's windows a step is in; users begin anew with each."""
         window = Unit.tagged(self.unit).window
@@ -196,14 +204,13 @@ class KeyDiscovery(Mechanism[DiscoveryRun]):
         return KeyValueError(self.values, whole(since, "since", low=1, high=self.horizon))
 
     def users_needed(self, step: int, probability: float = 0.5) -> int:
-        """How many users a key needs in order to be public by the first look from ``step`` on, with
-        this probability, if all of them give it their first slot, at the first look."""
-        step = whole(step, "step", low=1, high=self.horizon)
+        """How many users a key needs so that the first look from ``step`` on finds it with this
+        probability, if all of them gave it their first slot at the first look.
+
+        Each look before may have found it, too: it is public by then with a higher probability.
+        """
         check_beta(probability)
-        look = -(-step * self.look_count // self.horizon)
-        while self.step_of(look) < step:
-            look += 1
-        law = self.selection
+        look, law = self.next_look(step), self.selection
         height = math.ldexp(law.thresholds[look - 1], -law.noise.bits)
         height += NormalDist().inv_cdf(probability) * law.std(look)
         return max(1, math.ceil(height / law.settled(look) / self.slots[0]))

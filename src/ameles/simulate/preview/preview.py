@@ -191,9 +191,9 @@ def _forecast(plan: Plan) -> list[dict[str, Any]]:
 
 def _undrawn(one: Forecast) -> str:
     """Why a release is not drawn around any season; empty if it can be."""
-    if one.discovered is None or one.users_needed is None:
+    if one.discovered is None or one.users_needed is None or one.looked_for is None:
         return ""
-    needed = needed_words(dict(zip(one.steps, one.users_needed, strict=True)))
+    needed = needed_words(dict(zip(one.looked_for, one.users_needed, strict=True)))
     return (
         f"Keys of '{one.discovered}' are discovered from users, and a season of this page has "
         f"events alone, so none is drawn: {published_once(needed)}."
