@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -74,6 +75,8 @@ def test_only_what_still_runs_is_cancelled() -> None:
     ("text", "why"),
     [
         ("[PYTHON_VERSION_MISMATCH] canary", "another version of Python"),
+        ("No module named 'pyarrow' canary", "a Python that runs tasks has no package 'pyarrow'"),
+        ("No module named 'canary'", "PySpark reports RuntimeError"),
         ("TaskFailed: KeyError canary", "a task failed with KeyError"),
         ("canary", "PySpark reports RuntimeError"),
     ],
@@ -105,11 +108,26 @@ def test_tasks_have_about_equal_parts_of_what_is_read() -> None:
     pieces: list[Any] = [SimpleNamespace(size=size) for size in (5, 5, 11, 1, 1)]
     numbers = [[number for number, _ in batch] for batch in batched(pieces, 10)]
     assert numbers == [[0, 1], [2], [3, 4]]
+    assert batched([], 10) == []
     tasks = SparkTasks(Told().context)
     assert tasks._reducers(pieces, 16) == 4
     assert tasks._reducers(pieces, 3) == 3
     large: list[Any] = [SimpleNamespace(size=6 * LARGE_TASK)]
     assert tasks._reducers(large, 16) == 6
+
+
+def test_each_piece_is_looked_at_once() -> None:
+    looks = Counter[int]()
+
+    class Tiny:
+        @property
+        def size(self) -> int:
+            looks[id(self)] += 1
+            return 1
+
+    pieces: list[Any] = [Tiny() for _ in range(100)]
+    assert len(batched(pieces, 1000)) == 1
+    assert max(looks.values()) <= 2, "many small files would cost the square of their number"
 
 
 def test_a_store_that_is_a_database_needs_a_folder_for_users(
@@ -123,7 +141,8 @@ def test_a_store_that_is_a_database_needs_a_folder_for_users(
     monkeypatch.setattr(sys.modules[module], "check_context", lambda context: None)
     monkeypatch.setattr(sys.modules[module], "FrameTasks", lambda *given: None)
     columns = ["at", "who", "region", "age", "amount", "fever"]
-    session = SimpleNamespace(sparkContext=None)
-    given: Any = SimpleNamespace(columns=columns, rdd=None, sparkSession=session)
+    monkeypatch.setattr(sys.modules[module], "check_types", lambda *given: None)
+    session = SimpleNamespace(sparkContext=None, conf={})
+    given: Any = SimpleNamespace(columns=columns, rdd=None, sparkSession=session, isStreaming=False)
     with pytest.raises(BadInput, match="The store is a database"):
         release(given, plan)

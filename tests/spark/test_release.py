@@ -19,6 +19,7 @@ from tests.engine.worlds import EVENT, USER, World, day
 from tests.spark.session import SharedSession
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PySpark's sockets, and its words about pandas
+COLUMNS = ("at", "who", "region", "age", "amount", "fever")
 SCHEMA = "at TIMESTAMP, who STRING, region STRING, age INT, amount DOUBLE, fever BOOLEAN, more INT"
 
 
@@ -90,20 +91,56 @@ def test_what_is_no_plan_of_a_frame(tmp_path: Path) -> None:
     world = World(tmp_path)
     plan = tmp_path / "plan.toml"
     plan.write_text(world.text)
-    given: Any = SimpleNamespace(columns=["at"])
+    conf: dict[str, str] = {}
+    context = SimpleNamespace(getConf=lambda: conf)
+    session = SimpleNamespace(sparkContext=context, conf=conf)
+    given: Any = SimpleNamespace(columns=["at"], isStreaming=False, sparkSession=session, rdd=None)
     with pytest.raises(BadInput, match='must have source = "dataframe"'):
         release(given, plan)
     plan.write_text(world.text.replace('"events.csv"', '"dataframe"'))
     with pytest.raises(PlanError, match="has no column 'who'"):
         release(given, plan)
-    given.columns = ["at", "who", "region", "age", "amount", "fever"]
-    with pytest.raises(BadInput, match="Spark Connect"):
-        release(given, plan)
-    conf: dict[str, str] = {}
-    context = SimpleNamespace(getConf=lambda: conf)
-    given.rdd, given.sparkSession = None, SimpleNamespace(sparkContext=context)
+    given.columns = [*COLUMNS]
     with pytest.raises(BadInput, match=r"without spark\.authenticate=true"):
         release(given, plan)
+    given.columns = [*COLUMNS, "WHO"]
+    with pytest.raises(PlanError, match="several columns 'who': who, WHO"):
+        release(given, plan)
+    conf["spark.sql.caseSensitive"] = "true"
+    with pytest.raises(BadInput, match=r"without spark\.authenticate=true"):
+        release(given, plan)
+    given.columns = [*COLUMNS, "who"]
+    with pytest.raises(PlanError, match="several columns 'who'"):
+        release(given, plan)
+    del given.rdd
+    with pytest.raises(BadInput, match="Spark Connect"):
+        release(given, plan)
+    given.isStreaming = True
+    with pytest.raises(BadInput, match="is a stream"):
+        release(given, plan)
+    for other in (None, [1, 2], SimpleNamespace(columns=COLUMNS)):
+        with pytest.raises(BadInput, match="A data frame of Spark is needed"):
+            release(other, plan)
+    assert not (tmp_path / "s.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "what"),
+    [
+        ("at", "true", "'at' of the data frame is BOOLEAN, and cannot be read as timestamp"),
+        ("age", "array(1)", "'age' of the data frame is LIST, and cannot be read as integer"),
+        ("who", "make_interval(1)", "'who' of the data frame is interval, and Spark cannot hand"),
+    ],
+)
+def test_a_column_that_does_not_fit_is_refused_before_anything_is_spent(
+    column: str, value: str, what: str, tmp_path: Path, session: SharedSession
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(World(tmp_path, unit=USER).text.replace('"events.csv"', '"dataframe"'))
+    given = frame(session)
+    unfit = given.withColumn(column, import_module("pyspark.sql.functions").expr(value))
+    with pytest.raises(PlanError, match=what):
+        release(unfit, plan)
     assert not (tmp_path / "s.db").exists()
 
 

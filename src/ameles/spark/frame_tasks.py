@@ -44,8 +44,8 @@ class OverArrow:
         """One batch of pieces, which can be read until the next is asked for."""
         some = [arrow for arrow in rows if arrow.num_rows]
         if some:
-            with _in_memory(some) as file:
-                yield tuple((partition, piece) for piece in _pieces(self.plan, file))
+            with in_memory(import_module("pyarrow").Table.from_batches(some)) as file:
+                yield tuple((partition, piece) for piece in pieces_of(self.plan, file))
 
 
 class FrameTasks(SparkTasks):
@@ -53,7 +53,7 @@ class FrameTasks(SparkTasks):
 
     def __init__(self, frame: Any, columns: Sequence[str]) -> None:
         super().__init__(frame.sparkSession.sparkContext)
-        self._frame = frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+        self._frame = plan_columns(frame, columns)
 
     def events(self, job: MapJob, pieces: Sequence[Piece]) -> Iterator[PieceTotals]:
         program = entry(OverArrow(CountPieces(job), job.plan), self._version)
@@ -101,11 +101,15 @@ def unpacking() -> Callable[[Any], Any]:
     return unpacked
 
 
+def plan_columns(frame: Any, names: Sequence[str]) -> Any:
+    """A frame with these of its columns alone; a dot in a name enters nothing."""
+    return frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
+
+
 @contextmanager
-def _in_memory(batches: list[Any]) -> Iterator[Path]:
-    """A Parquet file with these rows that is on no disk, where the system can do that."""
-    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    table = arrow.Table.from_batches(batches)
+def in_memory(table: Any) -> Iterator[Path]:
+    """A Parquet file with the rows of an Arrow table; on no disk, where the system can do that."""
+    parquet = import_module("pyarrow.parquet")
     with tempfile.TemporaryDirectory(prefix="ameles-frame-") as folder:  # mode 0700
         file = Path(folder) / "frame" / "frame.parquet"
         with memory_file(file) as handle, os.fdopen(os.dup(handle), "wb") as memory:
@@ -114,7 +118,8 @@ def _in_memory(batches: list[Any]) -> Iterator[Path]:
             yield file
 
 
-def _pieces(plan: Plan, file: Path) -> list[Piece]:
+def pieces_of(plan: Plan, file: Path) -> list[Piece]:
+    """What a task reads of such a file; a column that does not fit the plan is refused."""
     stream = plan.stream.model_copy(update={"source": str(file)})
     source = plan_source(replace(plan, stream=stream))
     if not isinstance(source, SeekableSource):

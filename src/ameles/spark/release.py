@@ -11,11 +11,12 @@ from typing import Any
 
 from ameles.connectors.frame_source import TEXT, FrameSource
 from ameles.connectors.source import AnySource
-from ameles.core.exceptions import BadInput, MissingExtra, PlanError
+from ameles.core.exceptions import BadInput, MissingExtra
 from ameles.core.release import Release
 from ameles.engine.engine import Engine
 from ameles.plan.plan import read_plan
 from ameles.spark.context import check_context
+from ameles.spark.frame_check import check_frame, check_types
 from ameles.spark.frame_tasks import FrameTasks
 from ameles.spark.plan_check import check_plan
 from ameles.store import open_store
@@ -57,22 +58,10 @@ def release(
         )
     check_plan(checked)
     _check_packages()
-    columns = tuple(checked.stream.columns)
-    missing = [name for name in columns if name not in dataframe.columns]
-    if missing:
-        raise PlanError(
-            f"The data frame has no column {missing[0]!r}.",
-            why="the plan's columns are read by name",
-            tip=f"columns among {', '.join(dataframe.columns[:20])}",
-        )
-    if not hasattr(dataframe, "rdd"):
-        raise BadInput(
-            "The data frame is of a Spark Connect session.",
-            why="Ameles schedules tasks of its own, which such a session cannot do",
-            tip="a classic session, or ameles run --engine spark on files",
-        )
+    check_frame(dataframe, checked)
     check_context(dataframe.sparkSession.sparkContext)
-    tasks = FrameTasks(dataframe, columns)
+    check_types(dataframe, checked)
+    tasks = FrameTasks(dataframe, tuple(checked.stream.columns))
     url = checked.store.url
     store_path = url if "://" in url else str(checked.base / url)
     if shared is None and "://" in url and checked.privacy.user is not None:

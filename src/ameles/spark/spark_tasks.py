@@ -22,7 +22,7 @@ from ameles.engine.distributed.bucket_gatherer import Cluster
 from ameles.engine.distributed.demanded_versions import OtherVersion
 from ameles.engine.distributed.map_job import MapJob
 from ameles.engine.distributed.reduce_job import ReduceJob
-from ameles.engine.distributed.results import BucketResult, PieceTotals
+from ameles.engine.distributed.results import BucketResult, NumberedPiece, PieceTotals
 from ameles.spark.context import SparkFailed
 from ameles.spark.task_entry import NONE, OTHER, entry
 from ameles.spark.task_programs import Batch, BoundUsers, CountPieces, SplitPieces, TaskRefusal
@@ -32,6 +32,8 @@ LARGE_TASK = 64 << 20
 SMALL_TASK = 1 << 20
 _KIND = re.compile(r"TaskFailed: (\w+)")
 _PYTHON = "PYTHON_VERSION_MISMATCH"
+# Spark itself imports these before a task of Ameles begins; no other name of a package is told.
+_PACKAGE = re.compile(r"No module named '(numpy|pandas|pyarrow)'")
 
 
 class SparkTasks:
@@ -123,23 +125,30 @@ class SparkTasks:
 
 def batched(pieces: Sequence[Piece], size: int) -> list[Batch]:
     """Pieces and their numbers, in tasks of about this many bytes."""
-    batches: list[Batch] = []
-    batch: Batch = ()
-    for numbered in enumerate(pieces):
-        if batch and sum(piece.size for _, piece in (*batch, numbered)) > size:
-            batches.append(batch)
-            batch = ()
-        batch = (*batch, numbered)
-    return [*batches, batch] if batch else batches
+    batches: list[list[NumberedPiece]] = []
+    filled = 0  # bytes in the last of them
+    for number, piece in enumerate(pieces):
+        if not batches or filled + piece.size > size:
+            batches.append([])
+            filled = 0
+        batches[-1].append((number, piece))
+        filled += piece.size
+    return [*map(tuple, batches)]
 
 
 def _failure(error: Exception) -> SparkFailed:
     """What is told about an exception of Spark: never its text, which is long and of others."""
     text = str(error)
-    kind = _KIND.search(text)
+    kind, package = _KIND.search(text), _PACKAGE.search(text)
     if _PYTHON in text:
         why = "the machines of the cluster have another version of Python"
         tip = "PYSPARK_PYTHON=PATH, a Python of the same version on every machine"
+    elif package is not None:
+        why = f"a Python that runs tasks has no package '{package[1]}'"
+        tip = (
+            "PYSPARK_PYTHON=PATH before the session starts, a Python with ameles[spark] on every "
+            "machine"
+        )
     elif kind is not None:
         why = f"a task failed with {kind[1]} each time that it was tried"
         tip = "run again; Spark's own messages say on which machine it failed"
