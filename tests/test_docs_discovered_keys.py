@@ -15,6 +15,7 @@ from tests.warm_processes import run
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "discovered_keys.md").read_text(encoding="utf-8")
+PROOF = (ROOT / "docs" / "discovery.md").read_text(encoding="utf-8")
 
 
 def blocks(kind: str) -> list[str]:
@@ -90,3 +91,13 @@ def test_the_tables_of_the_page_are_true() -> None:
         recipe = KeyDiscovery(epsilon=2, delta="1e-8", horizon=horizon, records=8, looks=count)
         needed = [recipe.users_needed(t) for t in (1, horizon // 2, horizon)]
         assert needed == [int(n) for n in users.split(",")]
+
+
+def test_code_and_tests_that_the_proof_names_are_there() -> None:
+    modules = re.findall(r"`(counters/[a-z_/]+)`", PROOF)
+    tests = re.findall(r"`(test_[a-z_]+)`", PROOF)
+    assert len(modules) >= 4
+    assert len(tests) >= 4
+    files = [ROOT / "src" / "ameles" / "mechanisms" / f"{name}.py" for name in modules]
+    files += [ROOT / "tests" / "mechanisms" / "discovery" / f"{name}.py" for name in tests]
+    assert [file.name for file in files if not file.is_file()] == []
