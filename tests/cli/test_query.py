@@ -64,6 +64,23 @@ def test_a_dry_run_pays_and_makes_nothing(ameles: Program, visits: Path) -> None
     assert not Path("people.db").exists()
 
 
+def test_a_dry_run_tells_that_the_budget_would_refuse(ameles: Program, visits: Path) -> None:
+    sql = "SELECT region, COUNT(*) FROM t GROUP BY region"
+    asked = ["query", "visits.csv", sql, "--unit", "row", *PAID, "--private-keys", "region",
+             "--epsilon", "2", "--delta", "1e-5", "--version"]  # fmt: skip
+    assert ameles(*asked, "first").code == 0  # spends all of the delta
+    another = ameles(*asked, "second", "--dry-run")
+    assert another.code == 0
+    assert another.err == (
+        "Asking it would be refused: 'the query' needs epsilon 2, delta 1e-05; population 'people' "
+        "has epsilon 98, delta 0 left of epsilon 100, delta 1e-05.\n"
+    )
+    assert ameles(*asked, "second").code == 3
+    assert ameles(*asked, "first", "--dry-run").err == "", "its answer is stored"
+    with open_account(str(visits / "people.db"), "people", unit=EVENT) as account:
+        assert account.left == Approx(98, 0)
+
+
 def test_users_and_a_join(ameles: Program, visits: Path) -> None:
     given = ["--unit", "user", "--user", "id", "--max-rows", "3", "--epsilon", "100", *PAID]
     sql = "SELECT COUNT(*), COUNT(DISTINCT id) AS people, SUM(nights) AS n FROM v JOIN s USING (id)"

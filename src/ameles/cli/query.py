@@ -150,6 +150,8 @@ def query(
         asked = asked_of(account)
         if dry_run:
             typer.echo(asked.explain())
+            if refused := asked.refusal(account):
+                typer.echo(f"Asking it would be refused: {refused.what}.", err=True)
             return
         answers = asked.ask(account)
         left = account.left

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ameles.core.exceptions import BudgetExceeded
 from ameles.core.parameters import Exact
 from ameles.query.account import Account
 from ameles.query.answer import Answer
@@ -59,6 +60,18 @@ class SqlQuery:
     def check_fits(self, account: Account) -> None:
         """Raises if anything is missing, or if all questions together cost too much."""
         self._check(account, [*self.choices, *self.asked])
+
+    def refusal(self, account: Account) -> BudgetExceeded | None:
+        """Why the budget would refuse to pay; None if it would pay, or if keys that are stored
+        already decide about it."""
+        each, choices = self._shares, self.choices
+        if choices and all(account.stored(one.paid(*each)) for one in choices):
+            return None
+        try:
+            self.check_fits(account)
+        except BudgetExceeded as refused:
+            return refused
+        return None
 
     def ask(self, account: Account) -> list[Answer]:
         """Asks all questions and pays, after checking that the budget suffices for all of them.
