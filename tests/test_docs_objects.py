@@ -51,7 +51,7 @@ def test_the_page_is_followed(
         bucket.put("visits/tuesday.csv", visits.replace("-01T", "-02T"))
         refused = ameles(*command, "--until", "2026-01-03")
         assert refused.code == 1
-        assert "'visits/monday.csv' was replaced" in refused.err
+        assert "'visits/monday.csv' was uploaded again" in refused.err
         new, same = (shlex.split(line, comments=True)[1:] for line in again.splitlines())
         assert ameles(*new, "--until", "2026-01-04").code == 0
         bucket.put("visits/tuesday.csv", visits)

@@ -303,6 +303,23 @@ def test_an_edited_file_says_so_and_is_no_sign_of_an_old_store(
     assert here.problem() is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("jsonl", "[" * 3000),  # too deep for Python
+        ("jsonl", '{"step":"%s"}' % ("9" * 5000)),  # too long for it
+        ("csv", ",".join(["9" * 5000] * len(COLUMNS))),
+    ],
+)
+def test_an_edited_file_says_so_whatever_its_lines_are(
+    kind: str, line: str, tmp_path: Path
+) -> None:
+    bring(tmp_path, 2, kind)
+    with (tmp_path / f"r.{kind}").open("a") as file:
+        file.write(line + "\n")
+    assert "was cut or edited" in str(sink(tmp_path, kind).problem())
+
+
 def test_lines_that_follow_were_published(tmp_path: Path) -> None:
     """By a crash or by hand: nobody can tell, and the fence stands."""
     bring(tmp_path, 2)

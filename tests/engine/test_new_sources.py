@@ -128,8 +128,12 @@ def test_a_topic_needs_a_time_and_keeps_its_events(tmp_path: Path) -> None:
     with pytest.raises(BadPlan) as caught:
         read_plan_text(text.replace('time = "at"\n', ""), base=tmp_path)
     assert [problem.key for problem in caught.value.problems] == ["stream.time"]
+    seizable = text.replace("[privacy]", '[privacy]\nintrusions = "one"')
     with pytest.raises(PlanError, match="keeps raw events"):
-        read_plan_text(text.replace("[privacy]", '[privacy]\nintrusions = "one"'), base=tmp_path)
+        read_plan_text(seizable, base=tmp_path)
+    with pytest.raises(BadPlan) as caught:  # a plan with another source must not have a time
+        read_plan_text(seizable.replace('time = "at"\n', ""), base=tmp_path)
+    assert [problem.key for problem in caught.value.problems] == ["privacy.intrusions"]
 
 
 def test_what_passes_is_acknowledged_when_it_is_stored(

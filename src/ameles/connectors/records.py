@@ -21,6 +21,7 @@ from ameles.core.release import COLUMNS
 from ameles.core.release_lines import CSV_HEADER, csv_lines, json_line
 
 _STEP = COLUMNS.index("step")
+_DIGITS = 18  # of a step, at most; Python refuses to read thousands of them
 SHIELDED = "shielded"  # the form of CSV files since notes name a form
 
 
@@ -100,7 +101,7 @@ class Jsonl(LineFormat):
 def _json_step(line: str) -> int | None:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):  # a line of somebody else, who may nest it deeply
         return None
     return _whole(record.get("step")) if isinstance(record, dict) else None
 
@@ -111,7 +112,7 @@ def _agree(torn: str, start: str) -> bool:
 
 def _whole(value: object) -> int | None:
     text = str(value)
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 FORMATS: dict[str, LineFormat] = {"csv": Csv(), "jsonl": Jsonl()}

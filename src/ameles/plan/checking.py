@@ -164,12 +164,13 @@ class Checking:
 
     def _stream(self, stream: StreamSection, privacy: PrivacySection) -> None:
         kind = stream.source_kind
-        if stream.time is None and not kind.live:
+        seizable = privacy.intrusions != "none"  # such a plan needs another source, and no time
+        if stream.time is None and not kind.live and not seizable:
             self.problems.append(
                 Problem(
                     "stream.time",
-                    "It is missing: events of a file need a time of their own.",
-                    why="a file does not say when its events arrived",
+                    "It is missing: events of this source need a time of their own.",
+                    why="only standard input and posted events are counted when they arrive",
                     tip='time = "reported_at", declared as timestamp in columns',
                 )
             )

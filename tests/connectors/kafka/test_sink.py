@@ -119,7 +119,7 @@ def test_streams_share_a_topic(topic: Topic, monkeypatch: pytest.MonkeyPatch) ->
     topic.send(topic.sink(), 1, 2)
     topic.send(other, 1, 2, 3)
     producer = topic.cluster.producer()
-    for key in (None, b"\xff", b"[]", b'["%s"]' % LAUNCH.encode(), b"7"):
+    for key in (None, b"\xff", b"[]", b'["%s"]' % LAUNCH.encode(), b"7", b"[" * 50_000):
         producer.produce(topic.name, b"", key, partition=0)
     assert producer.flush(60) == 0
     assert topic.sink().reached() == 2

@@ -198,8 +198,9 @@ def test_another_upload_under_a_name_is_refused_whatever_it_has(lake: Lake, othe
     lake.bucket.put("visits/a.csv", lines("ann"))
     assert lake.read() == ["ann"]
     lake.bucket.put("visits/a.csv", lines(other))
-    with pytest.raises(StoreRefused, match=r"'visits/a\.csv' was replaced or changed"):
+    with pytest.raises(StoreRefused, match=r"'visits/a\.csv' was uploaded again") as refused:
         lake.read()
+    assert all(option in refused.value.tip for option in ("--same-file", "--new-file"))
     before = lake.position
     assert lake.read(new=("visits/a.csv",)) == [other]
     assert lake.read() == []

@@ -60,6 +60,10 @@ class TestTables:
             ),
             ("ALTER TABLE {} SET UNLOGGED", "is an unlogged or temporary table"),
             ("CREATE TABLE {0}_part () INHERITS ({0})", "is part of a family"),
+            (
+                "CREATE TABLE {0}_all (who text); ALTER TABLE {0} INHERIT {0}_all",
+                "is part of a family",
+            ),
             ("ALTER TABLE {0} RENAME TO {0}_t; CREATE VIEW {0} AS SELECT * FROM {0}_t", "a view"),
             (
                 "DROP TABLE {0}; CREATE TABLE {0} (who text, amount numeric, at timestamptz, tx "
@@ -79,6 +83,18 @@ class TestTables:
             table.source().at_launch()
         with pytest.raises(SourceUnreadable, match=what):
             table.read()
+
+    def test_a_family_ends_with_its_last_child(self, table: EventTable) -> None:
+        """Postgres notices that only if it is told to; the refusal says how."""
+        table.launch().add("a")
+        table.connection.execute(f"CREATE TABLE {table.name}_part () INHERITS ({table.name})")
+        table.connection.execute(f"DROP TABLE {table.name}_part")
+        with pytest.raises(SourceUnreadable, match="is part of a family") as refused:
+            table.read()
+        statement = refused.value.tip.partition("is gone, ")[2].partition("; then")[0]
+        assert statement == f'ANALYZE "public"."{table.name}"'
+        table.connection.execute(statement)
+        assert table.read() == ["a"]
 
     def test_the_refusals_say_what_to_do(self, table: EventTable) -> None:
         """Their statements make a table fit, whose rows then count."""

@@ -101,6 +101,15 @@ def test_every_entry_is_read_once(entries: Entries, monkeypatch: pytest.MonkeyPa
     assert entries.read() == ["h"]
 
 
+def test_an_entry_with_the_greatest_id_is_the_last_one(entries: Entries) -> None:
+    """Whoever adds an entry may choose its id, and Redis looks for nothing after this one."""
+    entries.launch().add("a")
+    greatest = f"{2**64 - 1}-{2**64 - 1}"
+    entries.client.xadd(entries.name, {"who": "b", "at": "2026-01-02T10:00:00Z"}, id=greatest)
+    assert entries.read() == ["a", "b"]
+    assert entries.read() == []
+
+
 def test_ends_are_where_the_stream_was(entries: Entries) -> None:
     entries.launch()
     entries.add("a")

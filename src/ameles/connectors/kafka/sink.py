@@ -201,7 +201,7 @@ class KafkaSink(RemoteSink):
             match json.loads(key or b"null"):
                 case [self._identity, str(), str(), int(step)]:
                     return step
-        except ValueError:
+        except (ValueError, RecursionError):  # a key of somebody else, who may nest it deeply
             return 0
         return 0
 

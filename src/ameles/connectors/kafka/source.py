@@ -59,7 +59,7 @@ class KafkaSource(MessageSource[TopicState]):
         if self.ends().id is not None:
             return None
         return PlanError(
-            f"There is no topic {self._topic.name!r} on these servers yet.",
+            f"There is no topic {self._topic.name!r} on these servers.",
             tip="wait until somebody creates it, or ameles run --follow",
         )
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar
 
 from ameles.connectors.declarations import Declarations
-from ameles.connectors.files.refusals import replaced
 from ameles.connectors.format import kind_of
 from ameles.connectors.message_source import gap
 from ameles.connectors.objects.object_store import EXAMPLE, SCHEMES, ObjectPattern, StoredObject
@@ -173,7 +172,7 @@ class ObjectSource(SeekableSource[Mapping[str, StoredObject]]):
                 return mark.unread
             case "new":
                 return True
-        raise replaced(each.name, unread=mark.unread, grows=False)
+        raise _uploaded_again(each.name, unread=mark.unread)
 
     def _lost(
         self, marks: dict[str, ObjectMark], there: Mapping[str, StoredObject]
@@ -186,6 +185,21 @@ class ObjectSource(SeekableSource[Mapping[str, StoredObject]]):
         for name in lost:
             del marks[name]
         return tuple(Skipped(f"the object '{name}'", self._skip_gap or "") for name in lost)
+
+
+def _uploaded_again(name: str, *, unread: bool) -> StoreRefused:
+    """The error for an object that is not the one that was read or, if ``unread``, listed at the
+    launch."""
+    return StoreRefused(
+        f"The object '{name}' was uploaded again since "
+        + ("the launch." if unread else "it was read."),
+        why="what it had then was not counted yet, and may be gone"
+        if unread
+        else "Ameles cannot tell which of its events were counted before",
+        tip="new events in an object of a new name; if this one has what it had before, "
+        f"ameles run --same-file '{name}'; if none of its events was counted before, "
+        f"ameles run --new-file '{name}'",
+    )
 
 
 def _each(

@@ -37,7 +37,8 @@ _PLACE = (
 )
 _TABLE = (
     "SELECT c.oid::text, a.attnum::text, c.relkind::text, c.relpersistence::text, "
-    "c.relhassubclass OR c.relispartition, a.atttypid = 'xid8'::regtype, a.attnotnull, "
+    "c.relhassubclass OR EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid), "
+    "a.atttypid = 'xid8'::regtype, a.attnotnull, "
     "pg_get_expr(d.adbin, d.adrelid), (SELECT coalesce(bit_or(tgtype), 0) FROM pg_trigger "
     "WHERE tgrelid = c.oid AND NOT tgisinternal AND tgenabled IN ('O', 'A') "
     f"AND (tgtype & {_BEFORE}) <> 0 AND tgattr::text = '') "
@@ -130,8 +131,10 @@ def _check_table(
         what = "an unlogged or temporary table" if persistence != "p" else "part of a family"
         raise PlanError(
             f"{_shown(address)} is {_KINDS.get(kind, what)}.",
-            why="rows could go without a trace: by a crash, or with a partition",
-            tip="an ordinary table of its own",
+            why="rows could go without a trace: by a crash, with a partition, or by a statement "
+            "about a parent, which the triggers of a table do not see",
+            tip="an ordinary table of its own"
+            + (f"; if its last child is gone, ANALYZE {address.sql}" if family else ""),
         )
     if not (is_xid and not_null and default == DEFAULT):
         raise PlanError(

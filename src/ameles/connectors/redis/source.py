@@ -140,7 +140,7 @@ class RedisSource(MessageSource[StreamEnds]):
         if self.ends().added:
             return None
         return PlanError(
-            f"There is no stream {self._key.key!r} on this server yet.",
+            f"There is no stream {self._key.key!r} on this server.",
             tip="wait until somebody adds an entry, or ameles run --follow",
         )
 
@@ -212,7 +212,10 @@ class RedisPiece(MessagePiece):
     def _pages(self) -> Iterator[list[tuple[bytes, dict[bytes, bytes]]]]:
         after = self.after
         with self.key.client() as client:
-            while page := client.xrange(self.key.key, f"({after}", self.last, AT_ONCE):
+            # Redis refuses to look for what comes after the greatest id that there can be
+            while after != self.last and (
+                page := client.xrange(self.key.key, f"({after}", self.last, AT_ONCE)
+            ):
                 yield page
                 after = page[-1][0].decode()
 
