@@ -19,6 +19,7 @@ from tests.audit import broken_laws, mutants, pan_private
 from tests.audit import mutants_of_calls as calls
 from tests.audit import mutants_of_memory as memory
 from tests.audit import mutants_of_others as others
+from tests.audit import mutants_of_uses as uses
 from tests.audit import mutants_of_values as values
 from tests.audit import mutants_of_weights as weights
 from tests.audit.broken_encoded import SHORT, cut, filtered
@@ -196,24 +197,14 @@ MUTANTS: dict[str, Mutant] = {
     "exact after an input that cancels a release": caught(
         "inputs", values.AnswersAnEcho(**FOUR), NOT_LINEAR, "chosen by the releases"
     ),
-    "a comparison far beyond the probes": caught(
-        "branches", values.ComparesFarAway(**FOUR), NOT_LINEAR, "compares its data"
-    ),
-    "a comparison of arrays": caught(
-        "branches", values.ComparesArrays(**FOUR), NOT_LINEAR, "compares its data"
-    ),
-    "inputs looked up in a table": caught(
-        "branches", values.UsesATable(**FOUR), NOT_LINEAR, "as a key"
-    ),
-    "inputs written into a text": caught(
-        "branches", values.WritesALog(**FOUR), NOT_LINEAR, "prints its data"
-    ),
-    "the count as a float": caught(
-        "branches", values.FloatsTheCount(**FOUR), NOT_LINEAR, "makes floats"
-    ),
-    "bits of an input": caught(
-        "branches", values.MasksItsInputs(**FOUR), NOT_LINEAR, "than to add them up"
-    ),
+    **{
+        name: caught("branches", recipe, NOT_LINEAR, said)
+        for name, (recipe, said) in values.BRANCHES.items()
+    },
+    **{
+        name: refuted("uses", recipe, math.inf, said)
+        for name, (recipe, said) in uses.REFUTED.items()
+    },
     # Gaussian noise
     "half the variance": refuted(
         "Gaussian", mutants.HalfTheVariance(epsilon=1, horizon=6), Fraction(2)

@@ -12,6 +12,7 @@ from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 from ameles.mechanisms.counters.summed import PlainRun
+from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
 
@@ -166,3 +167,30 @@ class FoldsLargeInputsBare(SimpleTwoCounter):
         run._fold = folded
         kept: CounterRun = run
         return kept
+
+
+class _LooksAtAList(PlainRun):
+    def feed(self, xs: Any) -> IntArray:
+        if any(x == 10**15 for x in np.asarray(xs).tolist()):
+            raise ValueError
+        return super().feed(xs)
+
+
+class LooksAtAList(Looking):
+    """Makes its inputs a plain array, and looks at the numbers in that."""
+
+    kind = _LooksAtAList
+
+
+_FOUR: dict[str, Any] = {"epsilon": 1, "horizon": 4}
+
+# Code that looks at its data, with what the audit says about it.
+BRANCHES: dict[str, tuple[AnyMechanism, str]] = {
+    "a comparison far beyond the probes": (ComparesFarAway(**_FOUR), "compares its data"),
+    "a comparison of arrays": (ComparesArrays(**_FOUR), "compares its data"),
+    "a comparison of a list that was made an array": (LooksAtAList(**_FOUR), "compares its data"),
+    "inputs looked up in a table": (UsesATable(**_FOUR), "as a key"),
+    "inputs written into a text": (WritesALog(**_FOUR), "prints its data"),
+    "the count as a float": (FloatsTheCount(**_FOUR), "makes floats"),
+    "bits of an input": (MasksItsInputs(**_FOUR), "than to add them up"),
+}

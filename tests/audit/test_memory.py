@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import array
+import ctypes
+import io
 import itertools
+import mmap
+import queue
+import weakref
 from collections import deque
+from contextvars import ContextVar
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -52,6 +59,72 @@ def defaulted(number: int) -> Any:
     return answer
 
 
+def defaulted_by_name(number: int) -> Any:
+    def answer(*, kept: int = number) -> int:
+        return kept
+
+    return answer
+
+
+def in_a_class(number: int) -> Any:
+    return type("Keeping", (), {"kept": number})()
+
+
+def in_a_metaclass(number: int) -> Any:
+    return type("Meta", (type,), {"kept": number})("Kept", (), {})()
+
+
+def cached(number: int) -> Any:
+    answer = lru_cache(lambda n: n)
+    answer(number)
+    return answer
+
+
+def queued(number: int) -> Any:
+    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    waiting.put(number)
+    return waiting
+
+
+def in_a_variable(number: int) -> Any:
+    variable: ContextVar[int] = ContextVar("variable")
+    variable.set(number)
+    return variable
+
+
+class Living:
+    """What is alive because a list has it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        ALIVE.append(self)
+
+
+ALIVE: list[Living] = []
+
+
+def in_pages(number: int) -> Any:
+    pages = mmap.mmap(-1, 64)
+    pages.write(number.to_bytes(8, "big"))
+    return pages
+
+
+def walked(number: int) -> Any:
+    places = iter([0] * 100)
+    for _ in range(number % 64):
+        next(places)
+    return places
+
+
+def constant() -> None:
+    pass
+
+
+def named(number: int) -> Any:
+    kept = Slotted(0)
+    return type("Named", (), {"__init__": lambda self: setattr(self, f"n{number}", kept)})()
+
+
 # A way to hide a number in an attribute.
 HIDDEN: dict[str, Any] = {
     "a number": lambda n: n,
@@ -74,6 +147,16 @@ HIDDEN: dict[str, Any] = {
     "an array of objects": lambda n: np.array([n, "a"], dtype=object),
     "the array behind a view": lambda n: np.array([0, n])[:1],
     "a float": float,
+    "a default by name": defaulted_by_name,
+    "an exception": ValueError,
+    "a cache": cached,
+    "a queue of compiled code": queued,
+    "a variable of a context": in_a_variable,
+    "a weak reference": lambda n: weakref.ref(Living(n)),
+    "the class of an attribute": in_a_class,
+    "the class of a class": in_a_metaclass,
+    "a constant of code": lambda n: constant.__code__.replace(co_consts=(n,)),
+    "the start of a walk": lambda n: enumerate([], n),
 }
 # The same, found as a text.
 AS_TEXT: dict[str, Any] = {
@@ -82,6 +165,14 @@ AS_TEXT: dict[str, Any] = {
     "a buffer": lambda n: bytearray(n.to_bytes(8, "big")),
     "a view of a buffer": lambda n: memoryview(n.to_bytes(8, "big")),
     "a counter of the library": itertools.count,
+    "an array of the library": lambda n: array.array("q", [n]),
+    "a number of C": ctypes.c_int64,
+    "numbers of C": lambda n: (ctypes.c_int64 * 2)(n),
+    "pages of memory": in_pages,
+    "a file in memory": lambda n: io.BytesIO(n.to_bytes(8, "big")),
+    "a text in memory": lambda n: io.StringIO(str(n)),
+    "the place of an iterator": walked,
+    "the name of an attribute": named,
 }
 
 

@@ -31,7 +31,7 @@ def trace_branches(recipe: CounterRecipe, steps: int) -> Trace:
     shape = (steps,) if recipe.width is None else (steps, recipe.width)
     rows = secret_array(np.reshape(inputs, shape), trace)
     decodes = isinstance(passing.start(Zero()), Decoding)
-    for calls in (_encodings,) if decodes else (_steps, _feeds):
+    for calls in (_encodings,) if decodes else (_steps, _feeds, _lists):
         run = passing.start(Tape(range(7, 7 + steps)))
         for name, value in vars(run).items():
             if isinstance(value, np.ndarray) and value.dtype == np.int64:
@@ -58,6 +58,10 @@ def _feeds(run: Any, rows: SecretArray) -> None:
         run.feed(some)
 
 
+def _lists(run: Any, rows: SecretArray) -> None:
+    run.feed(list(rows))  # an array can be made a plain one unseen, but no number in a list
+
+
 def _encodings(run: Any, rows: SecretArray) -> None:
     run.encodings(rows)  # what is decoded from them may be looked at
 
@@ -75,6 +79,8 @@ def _let_through(recipe: CounterRecipe, trace: Trace) -> Any:
         return x.copy() if isinstance(x, SecretArray) else kind.row(self, x)
 
     def rows(self: Any, xs: Any) -> Any:
+        if isinstance(xs, list) and xs and isinstance(xs[0], Secret | SecretArray):
+            xs = secret_array([plain(x) for x in xs], trace)
         if isinstance(xs, SecretArray):
             return xs.reshape(-1, self.columns).copy()
         return kind.rows(self, xs)

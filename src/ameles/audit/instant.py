@@ -11,14 +11,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Guarantee, Intrusions
 from ameles.core.parameters import refuse
 from ameles.mechanisms.pan_private.intrusions import Announced
 from ameles.mechanisms.run import LiveRun
-from ameles.mechanisms.stepped import FoldedRun
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """A run whose steps have parts, whatever its class: an input is taken in when it comes."""
+
+    def add(self, x: Any) -> None:
+        """Takes an input into the state of the open step."""
+        ...
+
+    def release(self) -> Any:
+        """Closes the step; returns what it publishes."""
+        ...
 
 
 class Phase(IntEnum):
@@ -109,7 +121,7 @@ def refuse_unseen(view: View, run: LiveRun, steps: int) -> None:
         last = steps if instant.place[1] is Phase.CLOSED else steps - 1
         if not 0 <= instant.step <= last:
             raise BadInput(f"In {steps} steps there is no instant {instant}.")
-        if instant.place[1] is not Phase.CLOSED and not isinstance(run, FoldedRun):
+        if instant.place[1] is not Phase.CLOSED and not isinstance(run, Parted):
             raise BadInput(
                 f"There is no instant {instant}.", why="the steps of this run have no parts"
             )
@@ -128,10 +140,10 @@ def views_of(guarantee: Guarantee, run: LiveRun, steps: int) -> list[View]:
     """
     between_steps = [Instant(t) for t in range(steps + 1)]
     calm = list(between_steps)  # with one event a step, as most streams have
-    if isinstance(run, FoldedRun):
+    if isinstance(run, Parted):
         calm += [Instant(t, added=True) for t in range(steps)]
     busy = list(calm)
-    if isinstance(run, FoldedRun):
+    if isinstance(run, Parted):
         busy += [Instant(t, between=True) for t in range(steps)]
     together = list(dict.fromkeys((_ordered(calm), _ordered(busy))))
     alone: list[View] = [(instant,) for instant in _ordered(busy)]

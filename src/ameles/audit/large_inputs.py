@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ameles.audit.instant import Instant, View
+from ameles.audit.instant import Instant, Parted, View
 from ameles.audit.observation import Observer, Seen
 from ameles.audit.patterns import PATTERNS
 from ameles.audit.ways import script
 from ameles.core.guarantee import Intrusions
 from ameles.mechanisms.mechanism import AnyMechanism
-from ameles.mechanisms.stepped import FoldedRun
 from ameles.noise import Zero
 
 SIZES = (10_000_019, (1 << 31) + 11, (1 << 46) + 15)
@@ -56,6 +55,6 @@ def _differences(seen: Sequence[Seen], before: Sequence[Seen]) -> list[Seen]:
 def _every_instant(recipe: AnyMechanism, steps: int) -> View:
     run = recipe.start(Zero())
     instants = [Instant(t) for t in range(steps + 1)]
-    if isinstance(run, FoldedRun):
+    if isinstance(run, Parted):
         instants += [Instant(t, added=True) for t in range(steps)]
     return tuple(sorted(instants, key=lambda instant: instant.place))

@@ -1,13 +1,13 @@
 """All that can be reached from a run in memory, in a fixed order: what an intruder would find.
 
 A snapshot has what the run declares as its state.  Here the run itself is searched: its attributes
-and slots, closures, arrays and the buffers that they are views of, generators and iterators,
-buffers of bytes, the recipe, and values that are kept in the run's classes.  Two runs whose
-snapshots are equal must be equal here too, number by number.
+with their names, slots, functions and their closures, arrays and the buffers that they are views
+of, generators and iterators, buffers of bytes, what weak references lead to, the recipe, and values
+that are kept in the classes of all these.  Two runs whose snapshots are equal must be equal here
+too, number by number.
 
-Left out are code, modules, classes, weak references, the noise itself, and the run's random
-identity.  Not found is what no reference leads to: globals of modules, files, memory that compiled
-code has for itself.
+Left out are modules, the noise itself, and the run's random identity.  Not found is what no
+reference leads to: globals of modules, files, memory that compiled code has for itself.
 
 >>> from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
 >>> from ameles.noise import Zero
@@ -24,9 +24,12 @@ from __future__ import annotations
 
 import gc
 import re
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
+from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
 from types import (
@@ -49,16 +52,10 @@ from ameles.mechanisms.run import LiveRun
 Token: TypeAlias = int | float | str
 
 MOST_FOUND = 1 << 20
-_SKIPPED = (
-    CodeType,
-    ModuleType,
-    type,
-    weakref.ReferenceType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-)
+_SKIPPED = (ModuleType, GetSetDescriptorType, MemberDescriptorType)
 _IN_CLASSES = (int, float, str, bytes, bytearray, list, dict, set, deque, np.ndarray)
 _WRITTEN_IN_PYTHON = 1 << 9  # a flag of classes; others have members that are no slots
+_OWN_STATE = ("__reduce__", "__getstate__", "getstate")  # how compiled classes tell what they hold
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -84,11 +81,11 @@ class _Search:
         self._met: dict[int, object] = {id(each): each for each in apart}
 
     def tokens(self) -> Iterator[Token]:
-        waiting: list[object] = [*self._in_classes(), self._run]
+        waiting: list[object] = [*type(self._run).__mro__, self._run]
         found = 0
         while waiting:
             held = waiting.pop()
-            if isinstance(held, _SKIPPED):
+            if isinstance(held, _SKIPPED) or (isinstance(held, type) and not _in_python(held)):
                 continue
             token = self._leaf(held)
             if token is not None:
@@ -104,7 +101,7 @@ class _Search:
             yield type(held).__name__
             if isinstance(held, np.ndarray) and held.dtype != object:
                 yield from held.ravel().tolist()
-            waiting += reversed(self._parts(held))
+            waiting += reversed([*_parts(held), type(held)])
 
     def _leaf(self, held: object) -> Token | None:
         """What stands for something that has no parts."""
@@ -121,47 +118,78 @@ class _Search:
             return "the run's identity" if held == self._identity else held.hex()
         return held if type(held) is str else None
 
-    def _parts(self, held: Any) -> list[object]:
-        """What something consists of, in a fixed order."""
-        own = _attributes(held)
-        if isinstance(held, np.ndarray):
-            own += list(held.ravel()) if held.dtype == object else []
-            return [*own, held.base]
-        if isinstance(held, FunctionType):
-            cells = [cell for cell in held.__closure__ or () if _filled(cell)]
-            return [*own, *(cell.cell_contents for cell in cells), held.__defaults__]
-        if isinstance(held, MethodType | BuiltinFunctionType):
-            return [held.__self__, getattr(held, "__func__", None)]
-        if isinstance(held, Mapping):
-            return [*own, *(part for pair in held.items() for part in pair)]
-        if isinstance(held, list | tuple | deque):
-            return [*own, *held]
-        if isinstance(held, Set):
-            return [*own, *sorted(held, key=repr)]
-        if isinstance(held, memoryview | bytearray):
-            return [*own, bytes(held)]
-        if isinstance(held, GeneratorType):
-            frame = held.gi_frame
-            return [] if frame is None else [frame.f_lasti, dict(frame.f_locals)]
-        kind: Any = type(held)
-        if hasattr(held, "__dict__") or _slots(kind):
-            return own
-        # iterators, partial calls, cells: what they refer to, and what their text says
-        return [*gc.get_referents(held), _ADDRESS.sub("", repr(held))]
 
-    def _in_classes(self) -> list[object]:
-        """The values that the classes of the run keep."""
-        return [
-            value
-            for kind in type(self._run).__mro__
-            for name, value in vars(kind).items()
-            if not name.startswith(("__", "_abc_")) and isinstance(value, _IN_CLASSES)
-        ]
+def _parts(held: Any) -> list[object]:
+    """What something consists of, in a fixed order."""
+    if isinstance(held, type):
+        return _kept_by(held)
+    own = _attributes(held)
+    if isinstance(held, np.ndarray):
+        own += list(held.ravel()) if held.dtype == object else []
+        return [*own, held.base]
+    if isinstance(held, FunctionType):
+        common = (held.__globals__, held.__builtins__)
+        return [part for part in gc.get_referents(held) if not any(part is one for one in common)]
+    if isinstance(held, CodeType):
+        return list(held.co_consts)
+    if isinstance(held, MethodType | BuiltinFunctionType):
+        return [held.__self__, getattr(held, "__func__", None)]
+    if isinstance(held, Mapping):
+        return [*own, *(part for pair in held.items() for part in pair)]
+    if isinstance(held, list | tuple | deque):
+        return [*own, *held]
+    if isinstance(held, Set):
+        return [*own, *sorted(held, key=repr)]
+    if isinstance(held, memoryview | bytearray):
+        return [*own, bytes(held)]
+    if isinstance(held, GeneratorType):
+        frame = held.gi_frame
+        return [] if frame is None else [frame.f_lasti, dict(frame.f_locals)]
+    if isinstance(held, weakref.ReferenceType):
+        return [*own, held()]
+    if isinstance(held, ContextVar):
+        return [held.get(None)]
+    return [*own, *_compiled_parts(held)]
+
+
+def _compiled_parts(held: Any) -> list[object]:
+    """What compiled code keeps for an object, as far as it shows that.
+
+    That is a buffer, its state as for a copy, what it refers to, and what its text says: of
+    iterators, partial calls, cells, files in memory, caches, exceptions and the like.
+    """
+    bases = type(held).__mro__[:-1]
+    own = getattr(held, "__dict__", None)
+    parts = [part for part in gc.get_referents(held) if part is not own]
+    with suppress(TypeError, ValueError, BufferError):  # it has no buffer, or a closed one
+        parts.append(memoryview(held).tobytes())
+    for state in (vars(base).get(name) for base in bases for name in _OWN_STATE):
+        if state is None or isinstance(state, FunctionType):
+            continue
+        with suppress(Exception), warnings.catch_warnings():  # many cannot be copied
+            warnings.simplefilter("ignore", DeprecationWarning)
+            parts.append(state(held))
+    in_python = isinstance(type(held).__repr__, FunctionType)
+    return parts if in_python else [*parts, _ADDRESS.sub("", repr(held))]
+
+
+def _kept_by(kind: Any) -> list[object]:
+    """The values that a class keeps."""
+    return [
+        value
+        for name, value in vars(kind).items()
+        if not name.startswith(("__", "_abc_")) and isinstance(value, _IN_CLASSES)
+    ]
+
+
+def _in_python(kind: Any) -> bool:
+    return bool(kind.__flags__ & _WRITTEN_IN_PYTHON)
 
 
 def _attributes(held: object) -> list[object]:
-    """The values of attributes and of slots."""
-    values: list[Any] = list(getattr(held, "__dict__", {}).values())
+    """The names and values of attributes, and the values of slots."""
+    named = getattr(held, "__dict__", {})
+    values: list[Any] = [*named, *named.values()]
     kind: Any = type(held)
     for slot in _slots(kind):
         try:
@@ -176,14 +204,7 @@ def _slots(kind: Any) -> list[MemberDescriptorType]:
     return [
         slot
         for base in kind.__mro__
-        if base.__flags__ & _WRITTEN_IN_PYTHON
+        if _in_python(base)
         for slot in vars(base).values()
         if isinstance(slot, MemberDescriptorType)
     ]
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # a name that is not bound yet
-        return False

@@ -24,13 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.audit.algebra import Whole, clear_denominators, product, reduced_rows, whole_array
-from ameles.audit.instant import Act, Phase, Place, View, acts_of, refuse_unseen
+from ameles.audit.instant import Act, Parted, Phase, Place, View, acts_of, refuse_unseen
 from ameles.audit.patterns import MIXED, PATTERNS, Pattern
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.pan_private.intrusions import Announced
 from ameles.mechanisms.run import Run
 from ameles.mechanisms.snapshot import unpack
-from ameles.mechanisms.stepped import FoldedRun
 from ameles.noise import Tape, Zero
 
 Seen: TypeAlias = Fraction | int
@@ -157,7 +156,7 @@ class Observer:
     ) -> list[tuple[Place | None, Block]]:
         shown: list[tuple[Place | None, Block]] = []
         self._act(run, (0, Phase.CLOSED), shown)
-        folded = isinstance(run, FoldedRun)
+        folded = isinstance(run, Parted)
         for t, x in enumerate(inputs):
             release = self._parted(run, t, x, shown) if folded else run.step(x)
             shown.append((None, np.asarray(release)))

@@ -99,8 +99,8 @@ def trials_of(recipe: AnyMechanism, steps: int, width: int | None) -> Trials:
     laws = tape.laws
     draws = script(laws, 7)
     known = inputs, draws, laws, at_once(recipe, Tape(draws), inputs)
-    for name, way in ways_of(recipe.start(Zero())).items():
-        trials.attempt(name, partial(_way, recipe, steps, name, way, known))
+    for name, ways in ways_of(recipe.start(Zero()), steps).items():
+        trials.attempt(name, partial(_ways, recipe, steps, name, ways, known))
     trials.attempt(
         "inputs chosen by the releases before them", lambda: _chosen(recipe, steps, draws)
     )
@@ -122,20 +122,22 @@ def _try_counter(
         )
 
 
-def _way(
+def _ways(
     recipe: AnyMechanism,
     steps: int,
     name: str,
-    way: Way,
+    ways: Sequence[Way],
     known: tuple[Sequence[Any], list[int], list[Any], list[Any]],
 ) -> Caught | None:
     inputs, draws, laws, base = known
-    tape = Tape(draws)
-    # single steps may draw ahead, so there may be more draws, never others
-    if same(way(recipe, tape, inputs), base) and tape.laws[: len(laws)] == laws:
-        return None
-    observer = None if getattr(recipe, "width", None) else WayObserver(recipe, steps, way)
-    return Caught(f"{name} show something else than one feed", observer)
+    for way in ways:
+        tape = Tape(draws)
+        # single steps may draw ahead, so there may be more draws, never others
+        if same(way(recipe, tape, inputs), base) and tape.laws[: len(laws)] == laws:
+            continue
+        observer = None if getattr(recipe, "width", None) else WayObserver(recipe, steps, way)
+        return Caught(f"{name} show something else than one feed", observer)
+    return None
 
 
 def _chosen(recipe: AnyMechanism, steps: int, draws: Sequence[int]) -> Caught | None:

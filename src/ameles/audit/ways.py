@@ -2,8 +2,10 @@
 
 What an audit knows about one way to call a run says nothing about the others.  So each of these is
 compared with one ``feed``: single steps; several feeds, some of them empty, with steps between
-them; a run that is resumed from its snapshot before every step, within every step, and before
-every feed; and inputs that are chosen after seeing earlier releases.
+them; feeds of every length, after which a snapshot is taken that nobody uses; a run that is resumed
+from its snapshot before every step, within every step, before every feed, and twice in a row; a run
+beside another one; a run that has refused inputs; arrays of numpy; and inputs that are chosen after
+seeing earlier releases.
 
 A way that differs is an observer of its own: the audit solves for its loss.
 """
@@ -11,23 +13,26 @@ A way that differs is an observer of its own: the audit solves for its loss.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ameles.audit.instant import Place
+from ameles.audit.instant import Parted, Place
 from ameles.audit.observation import Block, Observer
 from ameles.audit.patterns import mixed_number
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.run import Run
-from ameles.mechanisms.stepped import FoldedRun
-from ameles.noise import Tape
+from ameles.noise import Tape, Zero
 
 # What a recipe shows on a tape and inputs, called in some way.
 Way: TypeAlias = Callable[[AnyMechanism, Tape, Sequence[Any]], list[Any]]
 
-# A run is resumed at most this often, evenly spread; that is at every step of a short one.
+# A run is resumed, or divided, at most this often, evenly spread; that is at every step of a short
+# one.
 MOST_RESUMED = 64
+_NO_NUMBER: Any = object()
 
 
 def at_once(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
@@ -53,6 +58,65 @@ def in_pieces(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[A
         shown += list(run.feed(some)) if len(some) else []
         done, size = done + 1 + size, size + 1
     return shown
+
+
+def with_snapshots(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """Single steps, and snapshots between them that are not used."""
+    run = recipe.start(tape)
+    shown = []
+    for t, x in enumerate(inputs):
+        if t % _apart(inputs) == 0:
+            run.snapshot()
+        shown.append(run.step(x))
+    return shown
+
+
+def parted_at(first: int, recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """A feed, a snapshot that is not used, a step, and a feed of all that is left."""
+    run = recipe.start(tape)
+    shown = list(run.feed(inputs[:first]))
+    run.snapshot()
+    shown.append(run.step(inputs[first]))
+    run.snapshot()
+    return [*shown, *run.feed(inputs[first + 1 :])]
+
+
+def resumed_at(first: int, recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """A feed, and a feed of all that is left by a run that was resumed twice in a row."""
+    run = recipe.start(tape)
+    shown = list(run.feed(inputs[:first]))
+    for _ in range(2):
+        run = recipe.resume(run.snapshot(), tape)
+    return [*shown, *run.feed(inputs[first:])]
+
+
+def beside_another(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """Steps in turn with another run of the recipe, which has other inputs and no noise."""
+    run, other = recipe.start(tape), recipe.start(Zero())
+    shown = []
+    for x, y in zip(inputs, reversed(inputs), strict=True):
+        other.step(y)
+        shown.append(run.step(x))
+    return shown
+
+
+def after_refusals(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """Steps, each after a step and a feed that are refused because of what they are given."""
+    run = recipe.start(tape)
+    shown = []
+    for x in inputs:
+        for call, given in ((run.step, _NO_NUMBER), (run.feed, [x, _NO_NUMBER])):
+            with suppress(Exception):
+                call(given)
+        shown.append(run.step(x))
+    return shown
+
+
+def in_numpy(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """A feed of an array, and steps of the integers in another one."""
+    run, array = recipe.start(tape), np.array(inputs)
+    half = -(-len(array) // 2)
+    return [*run.feed(array[:half]), *(run.step(x) for x in array[half:])]
 
 
 def resumed(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
@@ -93,16 +157,23 @@ def _apart(inputs: Sequence[Any]) -> int:
     return -(-len(inputs) // MOST_RESUMED)
 
 
-def ways_of(run: Run[Any, Any]) -> dict[str, Way]:
+def ways_of(run: Run[Any, Any], steps: int) -> dict[str, Sequence[Way]]:
     """The ways besides the first, by what a report calls them."""
-    ways: dict[str, Way] = {
-        "single steps": one_by_one,
-        "several feeds with steps between them": in_pieces,
-        "runs resumed before every step": resumed,
-        "runs resumed before every feed": resumed_feeds,
+    places = range(0, steps, -(-steps // MOST_RESUMED))
+    ways: dict[str, Sequence[Way]] = {
+        "single steps": [one_by_one],
+        "single steps with unused snapshots": [with_snapshots],
+        "several feeds with steps between them": [in_pieces],
+        "feeds of every length with unused snapshots": [partial(parted_at, n) for n in places],
+        "runs resumed before every step": [resumed],
+        "runs resumed before every feed": [resumed_feeds],
+        "runs resumed twice in a row at every step": [partial(resumed_at, n) for n in places],
+        "runs beside another one": [beside_another],
+        "runs that have refused inputs": [after_refusals],
+        "arrays of numpy": [in_numpy],
     }
-    if isinstance(run, FoldedRun):
-        ways["runs resumed within every step"] = resumed_within
+    if isinstance(run, Parted):
+        ways["runs resumed within every step"] = [resumed_within]
     return ways
 
 

@@ -14,7 +14,7 @@ from ameles.mechanisms.counters.gaussian.calibration import GaussianCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.noise import Zero
+from ameles.noise import Tape, Zero
 from tests.checks import build
 from tests.each import together
 
@@ -89,6 +89,33 @@ def test_integers_beyond_64_bits_wrap_too() -> None:
         assert run.step(2**64 + 5) == 5
         again = recipe.resume(run.snapshot(), Zero())
         assert again.step(2**70) == 5
+
+
+@EACH_SUM
+def test_a_feed_takes_large_integers_as_steps_do(mechanism: Kind) -> None:
+    # numpy makes floats, objects or unsigned numbers of these lists
+    for numbers in ([1, 2**63], [2**63, -1], [2**64 + 5, 3], [2**64 - 1, 2]):
+        recipe = build(mechanism, epsilon=1, horizon=8)
+        run = recipe.start(Zero())
+        steps = [run.step(x) for x in numbers]
+        assert recipe.start(Zero()).feed(numbers).tolist() == steps
+        wide = build(mechanism, epsilon=1, horizon=8, width=2).start(Zero())
+        assert wide.feed([[x, x] for x in numbers])[:, 1].tolist() == steps
+
+
+@EACH
+def test_ragged_and_masked_inputs_are_refused_before_anything_changes(mechanism: Kind) -> None:
+    for width in (None, 2):
+        tape = Tape()
+        run = build(mechanism, epsilon=1, horizon=8, width=width).start(tape)
+        before, drawn = run.snapshot(), tape.count
+        for bad in ([[1], [0, 1]], np.ma.array([1, 0], mask=[0, 1]), [1, 2**70, 0.5]):
+            with pytest.raises(BadInput, match="takes integers"):
+                run.feed(bad)
+        if width:
+            with pytest.raises(BadInput, match="masked"):
+                run.step(np.ma.array([1, 0], mask=[0, 1]))
+        assert (run.snapshot(), tape.count) == (before, drawn)
 
 
 @EACH_SUM

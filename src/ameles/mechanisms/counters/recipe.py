@@ -170,7 +170,7 @@ class CounterRecipe(Mechanism[CounterRun]):
 
     def rows(self, xs: object) -> IntArray:
         """Many steps' input, as rows, for either kind of counter."""
-        given = np.asarray(xs)
+        given = _as_array(xs)
         count = len(given) if given.ndim else 0
         shape = (count,) if self.width is None else (count, self.width)
         if given.size == 0 and given.ndim == 1:  # an empty list means no steps, for any width
@@ -178,7 +178,7 @@ class CounterRecipe(Mechanism[CounterRun]):
         return self._array(given, shape).reshape(count, self.columns)
 
     def _array(self, x: object, shape: tuple[int, ...]) -> IntArray:
-        given = np.asarray(x)
+        given = _as_array(x)
         if given.dtype.kind not in "iu":
             raise _not_integers(x)
         if given.shape != shape:
@@ -200,6 +200,30 @@ def check_fits(bound: int, spread: float | Fraction, *, tip: str) -> None:
             why=f"2**40 events of size {bound} and their noise could reach 2**63",
             tip=f"{tip} or a smaller bound",
         )
+
+
+def _as_array(x: object) -> np.ndarray[Any, Any]:
+    """What was given, as an array; whole numbers beyond 64 bits wrap, as they do in a step."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise BadInput(
+            "A counter takes integers. Got a masked array instead.",
+            why="what is masked would be counted",
+            tip="array.filled(0)",
+        )
+    try:
+        given = np.asarray(x)
+    except ValueError:
+        raise BadInput(
+            "A counter takes integers. Got rows of different lengths instead.",
+            tip="one integer for each counter in every row",
+        ) from None
+    if given.dtype.kind in "fO" and not isinstance(x, np.ndarray):
+        # numpy reads integers of more than 64 bits as objects or as floats
+        objects = np.asarray(x, dtype=object)
+        if all(type(one) is int for one in objects.flat):
+            numbers = [wrapped(one) for one in objects.flat]
+            return np.array(numbers, dtype=np.int64).reshape(objects.shape)
+    return given
 
 
 def _not_integers(x: object) -> BadInput:
