@@ -13,8 +13,16 @@ import pytest
 from numpy.typing import NDArray
 
 from ameles.mechanisms.counters.hats.counter import HatsCounter
+from ameles.mechanisms.counters.hats.endless import EndlessHatsCounter
+from ameles.mechanisms.counters.hats.error import FEW_VALUES
 from ameles.mechanisms.counters.siblings import SiblingsCounter
-from ameles.mechanisms.laplace.mixture import MANY, LaplaceMixture, LaplacePart, quantiles
+from ameles.mechanisms.laplace.mixture import (
+    MANY,
+    LaplaceMixture,
+    LaplacePart,
+    quantiles,
+    rounded_stds,
+)
 from tests.each import together
 
 UNIT = 64  # all weights of these cases are whole numbers of one over this
@@ -73,6 +81,23 @@ def test_rounding_adds_what_it_adds(case: str) -> None:
 def test_whole_noise_is_not_rounded() -> None:
     whole = LaplaceMixture((LaplacePart(Fraction(3), 1.0, 4),))
     assert whole.rounded_std == whole.std
+
+
+def test_a_law_beside_others_has_its_own_deviation() -> None:
+    whole = LaplaceMixture((LaplacePart(Fraction(3), 1.0, 4),))
+    laws = [mixture(CASES[case], 1) for case in CASES] * 40 + [whole]  # in several batches
+    assert rounded_stds(laws) == pytest.approx([one.rounded_std for one in laws], rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [5, 20, 1000])
+def test_small_noise_of_hats_at_many_steps_is_that_of_each_law(epsilon: int) -> None:
+    for recipe in (HatsCounter(epsilon=epsilon, horizon=100), EndlessHatsCounter(epsilon=epsilon)):
+        steps = np.arange(1, 101)
+        laws = [recipe.error.law(t) for t in range(1, 101)]
+        small = recipe.error.stds(steps) < FEW_VALUES
+        expected = rounded_stds(laws)[small]
+        assert small.any()
+        assert recipe.error.stds(steps)[small] == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_law_beside_others_has_its_own_bound() -> None:

@@ -42,6 +42,7 @@ from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.comparison import CounterComparison, Row
 from ameles.mechanisms.counters.hats.error import HatsError
+from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.recipe import CounterError, CounterRecipe
 from ameles.mechanisms.pan_private.place_error import PlaceError
 
@@ -239,7 +240,7 @@ def worst_of(recipe: CounterRecipe, steps: int, at: list[int]) -> float:
 
 def stds_of(error: CounterError, at: Sequence[int]) -> list[float]:
     """The deviation at each of these steps, all at once if the error knows how to."""
-    if isinstance(error, HatsError):
+    if isinstance(error, LaplaceError):
         deviations: list[float] = error.stds(np.array(at, dtype=np.int64)).tolist()
         return deviations
     return [*map(error.std, at)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ameles.core.error import checks_step
 from ameles.mechanisms.laplace.clusters import Clusters, clustered
 from ameles.mechanisms.laplace.confined import Walk
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, quantiles
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, quantiles, rounded_stds
 from ameles.noise.arrays import IntArray
 
 
@@ -41,6 +41,11 @@ class LaplaceError(ABC):
         """The standard deviation of the noise at step ``t``."""
         law = self.law(t)
         return law.rounded_std if self.rounding else law.std
+
+    def stds(self, steps: IntArray) -> NDArray[np.float64]:
+        """``std`` at each of these steps, all at once."""
+        laws = map(self.law, steps.tolist())
+        return rounded_stds(laws) if self.rounding else np.array([law.std for law in laws])
 
     @checks_step
     def bound(self, t: int, beta: float) -> float:

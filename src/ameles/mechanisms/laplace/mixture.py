@@ -35,7 +35,7 @@ import numpy as np
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.laplace import rounded
 from ameles.mechanisms.laplace.contour import FloatArray, Sums
-from ameles.mechanisms.laplace.rounded import SmallestBounds, WeightedSum
+from ameles.mechanisms.laplace.rounded import SmallestBounds, WeightedSum, rounded_variances
 from ameles.noise.arrays import IntArray
 
 SMOOTH = 1
@@ -102,10 +102,7 @@ class LaplaceMixture:
     @property
     def rounded_std(self) -> float:
         """The standard deviation of one release: of the sum, rounded if it is not whole."""
-        terms = self.terms
-        if all(weight == 1 for _, weight in terms):
-            return self.std
-        return math.sqrt(_weighted(terms).rounded_variance())
+        return float(rounded_stds([self])[0])
 
     @property
     def terms(self) -> Terms:
@@ -177,6 +174,24 @@ def quantiles(laws: Iterable[LaplaceMixture], beta: float) -> IntArray:
         table = _Table([terms for _, terms in rows], roundings)
         numbers[[place for place, _ in rows]] = table.quantiles(shape, beta)
     return numbers
+
+
+def rounded_stds(laws: Iterable[LaplaceMixture]) -> FloatArray:
+    """The ``rounded_std`` of each law.
+
+    Much faster than one by one: variables of the same scale and weight are looked at once.
+    """
+    stds, places, weighted = [], [], []
+    for place, law in enumerate(laws):
+        terms = law.terms
+        whole = all(weight == 1 for _, weight in terms)
+        stds.append(law.std if whole else 0.0)
+        if not whole:
+            places.append(place)
+            weighted.append(_weighted(terms))
+    found = np.array(stds)
+    found[places] = np.sqrt(rounded_variances(weighted))
+    return found
 
 
 def _weighted(terms: Terms) -> WeightedSum:

@@ -16,6 +16,7 @@ Deviation    rounding adds 1/12 + sum over k >= 1 of (-1)^k (f(u) / (pi k)^2 - 2
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,8 @@ SMALLEST_BETA = 1e-7
 STEEPEST = 300.0
 # Terms of the series of the deviation; none if the variance is above this.
 TERMS, WIDEST = 96, 4.0
+# So many laws are looked at together, so that what they share stays in the cache.
+TOGETHER = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +60,45 @@ class WeightedSum:
         half: Floats = np.sinh(np.minimum(0.5 / self.scales, STEEPEST))
         return half
 
-    def rounded_variance(self) -> float:
-        """The variance of Y, rounded to the nearest integer."""
-        variance = float(self.counts @ (self.weights / self.half) ** 2) / 2
-        if variance > WIDEST:
-            return variance + 1 / 12
-        k = np.arange(1, TERMS + 1)
-        at = 2 * math.pi * k
-        angle = np.multiply.outer(self.weights, at)
-        edge = 2 * self.half[:, None] ** 2
-        # f is the product of 1 / (1 + (1 - cos(a u)) / edge)
-        # 1 - cos(x) is 2 sin(x / 2)^2, which is not lost beside 1 if weights are tiny
-        over = 1 / (edge + 2 * np.sin(angle / 2) ** 2)
-        value = np.exp(self.counts @ np.log(edge * over))
-        slope = -value * (self.counts @ (self.weights[:, None] * np.sin(angle) * over))
-        fejer = (1 - k / (TERMS + 1)) * (-1.0) ** k
+    @property
+    def variance(self) -> float:
+        """The variance of Y."""
+        return float(self.counts @ (self.weights / self.half) ** 2) / 2
+
+
+def rounded_variances(laws: Sequence[WeightedSum]) -> Floats:
+    """For each law the variance of Y, rounded to the nearest integer.
+
+    Much faster than one by one: a variable that many laws have is looked at once.
+    """
+    some = (laws[start : start + TOGETHER] for start in range(0, len(laws), TOGETHER))
+    return np.concatenate([np.zeros(0), *map(_rounded_variances, some)])
+
+
+def _rounded_variances(laws: Sequence[WeightedSum]) -> Floats:
+    found = np.array([law.variance + 1 / 12 for law in laws])
+    pairs = np.concatenate([law.half + 1j * law.weights for law in laws])
+    different, places = np.unique(pairs, return_inverse=True)
+    half, weights = different.real[:, None], different.imag[:, None]
+    k = np.arange(1, TERMS + 1)
+    angle = weights * (2 * math.pi * k)
+    edge = 2 * half**2
+    # f is the product of 1 / (1 + (1 - cos(a u)) / edge)
+    # 1 - cos(x) is 2 sin(x / 2)^2, which is not lost beside 1 if weights are tiny
+    over = 1 / (edge + 2 * np.sin(angle / 2) ** 2)
+    logarithms, slopes = np.log(edge * over), weights * np.sin(angle) * over
+    fejer = (1 - k / (TERMS + 1)) * (-1.0) ** k
+    end = 0
+    for place, law in enumerate(laws):
+        own = places[end : end + len(law.counts)]
+        end += len(law.counts)
+        if found[place] > WIDEST + 1 / 12:
+            continue
+        value = np.exp(law.counts @ logarithms[own])
+        slope = -value * (law.counts @ slopes[own])
         series = fejer * (value / (math.pi * k) ** 2 - 2 * slope / (math.pi * k))
-        return max(variance + 1 / 12 + float(series.sum()), 0.0)
+        found[place] = max(found[place] + float(series.sum()), 0.0)
+    return found
 
 
 class SmallestBounds:

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ameles.core.error import checks_step
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.laplace.clusters import Clusters
@@ -14,6 +17,7 @@ from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
 from ameles.mechanisms.pan_private.place_clusters import GroupClusters
 from ameles.mechanisms.pan_private.place_law import FINE, NodeLaws, Spectrum, laws_of
 from ameles.mechanisms.pan_private.place_shape import PlaceShape
+from ameles.noise.arrays import IntArray
 
 # Below this deviation, noise has so few values that rounding does not add a twelfth.
 FEW_VALUES = 1.0
@@ -50,6 +54,10 @@ class PlaceError(LaplaceError):
                 rounding = self.rounding
         deviation = math.sqrt(variance + rounding)
         return deviation if deviation >= FEW_VALUES else self.law(t).rounded_std
+
+    def stds(self, steps: IntArray) -> NDArray[np.float64]:
+        """``std`` at each of these steps."""
+        return np.array([*map(self.std, steps.tolist())])
 
     def law(self, t: int) -> LaplaceMixture:
         *longer, (_, rung, steps) = self.shape.cover(t)

@@ -23,6 +23,7 @@ from ameles.mechanisms.counters.hats.worst import worst_of
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.laplace.clusters import Cluster, Clusters
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, quantiles
+from ameles.mechanisms.laplace.rounded import WeightedSum, rounded_variances
 from ameles.noise.arrays import IntArray
 
 Floats = NDArray[np.float64]
@@ -89,8 +90,10 @@ class HatsError(LaplaceError):
         deviations: Floats = np.sqrt(total)
         # With few values the rounding adds something else.
         few = np.flatnonzero(deviations < FEW_VALUES)
-        laws = self._laws(self._rows(steps[few]), roundings=1)
-        deviations[few] = [law.rounded_std for law in laws]
+        sums = self._sums(steps[few])
+        deviations[few] = np.sqrt(rounded_variances(sums))
+        whole = few[[not (one.weights != 1).any() for one in sums]]  # nothing is rounded
+        deviations[whole] = [self.law(t).std for t in steps[whole].tolist()]
         return deviations
 
     def law(self, t: int) -> LaplaceMixture:
@@ -179,6 +182,15 @@ class HatsError(LaplaceError):
             kinds = np.where(weights != 0, self._kinds(level, nodes), 0)
             levels.append(LevelNodes(first, weights, scales[kinds]))
         return levels
+
+    def _sums(self, steps: IntArray) -> list[WeightedSum]:
+        """The law of each step as arrays alone."""
+        levels = self._nodes(steps)
+        weights = abs(np.concatenate([level.weights for level in levels], axis=1))
+        scales = np.concatenate([level.scales for level in levels], axis=1)
+        some = (weight != 0 for weight in weights)
+        rows = [(b[of], a[of]) for b, a, of in zip(scales, weights, some, strict=True)]
+        return [WeightedSum(b, a, np.ones(len(a))) for b, a in rows]
 
     def _rows(self, steps: IntArray) -> Iterator[list[NodeRow]]:
         """For each step the nodes that count, level by level."""
