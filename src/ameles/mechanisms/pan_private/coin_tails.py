@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import TypeAlias
 
@@ -57,33 +58,28 @@ class CoinTails:
 
         It is at most ``high``, which is another such number.
         """
-        if 0 < self.normal < 1:  # where its factor is not close to 1: E exp(h G) <= exp(h^2 v / 2)
-            fewer = replace(self, normal=0.0, rest=self.rest + self.normal)
-            return fewer.quantile(beta, high)
-        noise = 0.5 if self.scale or self.normal else 0.0
-        offset = math.fsum(abs(weight) for weight, _ in self.coins) + noise
-        low, top = 0.0, high - offset
-        if top <= 0 or self._beyond(top) > beta / 2:
-            return high
-        for _ in range(HALVINGS):
-            middle = (low + top) / 2
-            low, top = (middle, top) if self._beyond(middle) > beta / 2 else (low, middle)
-        return top + offset
+        return _quantile(self, beta, high)
 
-    def _beyond(self, y: float) -> float:
+    def beyond(self) -> Tail:
         """A bound on the probability that the sum, less its offset, is at least y > 0."""
         sets = list(self._sets())
         alone = max(0.0, 1 - math.fsum(factor for factor, _ in sets))
-        found = alone * self._noise_alone(y) if alone else 0.0
-        for factor, variance in sets:
-            # |N| + G >= y only if N + G >= y or -N + G >= y
-            tail = (
-                _normal_tail(variance + self.normal)
-                if self.normal
-                else _both_tail(math.sqrt(variance), self.scale)
-            )
-            found += (2 if self.normal else 1) * factor * self._with_rest(tail, y)
-        return found * (math.exp(1 / (24 * self.normal)) if self.normal else 1.0)
+        # |N| + G >= y only if N + G >= y or -N + G >= y
+        tails = [
+            (2 * factor, _normal_tail(variance + self.normal))
+            if self.normal
+            else (factor, _both_tail(math.sqrt(variance), self.scale))
+            for factor, variance in sets
+        ]
+        more = math.exp(1 / (24 * self.normal)) if self.normal else 1.0
+
+        def beyond(y: float) -> float:
+            found = alone * self._noise_alone(y) if alone else 0.0
+            for factor, tail in tails:
+                found += factor * self._with_rest(tail, y)
+            return found * more
+
+        return beyond
 
     def _noise_alone(self, y: float) -> float:
         """The noise and the rest, without coins; by Chernoff's bound if the noise is small."""
@@ -123,6 +119,23 @@ class CoinTails:
         return best
 
 
+@lru_cache(maxsize=1024)  # a search for the best recipe asks again and again; all is public
+def _quantile(sums: CoinTails, beta: float, high: float) -> float:
+    if 0 < sums.normal < 1:  # where its factor is not close to 1: E exp(h G) <= exp(h^2 v / 2)
+        fewer = replace(sums, normal=0.0, rest=sums.rest + sums.normal)
+        return fewer.quantile(beta, high)
+    noise = 0.5 if sums.scale or sums.normal else 0.0
+    offset = math.fsum(abs(weight) for weight, _ in sums.coins) + noise
+    low, top = 0.0, high - offset
+    beyond = sums.beyond()
+    if top <= 0 or beyond(top) > beta / 2:
+        return high
+    for _ in range(HALVINGS):
+        middle = (low + top) / 2
+        low, top = (middle, top) if beyond(middle) > beta / 2 else (low, middle)
+    return top + offset
+
+
 def _normal_tail(variance: float) -> Tail:
     root = math.sqrt(2 * variance)
     return lambda y: math.erfc(y / root) / 2
@@ -137,14 +150,15 @@ def _both_tail(deviation: float, scale: float) -> Tail:
     if not scale:
         return lambda y: math.erfc(y / deviation / ROOT) if y > 0 else 1.0
     ratio = deviation / scale
+    start = _scaled(ratio / ROOT)
 
     def tail(y: float) -> float:
         if y <= 0:
-            return 1 - math.exp(y / scale) * _scaled(ratio / ROOT) / 2
+            return 1 - math.exp(y / scale) * start / 2
         far = y / deviation
         near = math.exp(-far * far / 2)
         found = math.erfc(far / ROOT) - near * _scaled((far + ratio) / ROOT) / 2
-        found -= math.exp(-y / scale) * _scaled(ratio / ROOT) / 2
+        found -= math.exp(-y / scale) * start / 2
         if far < ratio:
             found += near * _scaled((ratio - far) / ROOT) / 2
         else:
