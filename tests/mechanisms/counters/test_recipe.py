@@ -109,12 +109,12 @@ def test_ragged_and_masked_inputs_are_refused_before_anything_changes(mechanism:
         tape = Tape()
         run = build(mechanism, epsilon=1, horizon=8, width=width).start(tape)
         before, drawn = run.snapshot(), tape.count
-        for bad in ([[1], [0, 1]], np.ma.array([1, 0], mask=[0, 1]), [1, 2**70, 0.5]):
+        for bad in ([[1], [0, 1]], np.ma.array([1, 0], mask=[False, True]), [1, 2**70, 0.5]):
             with pytest.raises(BadInput, match="takes integers"):
                 run.feed(bad)
         if width:
             with pytest.raises(BadInput, match="masked"):
-                run.step(np.ma.array([1, 0], mask=[0, 1]))
+                run.step(np.ma.array([1, 0], mask=[False, True]))
         assert (run.snapshot(), tape.count) == (before, drawn)
 
 
