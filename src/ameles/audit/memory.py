@@ -128,7 +128,7 @@ def _parts(held: Any) -> list[object]:
         own += list(held.ravel()) if held.dtype == object else []
         return [*own, held.base]
     if isinstance(held, FunctionType):
-        common = (held.__globals__, held.__builtins__)
+        common = (held.__globals__, getattr(held, "__builtins__", {}))
         return [part for part in gc.get_referents(held) if not any(part is one for one in common)]
     if isinstance(held, CodeType):
         return list(held.co_consts)
