@@ -61,8 +61,9 @@ def test_a_frame_is_released_as_a_file_is(
     here = World(tmp_path / "here", unit=unit, epsilon="1000")
     there = World(tmp_path / "there", unit=unit, epsilon="1000")
     plan = tmp_path / "there" / "plan.toml"
-    plan.write_text(there.text.replace('"events.csv"', '"dataframe"'))
-    given = frame(session)
+    text = there.text.replace('"events.csv"', '"dataframe"').replace("amount =", '"a.b`c" =')
+    plan.write_text(text)
+    given = frame(session).withColumnRenamed("amount", "a.b`c")  # a name is a name, whatever it has
     first = release(given, plan, until=day(3, 0), buckets=2)
     assert {each.step for each in first} == {1, 2}
     every = release(given, plan, until=day(9, 0))

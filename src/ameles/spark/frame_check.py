@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ameles.core.exceptions import BadInput, PlanError
@@ -37,20 +38,17 @@ def check_types(frame: Any, plan: Plan) -> None:
 
     The same frame without rows is read as a task reads its partition.  No Spark job is needed.
     """
-    columns = plan_columns(frame, [*plan.stream.columns])
-    if not _leaves_spark(columns):
-        name, kind = next(
-            (name, kind)
-            for name, kind in columns.dtypes
-            if not _leaves_spark(plan_columns(frame, [name]))
-        )
+    names = [*plan.stream.columns]
+    if not _leaves_spark(frame, names):
+        name = next(name for name in names if not _leaves_spark(frame, [name]))
+        kind = dict(frame.dtypes)[name]
         raise PlanError(
             f"The column {name!r} of the data frame is {kind.partition('<')[0]}, and Spark cannot "
             "hand it over.",
             why="rows cross from Spark into Arrow and Parquet, which lack that type",
             tip="cast it to a string, an integer or a time",
         )
-    with in_memory(columns.limit(0).toArrow()) as file:
+    with in_memory(plan_columns(frame, names).limit(0).toArrow(), names) as file:
         try:
             pieces_of(plan, file)
         except PlanError as error:
@@ -81,9 +79,9 @@ def _check_names(frame: Any, plan: Plan) -> None:
             )
 
 
-def _leaves_spark(columns: Any) -> bool:
+def _leaves_spark(frame: Any, names: Sequence[str]) -> bool:
     try:
-        with in_memory(columns.limit(0).toArrow()):
+        with in_memory(plan_columns(frame, names).limit(0).toArrow(), names):
             return True
     except Exception:  # of PySpark, Java or PyArrow
         return False

@@ -44,7 +44,8 @@ class OverArrow:
         """One batch of pieces, which can be read until the next is asked for."""
         some = [arrow for arrow in rows if arrow.num_rows]
         if some:
-            with in_memory(import_module("pyarrow").Table.from_batches(some)) as file:
+            table = import_module("pyarrow").Table.from_batches(some)
+            with in_memory(table, [*self.plan.stream.columns]) as file:
                 yield tuple((partition, piece) for piece in pieces_of(self.plan, file))
 
 
@@ -102,18 +103,25 @@ def unpacking() -> Callable[[Any], Any]:
 
 
 def plan_columns(frame: Any, names: Sequence[str]) -> Any:
-    """A frame with these of its columns alone; a dot in a name enters nothing."""
-    return frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
+    """A frame with these of its columns alone, in their order.
+
+    They are numbered: PySpark takes a dot in a name of a column for the way into a structure.
+    """
+    columns = frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
+    return columns.toDF(*(f"column{number}" for number in range(len(names))))
 
 
 @contextmanager
-def in_memory(table: Any) -> Iterator[Path]:
-    """A Parquet file with the rows of an Arrow table; on no disk, where the system can do that."""
+def in_memory(table: Any, names: Sequence[str]) -> Iterator[Path]:
+    """A Parquet file with the rows of an Arrow table, whose columns get these names.
+
+    It is on no disk, where the system can do that.
+    """
     parquet = import_module("pyarrow.parquet")
     with tempfile.TemporaryDirectory(prefix="ameles-frame-") as folder:  # mode 0700
         file = Path(folder) / "frame" / "frame.parquet"
         with memory_file(file) as handle, os.fdopen(os.dup(handle), "wb") as memory:
-            parquet.write_table(table, memory)
+            parquet.write_table(table.rename_columns(names), memory)
             memory.flush()
             yield file
 
