@@ -43,7 +43,7 @@ def collected(told: Told, result: Any) -> Any:
             raise result
         return result
 
-    return SparkTasks(told.context)._collected(SimpleNamespace(collect=collect))
+    return SparkTasks(told.context)._collected(collect)
 
 
 def test_jobs_of_others_keep_their_group() -> None:
@@ -53,7 +53,7 @@ def test_jobs_of_others_keep_their_group() -> None:
         during.append(told.properties[GROUP])
         return []
 
-    SparkTasks(told.context)._collected(SimpleNamespace(collect=collect))
+    SparkTasks(told.context)._collected(collect)
     assert str(during[0]).startswith("ameles-")
     assert told.properties[GROUP] == "theirs"
 
@@ -62,7 +62,7 @@ def test_only_what_still_runs_is_cancelled() -> None:
     told = Told()
     tasks = SparkTasks(told.context)
     tasks.close()
-    tasks._collected(SimpleNamespace(collect=list))
+    tasks._collected(list)
     tasks.close()
     assert told.cancelled == []
     with pytest.raises(KeyboardInterrupt), tasks._grouped():
@@ -143,6 +143,6 @@ def test_a_store_that_is_a_database_needs_a_folder_for_users(
     columns = ["at", "who", "region", "age", "amount", "fever"]
     monkeypatch.setattr(sys.modules[module], "check_types", lambda *given: None)
     session = SimpleNamespace(sparkContext=None, conf={})
-    given: Any = SimpleNamespace(columns=columns, rdd=None, sparkSession=session, isStreaming=False)
+    given: Any = SimpleNamespace(columns=columns, sparkSession=session, isStreaming=False)
     with pytest.raises(BadInput, match="The store is a database"):
         release(given, plan)

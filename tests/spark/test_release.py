@@ -15,6 +15,7 @@ from ameles.connectors.frame_source import FramePiece, FrameSource
 from ameles.core.exceptions import BadInput, MissingExtra, PlanError, StoreRefused
 from ameles.core.release import Release
 from ameles.spark import release
+from ameles.spark.context import SparkFailed
 from tests.engine.worlds import EVENT, USER, World, day
 from tests.spark.session import SharedSession
 
@@ -74,6 +75,20 @@ def test_a_frame_is_released_as_a_file_is(
     assert release(given, plan) == every, "running again is free, and counts nothing twice"
 
 
+@pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
+def test_a_frame_that_fails_before_its_last_shuffle_tells_no_event(
+    unit: str, tmp_path: Path, session: SharedSession
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(World(tmp_path, unit=unit).text.replace('"events.csv"', '"dataframe"'))
+    failing = import_module("pyspark.sql.functions").expr("CAST(raise_error('canary') AS STRING)")
+    given = frame(session).withColumn("who", failing).repartition(2)
+    with pytest.raises(SparkFailed) as failed:
+        release(given, plan, buckets=1)
+    assert "canary" not in str(failed.value)
+    assert failed.value.__context__ is None
+
+
 @pytest.mark.parametrize("name", ["pandas", "pyarrow"])
 def test_what_spark_needs_is_there_before_anything_is_spent(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -95,7 +110,7 @@ def test_what_is_no_plan_of_a_frame(tmp_path: Path) -> None:
     conf: dict[str, str] = {}
     context = SimpleNamespace(getConf=lambda: conf)
     session = SimpleNamespace(sparkContext=context, conf=conf)
-    given: Any = SimpleNamespace(columns=["at"], isStreaming=False, sparkSession=session, rdd=None)
+    given: Any = SimpleNamespace(columns=["at"], isStreaming=False, sparkSession=session)
     with pytest.raises(BadInput, match='must have source = "dataframe"'):
         release(given, plan)
     plan.write_text(world.text.replace('"events.csv"', '"dataframe"'))
@@ -113,7 +128,7 @@ def test_what_is_no_plan_of_a_frame(tmp_path: Path) -> None:
     given.columns = [*COLUMNS, "who"]
     with pytest.raises(PlanError, match="several columns 'who'"):
         release(given, plan)
-    del given.rdd
+    del session.sparkContext
     with pytest.raises(BadInput, match="Spark Connect"):
         release(given, plan)
     given.isStreaming = True

@@ -24,7 +24,7 @@ def check_frame(frame: Any, plan: Plan) -> None:
             why="a data frame is read once, with all of its rows",
             tip="ameles run --follow --engine spark, on the files or the topic that it reads",
         )
-    if not hasattr(frame, "rdd"):
+    if not hasattr(frame.sparkSession, "sparkContext"):  # to ask for frame.rdd would compute it
         raise BadInput(
             "The data frame is of a Spark Connect session.",
             why="Ameles schedules tasks of its own, which such a session cannot do",

@@ -58,7 +58,7 @@ class FrameTasks(SparkTasks):
 
     def events(self, job: MapJob, pieces: Sequence[Piece]) -> Iterator[PieceTotals]:
         program = entry(OverArrow(CountPieces(job), job.plan), self._version)
-        results = self._collected(self._packed(program))
+        results = self._collected(lambda: self._packed(program).collect())
         yield PieceTotals((0,), {})  # the frame is one piece, whatever its partitions
         for result in results:
             yield replace(result, pieces=())
@@ -69,13 +69,22 @@ class FrameTasks(SparkTasks):
         reducers = min(buckets, max(1, self._context.defaultParallelism))
         split = entry(OverArrow(SplitPieces(job, reducers), job.plan), self._version, reducers)
         bound = entry(BoundUsers(reduce, reducers, buckets), self._version)
-        rows = self._packed(split) if pieces else self._context.parallelize([], 1)
-        shuffled = rows.partitionBy(reducers, int).mapPartitionsWithIndex(bound)
-        for result in self._collected(shuffled):
+
+        def collect() -> list[Any]:
+            rows = self._packed(split) if pieces else self._context.parallelize([], 1)
+            shuffled = rows.partitionBy(reducers, int).mapPartitionsWithIndex(bound)
+            found: list[Any] = shuffled.collect()
+            return found
+
+        for result in self._collected(collect):
             yield replace(result, pieces=(0,) if pieces else ())
 
     def _packed(self, program: Callable[[int, Iterator[Any]], Iterator[Any]]) -> Any:
-        """What a program makes of the partitions of the frame."""
+        """What a program makes of the partitions of the frame.
+
+        Spark computes a frame up to its last shuffle when it is asked for its partitions, so this
+        already starts jobs, which may fail.
+        """
         return self._frame.mapInArrow(over_arrow(program), PACKED).rdd.map(unpacking())
 
 

@@ -10,7 +10,7 @@ alone, so every attempt gives the same; the engine counts what it gets back here
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
@@ -54,7 +54,7 @@ class SparkTasks:
         batches = self._batches(pieces)
         rows = self._context.parallelize(batches, max(1, len(batches)))
         counted = rows.mapPartitionsWithIndex(entry(CountPieces(job), self._version))
-        yield from self._collected(counted)
+        yield from self._collected(counted.collect)
 
     def users(
         self, job: MapJob, pieces: Sequence[Piece], reduce: ReduceJob, buckets: int
@@ -65,7 +65,7 @@ class SparkTasks:
         bound = entry(BoundUsers(reduce, reducers, buckets), self._version)
         rows = self._context.parallelize(batches, max(1, len(batches)))
         shuffled = rows.mapPartitionsWithIndex(split).partitionBy(reducers, int)
-        yield from self._collected(shuffled.mapPartitionsWithIndex(bound))
+        yield from self._collected(shuffled.mapPartitionsWithIndex(bound).collect)
 
     def close(self) -> None:
         """Ends what still runs; the next job starts as usual."""
@@ -82,12 +82,12 @@ class SparkTasks:
         cores: int = self._context.defaultParallelism
         return min(buckets, max(cores, sum(piece.size for piece in pieces) // LARGE_TASK))
 
-    def _collected(self, results: Any) -> list[Any]:
-        """The results of a Spark job; raises the refusal of a task."""
+    def _collected(self, collect: Callable[[], list[Any]]) -> list[Any]:
+        """The results of Spark jobs that this function starts; raises the refusal of a task."""
         found, failure = list[Any](), None
         with self._grouped():
             try:
-                found = results.collect()
+                found = collect()
             except Exception as error:
                 failure = _failure(error)
         if failure is not None:
