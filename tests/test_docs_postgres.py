@@ -73,7 +73,7 @@ def test_the_page_is_followed(postgres: Server, tmp_path: Path, ameles: Program)
         admin.execute(rights.partition(";")[2])
         refused = ameles("run", file, "--until", "2026-01-04")
         assert refused.code == 1
-        assert "removed before they were read" in refused.err
+        assert "is not as it was left" in refused.err
         _, command, option, why = shlex.split(skip)
         assert ameles(command, file, option, why, "--until", "2026-01-04").code == 0
         shown = json.loads(ameles("status", file, "--json").out)

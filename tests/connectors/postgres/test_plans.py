@@ -102,7 +102,7 @@ def test_a_gap_is_recorded_with_its_reason(visits: Visits, tmp_path: Path) -> No
     visits.connection.execute(f"CREATE TABLE {old} (LIKE {old}_old INCLUDING ALL)")
     visits.connection.execute(GUARD.format(old))
     visits.visit(2)
-    with pytest.raises(SourceUnreadable, match="removed before"):
+    with pytest.raises(SourceUnreadable, match="is not as it was left"):
         world.run(2)
     assert len(world.values()) == 1
     world.run(2, declarations=Declarations(skip_gap="the table was made anew"))

@@ -118,6 +118,17 @@ class PostgresSource(MessageSource[TableEnds]):
         except PlanError as problem:  # it was fit at the launch
             raise SourceUnreadable(problem.what, why=problem.why, tip=problem.tip) from None
 
+    def _skipped(self, place: str) -> tuple[Skipped, ...]:
+        if self._skip_gap is None:
+            raise SourceUnreadable(
+                f"{place[0].upper()}{place[1:]} is not as it was left.",
+                why="the table, its column of transactions or the server is another one, went back "
+                "to an older state, or a standby took over: rows may be lost, or count twice",
+                tip="the server and the table that were read; to go on after this change, "
+                "and have that recorded: ameles run --skip-gap 'what happened'",
+            )
+        return super()._skipped(place)
+
     def reading(self, position: str | None, ends: TableEnds | None = None) -> Reading:
         ends = self.ends() if ends is None else ends
         old, gaps = NOTHING, tuple[Skipped, ...]()
