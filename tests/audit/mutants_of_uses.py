@@ -8,8 +8,10 @@ import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
+from ameles.mechanisms.counters.recipe import CounterRun
+from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.simple_two import SimpleTwoCounter
-from ameles.mechanisms.counters.summed import PlainRun, SummedCounter
+from ameles.mechanisms.counters.summed import PlainRun, SummedCounter, SummedRun
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.snapshot import State
 from ameles.noise.arrays import IntArray
@@ -96,6 +98,23 @@ class BareAfterTwoResumes(Looking):
     """A feed after two resumes in a row has one noise."""
 
     kind = _TwoResumes
+
+
+class _WideBare(SummedRun):
+    def snapshot(self) -> bytes:
+        self.taken = True
+        return super().snapshot()
+
+    def step(self, x: Any) -> Any:
+        releases = super().step(x)
+        return self._sums.copy() if vars(self).get("taken") else releases
+
+
+class BareVectorsAfterASnapshot(SimpleOneCounter):
+    """A run of several keys goes on without noise after its snapshot was taken."""
+
+    def _run(self, state: State, noise: Noise) -> CounterRun:
+        return _WideBare(self, state, noise) if self.width else super()._run(state, noise)
 
 
 # Feeds, arrays, and other runs ---------------------------------------------------------------
@@ -221,6 +240,7 @@ FIVE: dict[str, Any] = {"epsilon": 1, "horizon": 5}
 REFUTED: dict[str, tuple[AnyMechanism, str]] = {
     "one noise in a feed after a snapshot": (BareFeedsAfterASnapshot(**FIVE), "unused snapshots"),
     "no noise after two snapshots": (BareStepsAfterTwoSnapshots(**FIVE), "unused snapshots"),
+    "keys without noise after a snapshot": (BareVectorsAfterASnapshot(**FIVE), "3 keys at once"),
     "one noise in a feed after a resume": (BareFeedsAfterAResume(**FIVE), "resumed twice"),
     "one noise after two resumes in a row": (BareAfterTwoResumes(**FIVE), "resumed twice"),
     "one noise in feeds of three": (BareFeedsOfThree(**FIVE), "feeds of every length"),

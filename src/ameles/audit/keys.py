@@ -3,7 +3,8 @@
 A counter of width n should be n counters: key k of a wide run shows, number by number, what a plain
 run shows on that key's draws and inputs.  Draws come in the order step, level, key.  This is
 compared on draws and inputs that look random, where a wrong weight is missed with probability
-2^-20: in one feed, and by runs that are resumed before every step and every feed.
+2^-20: in one feed, in single steps and in several feeds, with snapshots that are not used, and by
+runs that are resumed before every step and every feed.
 
 A vector that differs is observed as a whole, and its loss solved for: an input is then one step of
 one key.  One noise for all keys has an infinite loss: the difference of two keys has no noise.
@@ -19,11 +20,24 @@ import numpy as np
 
 from ameles.audit.instant import Place
 from ameles.audit.observation import Block, Observer
-from ameles.audit.ways import Way, at_once, resumed, resumed_feeds, same, script, some_inputs
+from ameles.audit.ways import (
+    Way,
+    at_once,
+    in_numpy,
+    in_pieces,
+    one_by_one,
+    resumed,
+    resumed_feeds,
+    same,
+    script,
+    some_inputs,
+    with_snapshots,
+)
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.noise import Tape
 
 KEYS = 3
+WAYS = (at_once, one_by_one, in_pieces, with_snapshots, resumed, resumed_feeds, in_numpy)
 MOST_KEYS = 64
 
 
@@ -47,7 +61,7 @@ def differing_way(
     together = [value for each in zip(*draws, strict=True) for value in each]
     rows = list(np.array(inputs).T)
     each = [law for law in laws for _ in range(keys)]
-    for way in (at_once, resumed, resumed_feeds):
+    for way in WAYS:
         tape = Tape(together)
         if not same(way(wide, tape, rows), expected) or tape.laws[: len(each)] != each:
             return way
