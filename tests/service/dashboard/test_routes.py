@@ -58,10 +58,21 @@ def test_a_page_does_not_say_which_streams_there_are(service: Small, page: str) 
     assert len({str(sorted(answer.headers.items())) for answer in answers}) == 1
 
 
+@pytest.mark.parametrize(("page", "own"), [("index", ["panels"]), ("embed", [])])
+def test_a_page_has_one_style_sheet_with_all_of_its_rules(page: str, own: list[str]) -> None:
+    """Each request takes longer than what is in it."""
+    html = FILES.pages[f"{page}.html"].content.decode()
+    (sheet,) = re.findall(r'rel="stylesheet" href="/static/[^/]+/([^"]+)"', html)
+    names = ["vendor/uplot/uPlot.min", "style", "charts", *own]
+    rules = [(FOLDER / f"{name}.css").read_text(encoding="utf-8") for name in names]
+    assert FILES.loaded[sheet].content.decode() == "\n".join(rules)
+
+
 def test_every_file_is_served_with_its_type_and_kept_for_ever(service: Small) -> None:
     for name, file in FILES.loaded.items():
         answer = service.client.get(f"/static/{FILES.version}/{name}")
-        source = file.content if name in BUNDLES else (FOLDER / name).read_bytes()
+        joined = name in BUNDLES or name in ("index.css", "embed.css")
+        source = file.content if joined else (FOLDER / name).read_bytes()
         assert (answer.status, answer.body) == (200, source), name
         assert answer.headers["content-type"] == file.media
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"

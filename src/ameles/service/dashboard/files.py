@@ -1,8 +1,8 @@
 """The files of the page, read once, with their digests.
 
 An address of a file holds the digest of all files together, so its answer can be kept for ever.
-The modules that a page needs are sent as one (``module_bundle.py``): forty requests take longer
-than everything that is in them.
+The modules that a page needs are sent as one (``module_bundle.py``), and so are its style sheets:
+forty requests take longer than everything that is in them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Files:
         paths = sorted(path for path in folder.rglob("*") if path.suffix in MEDIA)
         read = {path.relative_to(folder).as_posix(): path for path in paths}
         plain = {name: File(path.read_bytes(), MEDIA[path.suffix]) for name, path in read.items()}
-        pages = {name: whole_page(plain, name) for name in PAGES}
+        whole = {name: whole_page(plain, name) for name in PAGES}
+        styles = {_style_of(name): one_style(plain, page) for name, page in whole.items()}
+        pages = {name: with_style(page, _style_of(name)) for name, page in whole.items()}
         sources = {name: file.content.decode() for name, file in plain.items() if _is_ours(name)}
         bundles = {
             first: File(bundle(first, sources).encode(), MEDIA[".js"])
@@ -69,8 +71,10 @@ class Files:
         self.loaded: Mapping[str, File] = {
             **{name: file for name, file in plain.items() if not name.endswith(".html")},
             **bundles,
+            **styles,
         }
-        together = "".join(f"{name}{file.tag}" for name, file in (*plain.items(), *bundles.items()))
+        made = (*plain.items(), *bundles.items(), *styles.items())
+        together = "".join(f"{name}{file.tag}" for name, file in made)
         self.version = hashlib.sha256(together.encode()).hexdigest()[:16]
         place = f"/static/{self.version}/".encode()
         self.pages: Mapping[str, File] = {
@@ -80,6 +84,23 @@ class Files:
 
 
 _MODULE = re.compile(rb'<script src="/static/-/([^"]+)" type="module">')
+_STYLE = re.compile(rb' *<link rel="stylesheet" href="/static/-/([^"]+)">\n')
+
+
+def _style_of(page: str) -> str:
+    return page.replace(".html", ".css")
+
+
+def one_style(files: Mapping[str, File], page: bytes) -> File:
+    """The style sheets of a page as one, in their order."""
+    sheets = [files[name.decode()].content for name in _STYLE.findall(page)]
+    return File(b"\n".join(sheets), MEDIA[".css"])
+
+
+def with_style(page: bytes, name: str) -> bytes:
+    """A page with one style sheet in the place of all of its own."""
+    link = f'  <link rel="stylesheet" href="/static/-/{name}">\n'.encode()
+    return _STYLE.sub(b"", page).replace(b"  <script", link + b"  <script", 1)
 
 
 def _is_ours(name: str) -> bool:

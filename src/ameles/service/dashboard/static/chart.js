@@ -6,7 +6,6 @@ import { listenForGestures } from "./gestures.js";
 import { tickWords, timeTicks } from "./ticks.js";
 import { briefly } from "./words.js";
 
-const { uPlot } = globalThis;
 const FONT = "12px system-ui, sans-serif";
 
 /** A chart of one line; `scene` has what it shares with others. */
@@ -26,6 +25,7 @@ export class LineChart {
     const width = this.room || this.element.clientWidth;
     this.room = null;
     if (!width || this.plot) return;
+    const { uPlot } = globalThis;
     this.plot = new uPlot(this.options(width), this.columns(), this.element);
     listenForGestures(this.plot.over, this.scene, (clientX) => this.stepAt(clientX));
     this.plot.over.addEventListener("click", (event) => this.scene.pick(this.stepAt(event.clientX)));

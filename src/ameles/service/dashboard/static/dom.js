@@ -26,6 +26,14 @@ export function idle() {
   });
 }
 
+/** Waits for uPlot, which runs after the modules: they ask for numbers first. */
+export function scripts() {
+  return new Promise((done) => {
+    if (globalThis.uPlot) done();
+    else document.addEventListener("DOMContentLoaded", done, { once: true });
+  });
+}
+
 let numbered = 0;
 
 /** An id that no other element has. */

@@ -3,7 +3,7 @@
 
 import { queryOf } from "./api.js";
 import { onColours } from "./colours.js";
-import { fill, h, newId } from "./dom.js";
+import { fill, h, newId, scripts } from "./dom.js";
 import { lossWords } from "./losses.js";
 import { PreviewChart, previewLegend } from "./preview_chart.js";
 import { loading, notice, refusalNotice } from "./states.js";
@@ -16,7 +16,8 @@ export async function showPreview(api, host) {
   fill(host, loading("the preview"));
   document.title = "Preview · Ameles";
   try {
-    new Preview(api, host, await api.json("/v1/preview"));
+    const [about] = await Promise.all([api.json("/v1/preview"), scripts()]);
+    new Preview(api, host, about);
   } catch (refused) {
     if (refused.status === undefined) throw refused;
     fill(host, refused.status === 404

@@ -85,12 +85,18 @@ export class ReleaseSection {
       fill(this.body, refusalNotice(refused, { actions: [again] }));
       const wait = retryAfter(refused);
       if (wait !== null) setTimeout(() => this.ready || this.load(), wait);
-      this.page.drew();
+      this.settle();
       return;
     }
     this.ready = true;
     this.show();
-    this.page.drew();
+    this.settle();
+  }
+
+  /** It is drawn, or cannot be. */
+  settle() {
+    this.settled = true;
+    this.page.settled();
   }
 
   get view() {

@@ -3,7 +3,7 @@
 import { addressOf, parseViews, showAddress, viewsText } from "./address.js";
 import { Announcer } from "./announce.js";
 import { onColours } from "./colours.js";
-import { fill, h, idle } from "./dom.js";
+import { fill, h, idle, scripts } from "./dom.js";
 import { Live } from "./live.js";
 import { addPanels } from "./panels.js";
 import { AT_FIRST, Range } from "./range.js";
@@ -16,6 +16,7 @@ import { Clock, fromNow, lengthOf, number, spanWords } from "./words.js";
 
 const ROWS_AT_ONCE = 20000; // fetched before a chart is drawn
 const MOST_ROWS = 200000; // fetched without being asked for
+const SECTIONS_AT_ONCE = 8; // releases; those below the screen come when these are drawn
 const LOOK_AGAIN = 2000; // milliseconds until texts about the stream are asked for again
 const LONGEST_WAIT = 3000; // milliseconds in which releases are drawn before anything else
 
@@ -44,7 +45,7 @@ class StreamPage {
     this.picked = /^[1-9]\d{0,12}$/.test(address.step ?? "") ? +address.step : null;
     this.hovered = null;
     this.drawn = new Promise((done) => {
-      this.drew = done; // a release is drawn, or cannot be
+      this.drew = done; // the releases in view are drawn, or cannot be
       setTimeout(done, LONGEST_WAIT);
     });
     this.start();
@@ -68,15 +69,33 @@ class StreamPage {
     this.state = h("span", { class: "state" });
     this.progress = h("span", { class: "progress" });
     this.notices = h("div");
-    this.sections = this.wanted().map((release) => new ReleaseSection(release, this));
-    this.releases = h("div", { class: "releases" }, this.sections.map(({ element }) => element));
+    this.sections = [];
+    this.releases = h("div", { class: "releases" });
+    this.add(this.wanted().slice(0, SECTIONS_AT_ONCE));
     this.panels = h("div", { class: "panels" });
     fill(this.host, ...(this.embedded
       ? [this.notices, this.releases, this.source(), this.connection.element, this.announcer.element]
       : [this.header(), this.notices, this.toolbar.element, this.releases, this.panels, this.announcer.element]));
     this.showState();
     if (!this.sections.length) this.drew();
-    if (!this.embedded) this.drawn.then(idle).then(() => addPanels(this, this.panels));
+    const { releases, panels } = this;
+    this.drawn.then(idle).then(() => {
+      if (releases !== this.releases) return; // the page was built anew
+      this.add(this.wanted().slice(this.sections.length));
+      if (!this.embedded) addPanels(this, panels);
+    });
+  }
+
+  /** Puts releases below those that are there. */
+  add(releases) {
+    const added = releases.map((release) => new ReleaseSection(release, this));
+    this.sections.push(...added);
+    this.releases.append(...added.map(({ element }) => element));
+  }
+
+  /** Goes on with the rest of the page when no release in view is still to be drawn. */
+  settled() {
+    if (this.sections.every(({ asked, settled }) => settled || !asked)) this.drew();
   }
 
   /** Where an embedded chart comes from. */
@@ -205,7 +224,7 @@ class StreamPage {
   /** Fetches a release as far back as is shown, or as a chart takes at first. */
   async load(release) {
     const { key, first, soon } = this.needed(release);
-    await this.series.load(release, soon, key);
+    await Promise.all([this.series.load(release, soon, key), scripts()]);
     if (first === soon) return { rest: null };
     const rest = idle().then(() => this.series.load(release, first, key)); // while that is looked at
     return { rest: rest.catch(() => null) };

@@ -16,11 +16,11 @@ export function lineSummary(line, first, last, scene) {
     const { main, rest } = valueWords(point, kind);
     return `${main} ${rest} (${when(point)})`;
   };
-  const byValue = (one, other) => line.value[one] - line.value[other];
-  const sorted = [...places].sort(byValue);
+  const lowest = places.reduce((one, other) => (line.value[other] < line.value[one] ? other : one));
+  const highest = places.reduce((one, other) => (line.value[other] >= line.value[one] ? other : one));
   const at = (place) => told(line.point(place));
   return `Line chart of ${named}, ${counting(places.length, "step")}. Last: ${at(places.at(-1))}. `
-    + `Lowest: ${at(sorted[0])}. Highest: ${at(sorted.at(-1))}. The table has every number.`;
+    + `Lowest: ${at(lowest)}. Highest: ${at(highest)}. The table has every number.`;
 }
 
 /** One sentence about several lines at a step. */
