@@ -90,6 +90,15 @@ def test_a_crash_around_the_commit_changes_nothing(before: bool, one: Site, tmp_
     assert site.files() == set()  # at the horizon nothing about users is needed any more
 
 
+def test_a_whole_stream_in_one_run_leaves_no_file_about_users(one: Site, tmp_path: Path) -> None:
+    """Its tasks write files for the very commit after which none is needed."""
+    site = on_cluster(tmp_path, one)
+    site.deliver(0)
+    site.run(8)
+    assert site.files() == set()
+    assert manifest_of(site).generation == 1  # its mark shows a store that is older
+
+
 def test_who_was_overtaken_removes_no_file_of_later_commits(one: Site, tmp_path: Path) -> None:
     site = on_cluster(tmp_path, one)
     site.deliver(0)

@@ -121,7 +121,9 @@ class BucketGatherer:
             files = tuple(result.files for result in results)
         else:
             files = tuple(kept_files(each, self.plan, moment.target) for each in manifest.buckets)
-        if files != manifest.buckets:
+        # Tasks may have written files that nobody needs any more: those of a commit are removed
+        # after it, so it must have a number of its own.
+        if pieces or due or files != manifest.buckets:
             generation = manifest.generation + 1
             manifest = replace(manifest, generation=generation, buckets=files)
             BucketFolder(Path(manifest.folder)).check_present(manifest.names)
