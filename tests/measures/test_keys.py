@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.measures.bins import Bins
+from ameles.measures.count import Count
 from ameles.measures.keys import Keys
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
@@ -61,3 +62,13 @@ def test_bins_are_the_last_column() -> None:
     clamped = Keys({'a "b"': ("x", "y")}, True, Bins("c", bins.edges, clamped=True))
     assert clamped.names[:3] == ("x/[0,5)", "x/[5,9]", "y/[0,5)")
     assert cells_of(clamped, [("x", 5), ("y", 10), ("z", -1), ("x", None)]) == [1, 3, 4, None]
+
+
+def test_what_every_step_asks_for_is_found_once() -> None:
+    keys = Keys({"region": ("north", "south")}, other=True)
+    assert keys.values is keys.values
+    assert keys.cell is keys.cell
+    release = Count(name="visits", measure="count", by={"region": ("north", "south")}, other=True)
+    assert release.declared is release.declared == keys
+    again = Count(name="visits", measure="count", by={"region": ("north", "south")}, other=True)
+    assert again == release  # what was found is no part of it

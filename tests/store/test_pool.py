@@ -22,3 +22,14 @@ def test_connections_are_used_again_unless_they_are_unfit() -> None:
     assert discarded == [1, 0, 2]
     with pytest.raises(StoreRefused, match="was closed"):
         pool.take()
+
+
+def test_only_a_connection_that_suits_is_used_again() -> None:
+    made = iter(range(9))
+    pool = Pool("flu", connect=lambda: next(made), discard=lambda _: None)
+    taken = [pool.take()[0] for _ in range(3)]
+    for one in taken:
+        pool.put_back(one)
+    assert pool.take(lambda one: one < 2) == (1, True)
+    assert pool.take(lambda one: one > 2) == (3, False)
+    assert [pool.take(), pool.take()] == [(2, True), (0, True)]

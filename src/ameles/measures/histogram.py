@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import field_validator, model_validator
@@ -43,7 +44,7 @@ class Histogram(DiscoveringMeasure):
             raise problem(f"The column '{self.column}' is already divided in by.")
         return self
 
-    @property
+    @cached_property
     def declared(self) -> Keys:
         """The keys times the bins or categories."""
         return self._declared(whole=False)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 
 from ameles.measures.bins import Bins
@@ -33,13 +33,14 @@ class Keys:
     """The product of the declared values of some columns and the bins of one more column.
 
     ``other`` adds one value to each column, but not to clamped bins, which every value is in.
+    What every step asks for is found once: there may be a million keys.
     """
 
     columns: Mapping[str, tuple[str, ...]]
     other: bool
     bins: Bins | None = None
 
-    @property
+    @cached_property
     def values(self) -> tuple[tuple[str, ...], ...]:
         """For each column its values, with "other" last."""
         more = (OTHER,) if self.other else ()
@@ -48,7 +49,7 @@ class Keys:
             columns.append((*self.bins.labels, *(() if self.bins.clamped else more)))
         return tuple(columns)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of cells; one if nothing is declared."""
         return math.prod(len(values) for values in self.values)
@@ -58,7 +59,7 @@ class Keys:
         """Each cell's key as one text, in the order of the cells."""
         return tuple("/".join(cell) for cell in product(*self.values))
 
-    @property
+    @cached_property
     def cell(self) -> str:
         """SQL: the number of an event's cell, from 0; NULL if it is in no cell."""
         # A cast to an ENUM is one hash look-up, however many keys there are.

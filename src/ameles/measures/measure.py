@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -205,7 +206,7 @@ class Measure(Section, ABC):
         """Whether a published key joins the values of several columns by slashes."""
         return len(self.declared.values) + (self.discovered is not None) > 1
 
-    @property
+    @cached_property
     def declared(self) -> Keys:
         """The cells that ``by`` declares; each discovered key has all of them."""
         return Keys(self.declared_by, self.other)

@@ -123,7 +123,7 @@ class Reports(LinearMeasure):
         """The randomizer of the devices."""
         return self.randomizer.recipe(len(self.categories))
 
-    @property
+    @cached_property
     def declared(self) -> Keys:
         """The keys times the numbers that can be reported."""
         numbers = tuple(str(number) for number in range(self.local.report_values))

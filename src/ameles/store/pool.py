@@ -31,12 +31,13 @@ class Pool(Generic[C]):
         """Whether the connections belong to the process that this one was forked from."""
         return os.getpid() != self._process
 
-    def take(self) -> tuple[C, bool]:
-        """A connection, and whether it was used before."""
+    def take(self, suits: Callable[[C], bool] = lambda _: True) -> tuple[C, bool]:
+        """A connection, and whether it was used before; an idle one only if it ``suits``."""
         self.check()
         with self._lock:
-            if self._idle:
-                return self._idle.pop(), True
+            for place in reversed(range(len(self._idle))):
+                if suits(self._idle[place]):
+                    return self._idle.pop(place), True
         return self._connect(), False
 
     def check(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,3 +150,26 @@ def test_what_is_printed_has_a_path_and_nothing_else(tmp_path: Path) -> None:
     with new_store(tmp_path) as store, store.reading() as transaction:
         assert repr(store) == f"<SqliteStore '{tmp_path / 'flu.db'}'>"
         assert repr(transaction) == "<Transaction>"
+
+
+def test_statements_stay_planned_while_reading_and_writing_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a setting makes SQLite plan all statements of its connection anew
+    settings = list[str]()
+    execute = StoreConnection.execute
+
+    def noted(self: StoreConnection, sql: str, *values: Any) -> Any:
+        settings.extend([sql] if sql.startswith("PRAGMA query_only") else [])
+        return execute(self, sql, *values)
+
+    with SqliteStore(tmp_path / "flu.db") as store:
+        monkeypatch.setattr(StoreConnection, "execute", noted)
+        for _ in range(5):
+            with store.writing():
+                pass
+            with store.reading():
+                pass
+        assert sorted(settings) == ["PRAGMA query_only = OFF", "PRAGMA query_only = ON"]
+        with store.reading() as first, store.reading() as second, store.writing() as third:
+            assert len({first, second, third}) == 3

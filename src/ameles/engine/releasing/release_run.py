@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -35,7 +36,7 @@ class ReleaseRun:
     history: IntArray  # the public outputs of the last window
     tally: NoiseTally | None = None  # and how many noises they have, where those are counted
 
-    @property
+    @cached_property
     def width(self) -> int:
         """How many numbers a step of it moves."""
         return len(self.measure.keys) + self.measure.question.width

@@ -24,6 +24,10 @@ class StoreConnection(sqlite3.Connection):
     _only_reads: bool | None = None
     _pages = PAGES
 
+    def suits(self, *, writable: bool) -> bool:
+        """Whether it can be used like this without another setting."""
+        return self._only_reads is not writable
+
     def only_read(self, only: bool) -> None:
         """Refuses all changes from now on, or no more."""
         if self._only_reads is not only:

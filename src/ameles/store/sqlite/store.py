@@ -165,7 +165,7 @@ class SqliteStore(Store):
     def _session(self, begin: str, *, writable: bool) -> Iterator[SqliteSession]:
         self._pool.check()  # first: in a forked process nobody ends a turn
         with self._turn() if writable else nullcontext():
-            connection, _ = self._pool.take()
+            connection, _ = self._pool.take(lambda one: one.suits(writable=writable))
             session = SqliteSession(connection, self._where, writable=writable)
             try:
                 if writable:
