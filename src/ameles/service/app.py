@@ -96,6 +96,7 @@ def build_app(
     app.state.answers = answers = AnswerCounts()
     app.state.previews = previews
     app.state.live = LiveReaders(feed)
+    app.state.parameters = {}
     app.state.pages = WrittenPages()
     for part in STRICT:
         app.include_router(
