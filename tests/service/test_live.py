@@ -169,6 +169,15 @@ def test_what_cannot_be_followed_is_refused(service: Small, query: str, status: 
     assert service.client.get(LIVE + query).status == status
 
 
+@pytest.mark.parametrize(("last", "status"), [("x", 422), ("00000000.1.0", 409)])
+def test_a_last_event_that_is_none_is_called_by_its_header(
+    service: Small, last: str, status: int
+) -> None:
+    refused = service.client.get(LIVE, headers={"Last-Event-ID": last})
+    assert refused.status == status
+    assert refused.json["what"].startswith("The header 'Last-Event-ID'")
+
+
 def quiet(station: Station, **options: Any) -> LiveReaders:
     return LiveReaders(station.service.feed, **options)
 

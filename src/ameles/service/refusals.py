@@ -121,7 +121,8 @@ async def _refused(request: Request, refusal: Exception) -> JSONResponse:
         return refusal_of(refusal)
     status = refusal.status_code if isinstance(refusal, HTTPException) else 500
     what, tip = WORDS.get(status, ("This request was refused.", ""))
-    return problem(status, what, tip=tip)
+    methods = (getattr(refusal, "headers", None) or {}).get("Allow")
+    return problem(status, what, tip=tip, headers={"Allow": methods} if methods else None)
 
 
 def bad_parameters(refusal: RequestValidationError) -> Refused:

@@ -22,16 +22,16 @@ def cursor_of(place: Place, identity: str | None) -> str:
     return f"{(identity or '00000000')[:8]}.{place.step}.{place.rows}"
 
 
-def place_of(cursor: str, identity: str | None) -> Place:
-    """The place that a cursor names, if it is of this stream."""
+def place_of(cursor: str, identity: str | None, sent_as: str = "parameter 'cursor'") -> Place:
+    """The place that a cursor names, if it is of this stream; ``sent_as`` is how it came."""
     read = _CURSOR.fullmatch(cursor)
     if read is None or int(read[2]) < 1:
-        raise Refused(422, "The parameter 'cursor' cannot be used as given.", tip="without cursor")
+        raise Refused(422, f"The {sent_as} cannot be used as given.", tip="leave it out")
     if identity is None or read[1] != identity[:8]:
         raise Refused(
             409,
-            "This cursor is of another stream.",
+            f"The {sent_as} is of another stream.",
             why="the stream of this name was launched anew",
-            tip="without cursor, which begins at the first step",
+            tip="leave it out",
         )
     return Place(int(read[2]), int(read[3]))

@@ -74,8 +74,10 @@ async def live(
     if form not in (Format.JSON, Format.SERIES):
         raise Refused(422, "The parameter 'format' cannot be used as given.", tip="json or series")
     await run_in_threadpool(check_names, source, stream, release, key)
-    after = last_event_id or cursor
-    start = place_of(after, stream.identity) if after else Place(stream.released + 1)
+    if last_event_id:
+        start = place_of(last_event_id, stream.identity, "header 'Last-Event-ID'")
+    else:
+        start = place_of(cursor, stream.identity) if cursor else Place(stream.released + 1)
     readers: LiveReaders = request.app.state.live
     if readers.count >= MOST_READERS:
         raise Refused(503, "There are too many live readers.", headers={"Retry-After": "10"})

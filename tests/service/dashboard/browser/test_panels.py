@@ -73,6 +73,17 @@ def test_a_number_is_explained_by_keyboard(visit: Visit, served: Served) -> None
         expect(dialog.locator("strong")).to_have_text(f"{value:,}")
 
 
+def test_a_number_is_explained_before_the_rest_of_the_page_is_there(visit: Visit) -> None:
+    """The panels come when the releases are drawn, and this needs none of them."""
+    with visit() as visitor:
+        page = visitor.context.new_page()
+        page.route("**/v1/streams/open/releases**", lambda route: None)  # never answered
+        page.goto(f"{visitor.url}{STREAM}")
+        page.locator("[data-release=visits] .tools .explain").click()
+        dialog = page.get_by_role("dialog", name="visits · step 5")
+        expect(dialog.locator("[data-part=noise]")).to_contain_text("discrete")
+
+
 def test_an_owner_sees_plan_budget_and_ledger(visit: Visit, served: Served) -> None:
     with visit() as visitor:
         page = visitor.open(STREAM)

@@ -48,6 +48,18 @@ def test_downloads_have_what_the_store_has(visit: Visit, served: Served) -> None
         assert part == [one for one in kept if one["key"] == "north" and one["step"] in (2, 3)]
 
 
+def test_all_releases_are_printed(visit: Visit) -> None:
+    """Browsers leave out what is far from the window, and would print an empty card for it."""
+    with visit() as visitor:
+        page = visitor.open("/streams/open")
+        last = page.locator(".release").last
+        expect(last).to_be_attached()
+        shown = "one => getComputedStyle(one).contentVisibility"
+        assert last.evaluate(shown) == "auto"
+        page.emulate_media(media="print")
+        assert last.evaluate(shown) == "visible"
+
+
 QUERIES = (
     *("?release=visits&key=north", "?release=bins&view=lines", "?range=2-3&step=2"),
     "?view=visits%3Atable%2Cages%3Atable",

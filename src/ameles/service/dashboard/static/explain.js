@@ -11,17 +11,10 @@ const PARTS = [
 ];
 const SHOWN = 12; // keys of one step
 
-/** Asks the page to explain a number; without a step, the one that is shown. */
+/** Explains a number in a dialog; without a step, the one that is shown. */
 export function explainNumber(page, { release, key = null, step = null }) {
-  const detail = { release, key, step: step ?? page.picked ?? page.stream.released };
-  page.events.dispatchEvent(new CustomEvent("explain", { detail }));
-}
-
-/** Opens the explanation that is asked for. */
-export function explainPanel(page) {
-  const explanation = new Explanation(page);
-  page.events.addEventListener("explain", ({ detail }) => explanation.show(detail));
-  return null; // it is a dialog, and has no place among the panels
+  page.explanation ??= new Explanation(page); // when first asked for: a button may be used at once
+  page.explanation.show({ release, key, step: step ?? page.picked ?? page.stream.released });
 }
 
 /** A button that explains the number of a release that is shown. */

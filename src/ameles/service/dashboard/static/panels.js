@@ -10,10 +10,10 @@
 //                 when the reader picks a number
 
 import { attackerPanel } from "./attacker.js";
-import { explainPanel, explainTool } from "./explain.js";
+import { explainTool } from "./explain.js";
 import { budgetPanel, operationPanel, planPanel } from "./owner.js";
 
-export const PANELS = [explainPanel, planPanel, attackerPanel, budgetPanel, operationPanel];
+export const PANELS = [planPanel, attackerPanel, budgetPanel, operationPanel];
 export const TOOLS = [explainTool];
 
 /** Puts all panels below the releases, each in its place when it is ready. */
