@@ -29,7 +29,7 @@ case "$*" in
         echo "venv" >>"$STAND_INS/log"
         for target; do :; done
         mkdir -p "$target/bin"
-        cp "$STAND_INS/python3" "$target/bin/python"
+        cp "$me" "$target/bin/python"
         exit 0 ;;
     *"pip install"*)
         echo "${me##*/} $*" >>"$STAND_INS/log"
@@ -232,6 +232,19 @@ def test_an_old_python_does_not_count(copy: Copy) -> None:
     ended = copy.run("demo")
     assert ended.returncode == 1
     assert "Python 3.11 or newer" in ended.stderr
+
+
+def test_a_python_can_be_named(copy: Copy) -> None:
+    copy.install("mine")
+    assert copy.run("demo", PYTHON=str(copy.bin / "mine")).stdout == "ran -m ameles demo\n"
+
+
+def test_a_python_that_was_named_and_is_none_is_not_replaced_by_another(copy: Copy) -> None:
+    copy.install("python3")
+    ended = copy.run("demo", PYTHON="mine")
+    assert ended.returncode == 1
+    assert "PYTHON is 'mine'" in ended.stderr
+    assert not copy.log()
 
 
 def test_benchmarks_are_listed_and_have_an_environment_of_their_own(copy: Copy) -> None:

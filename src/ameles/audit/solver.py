@@ -123,18 +123,23 @@ def _remembered_whole(
 
 
 def _solved_whole(matrix: Floats, target: Floats, costs: Floats) -> Floats | None:
+    # Whole e, and real sizes that are at least |e|.  Two whole numbers for each e, one for either
+    # sign, would be a smaller program that takes four times as long.
     optimize = _load("optimize")
     count = len(costs)
+    nothing, one = np.zeros(count), np.eye(count)
     solution = optimize.milp(
-        np.concatenate([costs, costs]),
-        constraints=optimize.LinearConstraint(np.hstack([matrix, -matrix]), target, target),
-        integrality=np.ones(2 * count),
+        np.concatenate([nothing, costs]),
+        constraints=[
+            optimize.LinearConstraint(np.hstack([matrix, np.zeros_like(matrix)]), target, target),
+            optimize.LinearConstraint(np.hstack([one, -one]), ub=nothing),
+            optimize.LinearConstraint(np.hstack([-one, -one]), ub=nothing),
+        ],
+        bounds=optimize.Bounds(-np.inf, np.inf),
+        integrality=np.concatenate([np.ones(count), nothing]),
         options={"node_limit": NODES, "time_limit": PATIENCE},
     )
-    if solution.x is None:
-        return None
-    parts = np.asarray(solution.x, dtype=np.float64)
-    return parts[:count] - parts[count:]
+    return None if solution.x is None else np.asarray(solution.x[:count], dtype=np.float64)
 
 
 def beta_quantile(level: float, a: IntArray, b: IntArray) -> Floats:
