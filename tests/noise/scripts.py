@@ -36,8 +36,13 @@ def sample(entropy: Scripted, law: Law, count: int) -> IntArray:
 
 
 def a_round(blocks: Blocks, *draws: tuple[int, int, int]) -> bytes:
-    """The bytes that a round reads first: the offsets, the selecting and the keeping bits."""
+    """The bytes that a round reads first: the offsets, the selecting and the keeping bits.
+
+    Single integers have the selecting bits alone.
+    """
     offsets, selects, keeps = zip(*draws, strict=True)
+    if blocks.single:
+        return np.array(selects, dtype="<u2").tobytes()
     return b"".join(
         np.array(part, dtype=kind).tobytes()
         for part, kind in ((offsets, offset_type(blocks.width)), (selects, "<u2"), (keeps, "<u2"))
@@ -52,6 +57,11 @@ def cell(blocks: Blocks, block: int) -> int:
 def more(place: int = 0, chance: int = 0) -> bytes:
     """The word of the second look: 48 bits of the place and 16 of the chance."""
     return word((place & (1 << 48) - 1) << 16 | chance & 0xFFFF)
+
+
+def rest(place: int, unused: int = 0) -> bytes:
+    """The word that completes the place of a single integer: its lower 48 bits, and 16 unused."""
+    return word(place & (1 << 48) - 1 | unused << 48)
 
 
 def true_keep(blocks: Blocks, block: int, x: int) -> Decimal:
@@ -74,4 +84,5 @@ def geometric(blocks: Blocks, y: int) -> bytes:
 
 def in_the_tail(blocks: Blocks) -> bytes:
     """The bytes of a first round and a second look that lead to the tail."""
-    return a_round(blocks, (0, 0xFFFF, 0)) + more(ALL_ONES)
+    further = rest(ALL_ONES) if blocks.single else more(ALL_ONES)
+    return a_round(blocks, (0, 0xFFFF, 0)) + further

@@ -82,7 +82,8 @@ def misled(blocks: Blocks, table: np.ndarray[tuple[int], np.dtype[np.int64]]) ->
         start, end = cell << 48, (cell + 1) << 48
         while edges[first + 1] <= start:
             first += 1
-        whole = end <= edges[first + 1] and first < 2 * blocks.half
+        # the last unit of a single integer is in doubt
+        whole = end <= edges[first + 1] - blocks.single and first < 2 * blocks.half
         wrong += entry != (first - blocks.half if whole else first + blocks.half)
     return wrong
 
@@ -95,15 +96,52 @@ def test_one_wrong_entry_of_a_table_is_seen() -> None:
     assert misled(blocks, table) == 1
 
 
-def test_edges_at_the_very_ends_of_a_cell_are_led_to_rightly() -> None:
+@pytest.mark.parametrize("scale", [1, 64])
+def test_edges_at_the_very_ends_of_a_cell_are_led_to_rightly(scale: int) -> None:
     # No law has such edges but by chance, so they are put in the place of a law's own.
-    blocks = Blocks(Law.laplace(Fraction(1)))
+    blocks = Blocks(Law.laplace(Fraction(scale)))
+    assert blocks.single is (scale == 1)
     ends = [(cell << 48) + off for cell in range(100, 164, 8) for off in (-1, 0, 1)]
     rest = 2 * blocks.half - len(ends)
     edges = [*ends, *((1 << 64) - TAIL - (i << 50) for i in reversed(range(rest)))]
     vars(blocks)["edges"] = np.array(edges, dtype=np.uint64)
     assert edges == sorted(edges)
     assert misled(blocks, blocks.table.astype(np.int64)) == 0
+
+
+@all_laws
+def test_single_integers_have_the_least_share_that_holds_their_weight(law: Law) -> None:
+    blocks = blocks_for(law)
+    tiny = min(low for low, _ in blocks.heights) == 0
+    assert blocks.single is (blocks.width == 0 and not tiny)
+    if blocks.single:
+        for index, weight in enumerate(blocks.weights):
+            x = index - blocks.half
+            units = true_keep(blocks, index, x, QUICK) * weight
+            assert weight - 1 < units <= weight + (Decimal(10) ** -19 if x == 0 else 0)
+
+
+def test_a_height_that_leaves_the_share_open_is_no_single_integer() -> None:
+    blocks = Blocks(Law.laplace(Fraction(1)))
+    (low, high), *others = blocks.heights
+    assert blocks.single
+    doubtful = Blocks(blocks.law)
+    vars(doubtful)["heights"] = [(low - (2 << 256) // blocks.mass, high), *others]
+    assert doubtful.weights == blocks.weights
+    assert not doubtful.single
+
+
+@all_laws
+@together("known", [0, 32, 96, 200])
+def test_the_chance_to_keep_a_last_unit_is_enclosed_closely(law: Law, known: int) -> None:
+    blocks = blocks_for(law)
+    for index in {0, blocks.half - 1, blocks.half, 2 * blocks.half - 1} if blocks.single else ():
+        low, high = blocks.keep_last(index - blocks.half)(known)
+        weight = blocks.weights[index]
+        truth = (true_keep(blocks, index, index - blocks.half) * weight - weight + 1) * (1 << known)
+        slack = Decimal(1 << known) * Decimal(10) ** -55  # 80 digits, of which 20 are units
+        assert low - slack <= truth <= high + slack
+        assert high - low <= 5
 
 
 @all_laws

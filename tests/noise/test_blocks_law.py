@@ -35,8 +35,21 @@ def test_a_miniature_with_one_weight_off_by_one_is_seen() -> None:
     assert deviation(blocks, weights) > Decimal(10) ** -30
 
 
-def deviation(blocks: Blocks, weights: Sequence[int]) -> Decimal:
-    """How far P(block) P(point) P(keep), over all points, is from f / Z at worst."""
+@pytest.mark.parametrize("law", [w for w in MINIATURES if blocks_for(w).single], ids=name)
+def test_the_law_of_single_integers_is_exact(law: Law) -> None:
+    blocks = blocks_for(law)
+    lasts = [middle(blocks.keep_last(x)) for x in range(-blocks.half, blocks.half)]
+    kept = [weight - 1 + last for weight, last in zip(blocks.weights, lasts, strict=True)]
+    assert deviation(blocks, kept, single=True) < Decimal(10) ** -30
+    # planted: one last unit that is always kept
+    place = min(range(len(lasts)), key=lambda index: lasts[index])
+    kept[place] = Decimal(blocks.weights[place])
+    assert deviation(blocks, kept, single=True) > Decimal(10) ** -30
+
+
+def deviation(blocks: Blocks, weights: Sequence[int | Decimal], *, single: bool = False) -> Decimal:
+    """How far P(block) P(point) P(keep), over all points, is from f / Z at worst; if ``single``,
+    the weights are what is kept already."""
     start = blocks.half << blocks.width
     slope = blocks.law.linear + 2 * blocks.law.quadratic * start
     fall, envelope = exp(-slope), (1 - exp(-slope)) / 2
@@ -44,7 +57,7 @@ def deviation(blocks: Blocks, weights: Sequence[int]) -> Decimal:
     for index, weight in enumerate(weights):
         for offset in range(1 << blocks.width):
             x = ((index - blocks.half) << blocks.width) + offset
-            chance = middle(blocks.keep(index - blocks.half, x))
+            chance = Decimal(1) if single else middle(blocks.keep(index - blocks.half, x))
             drawn[x] = weight * chance / Decimal(1 << blocks.width)
     for y in range(5 * start + 1):  # to exp(-80) and beyond: no more than 10**-34 is left out
         for x in (start + y, ~(start + y)):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ameles.core.exceptions import MissingExtra
-from ameles.noise import System, kernels, system
+from ameles.noise import System, kernels, sampler, system
 from ameles.noise.arrays import Halves, IntArray, Places, Verdicts, Words
 from ameles.noise.blocks import WIDEST, Blocks, blocks_for
 from ameles.noise.kernels import CompiledLooks
@@ -71,8 +71,11 @@ def test_compiled_loops_draw_what_numpy_draws(law: Law, count: int, seed: str) -
 
 
 @vector_laws
-def test_compiled_loops_draw_what_numpy_draws_in_chunks(law: Law) -> None:
+def test_compiled_loops_draw_what_numpy_draws_in_chunks(
+    law: Law, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # 70,001 draws are more than a chunk, and an odd number leaves arrays unaligned.
+    monkeypatch.setattr(sampler, "CHUNK", 1 << 16)
     assert agree(CompiledLooks(), law, 70_001, "chunks")
 
 
@@ -122,6 +125,16 @@ class Hasty(NumpyLooks):
         return np.flatnonzero((keep > blocks.surely) | vague)
 
 
+class Confident(NumpyLooks):
+    """Planted: a look at single integers that takes one vague cell for settled."""
+
+    def single(self, blocks: Blocks, select: Halves, out: IntArray) -> Places:
+        unsettled = super().single(blocks, select, out)
+        vague = np.flatnonzero(blocks.table >= blocks.half)
+        seen: Places = unsettled[select[unsettled] != vague[0]]
+        return seen
+
+
 class Forward(NumpyLooks):
     """Planted: a second look that does not mirror the offsets of the left blocks."""
 
@@ -136,6 +149,10 @@ class Forward(NumpyLooks):
 @pytest.mark.parametrize("planted", [Hasty(), Forward()])
 def test_looks_that_differ_in_a_detail_are_seen(planted: Looks) -> None:
     assert not agree(planted, Law.laplace(Fraction(1000)), 200_000, "planted")
+
+
+def test_a_look_at_single_integers_that_settles_too_much_is_seen() -> None:
+    assert not agree(Confident(), Law.laplace(Fraction(10)), 400_000, "planted")
 
 
 def test_both_looks_settle_the_block_of_every_place_around_every_edge() -> None:

@@ -27,6 +27,7 @@ from .scripts import (
     geometric,
     in_the_tail,
     more,
+    rest,
     sample,
     settled,
 )
@@ -57,10 +58,13 @@ def test_the_tail_begins_at_the_last_edge(law: Law) -> None:
     start = blocks.half << blocks.width
     edge = sum(blocks.weights)
     envelope = geometric(blocks_for(Law(law.slope(start), Fraction(0))), 3)
-    beyond = Scripted(a_round(blocks, (0, edge >> 48, 0)), more(edge), envelope, RIGHT, word(0))
+    further = rest if blocks.single else more
+    first = a_round(blocks, (0, edge >> 48, 0))
+    beyond = Scripted(first, further(edge), envelope, RIGHT, word(0))
     assert sample(beyond, law, 1)[0] == start + 3
     assert beyond.spent
-    inside = Scripted(a_round(blocks, (0, edge - 1 >> 48, 0)), more(edge - 1))
+    kept = word(0) if blocks.single else b""  # the last unit of a single integer is kept in part
+    inside = Scripted(a_round(blocks, (0, edge - 1 >> 48, 0)), further(edge - 1), kept)
     assert sample(inside, law, 1)[0] == (blocks.half - 1) << blocks.width
     assert inside.spent
 

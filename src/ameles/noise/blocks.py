@@ -11,7 +11,8 @@ Exactness    16 bits settle most draws through a table; what they leave open is 
              geometric envelope: nothing is cut off.
 
 A block holds 2**width consecutive integers; blocks go from -half to half - 1.  Below
-about 64 in scale a block is one integer.
+about 64 in scale a block is one integer.  Then the bits that draw it also keep it: of its W
+units, the first W - 1 are kept and the last one in part, C f in all.
 """
 
 from __future__ import annotations
@@ -81,9 +82,23 @@ class Blocks:
         return [-(-high * self.mass >> PRECISION) for _, high in self.heights]
 
     @cached_property
+    def single(self) -> bool:
+        """Whether every block is one integer x with W - 1 < C f(x) <= W, which is proven here; only
+        heights below 2**-PRECISION are not known well enough."""
+        return self.width == 0 and all(
+            -(-low * self.mass >> PRECISION) == weight
+            for (low, _), weight in zip(self.heights, self.weights, strict=True)
+        )
+
+    @cached_property
     def edges(self) -> Words:
         """Where in 64 bits each block ends; beyond the last is the tail."""
         return np.array(np.cumsum(np.array(self.weights, dtype=object)), dtype=np.uint64)
+
+    @cached_property
+    def last_units(self) -> Words:
+        """The last unit of each block; for the tail, which is all in doubt, its first."""
+        return np.append(self.edges - np.uint64(1), self.edges[-1:])
 
     @cached_property
     def tail_weight(self) -> int:
@@ -93,10 +108,12 @@ class Blocks:
     @cached_property
     def table(self) -> NDArray[np.int16]:
         """The block of every leading 16 bits.  Where these bits do not decide it, ``half`` or more:
-        half plus the index of the first edge that may end it."""
+        half plus the index of the first edge that may end it.  The last unit of a single integer is
+        kept in part, so the bits must exclude it, too."""
         cells = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
         first = np.searchsorted(self.edges, cells, side="right")
-        last = np.searchsorted(self.edges, cells | np.uint64((1 << 48) - 1), side="right")
+        ends = self.edges - np.uint64(self.single)
+        last = np.searchsorted(ends, cells | np.uint64((1 << 48) - 1), side="right")
         return (first + np.where(first == last, -self.half, self.half)).astype(np.int16)
 
     @cached_property
@@ -155,6 +172,20 @@ class Blocks:
             extra = max(0, self.mass.bit_length() - weight.bit_length()) + 1
             low, high = exp_minus(exponent, known + extra)
             return low * self.mass // (weight << extra), -(-high * self.mass // (weight << extra))
+
+        return at
+
+    def keep_last(self, block: int) -> Enclosure:
+        """The probability to keep the last unit of a single integer: C f - (W - 1)."""
+        exponent, before = self.law.exponent(block), self.weights[block + self.half] - 1
+        extra = self.mass.bit_length()
+
+        def at(known: int) -> tuple[int, int]:
+            low, high = exp_minus(exponent, known + extra)
+            return (
+                (low * self.mass >> extra) - (before << known),
+                -(-high * self.mass >> extra) - (before << known),
+            )
 
         return at
 
@@ -237,3 +268,15 @@ def _product(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
 def blocks_for(law: Law) -> Blocks:
     """The tables for a law; scales are public, so keeping the tables reveals nothing."""
     return Blocks(law)
+
+
+@lru_cache(maxsize=256)
+def laplace_blocks(scale: Fraction) -> Blocks:
+    """The tables for a discrete Laplace law; small draws take no longer than to look a law up."""
+    return blocks_for(Law.laplace(scale))
+
+
+@lru_cache(maxsize=256)
+def gaussian_blocks(variance: Fraction) -> Blocks:
+    """The tables for a discrete Gaussian law."""
+    return blocks_for(Law.gaussian(variance))

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import prod
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -117,5 +118,11 @@ def integer_below(entropy: Entropy, n: int) -> int:
 def count_of(size: Shape) -> int:
     """How many numbers an array of this shape holds; anything that is not a shape is refused."""
     sides = size if isinstance(size, tuple) else (size,)
-    count = prod(whole(side, "size", low=0, high=MOST) for side in sides)
-    return whole(count, "size", low=0, high=MOST)
+    count = prod([_side(side) for side in sides])
+    return _side(count)
+
+
+def _side(side: SupportsIndex) -> int:
+    if type(side) is int and 0 <= side <= MOST:  # the usual case; every small draw comes here
+        return side
+    return whole(side, "size", low=0, high=MOST)

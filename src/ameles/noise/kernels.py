@@ -47,7 +47,7 @@ def compiled(loop: Callable[..., int]) -> Callable[..., int]:
 
 
 class CompiledLooks:
-    """Both stages of the sampler as compiled loops."""
+    """The stages of the sampler as compiled loops."""
 
     def first(
         self, blocks: Blocks, select: Halves, keep: Halves, offset: Offsets, out: IntArray
@@ -66,6 +66,25 @@ class CompiledLooks:
         numbers = (np.uint64(blocks.curve), np.uint64(blocks.margin), blocks.half, blocks.width)
         compiled(second_loop)(*tables, *numbers, select, keep, offset, more, block, verdict)
         return block, verdict
+
+    def single(self, blocks: Blocks, select: Halves, out: IntArray) -> Places:
+        unsettled = np.empty(out.size, dtype=np.intp)
+        count = compiled(single_loop)(blocks.table, blocks.half, select, out, unsettled)
+        return unsettled[:count]
+
+
+def single_loop(
+    table: IntArray, half: int, select: Halves, out: IntArray, unsettled: Places
+) -> int:
+    """The first look at single integers; gives how many places it left unsettled."""
+    count = 0
+    for i in range(out.size):
+        block = np.int64(table[select[i]])
+        out[i] = block
+        if block >= half:
+            unsettled[count] = i
+            count += 1
+    return count
 
 
 def first_loop(

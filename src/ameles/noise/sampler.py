@@ -6,6 +6,9 @@ and one comparison settle nearly all (the first look).  The rest get 64 bits mor
 settle the block and compare the keeping with a fixed-point bound (the second look).  Draws
 that are still open go to the exact comparison, rejected ones to the next round.
 
+If blocks are single integers, the bits that select one also decide whether to keep it.  16
+bits settle nearly all draws, and 48 more all but those of the tail.
+
 The kernels do the same arithmetic on the same bits, so their numbers are identical.
 """
 
@@ -22,8 +25,8 @@ from ameles.noise.blocks import ONE, WIDEST, Blocks
 from ameles.noise.coin import below, words
 from ameles.noise.entropy import Entropy
 
-# Small enough for a round's words, offsets and results to stay in the cache.
-CHUNK = 1 << 16
+# Large enough for the calls to cost little, small enough for the results to stay in a cache.
+CHUNK = 1 << 18
 
 KEPT, REJECTED, OPEN, BEYOND = 0, 1, 2, 3
 
@@ -48,6 +51,10 @@ class Looks(Protocol):
         more: Words,
     ) -> tuple[IntArray, Verdicts]:
         """The block (``half``: the tail) and the verdict of each unsettled draw."""
+        ...
+
+    def single(self, blocks: Blocks, select: Halves, out: IntArray) -> Places:
+        """Writes every draw of single integers; gives the places that are not settled."""
         ...
 
 
@@ -82,6 +89,11 @@ class NumpyLooks:
         verdict[chance >= bound + np.uint64(blocks.margin)] = REJECTED
         verdict[index == 2 * blocks.half] = BEYOND
         return index.astype(np.int64) - blocks.half, verdict
+
+    def single(self, blocks: Blocks, select: Halves, out: IntArray) -> Places:
+        block = blocks.table.take(select)
+        out[:] = block
+        return np.flatnonzero(block >= blocks.half)
 
 
 def bounds(blocks: Blocks, index: Places, offset: Offsets) -> Words:
@@ -135,9 +147,9 @@ class Sampler:
 
     def _round(self, blocks: Blocks, out: IntArray) -> Places:
         """Draws once for every place of ``out``; gives the places that were rejected."""
+        chunk = self._singles if blocks.single else self._chunk
         rejected = [
-            start + self._chunk(blocks, out[start : start + CHUNK])
-            for start in range(0, out.size, CHUNK)
+            start + chunk(blocks, out[start : start + CHUNK]) for start in range(0, out.size, CHUNK)
         ]
         return np.concatenate(rejected) if rejected else np.empty(0, dtype=np.intp)
 
@@ -168,6 +180,28 @@ class Sampler:
             verdict[i] = KEPT if kept else REJECTED
         rejected: Places = unsettled[verdict == REJECTED]
         return rejected
+
+    def _singles(self, blocks: Blocks, out: IntArray) -> Places:
+        select = np.frombuffer(self.entropy.read(2 * out.size), dtype="<u2")
+        unsettled = self.looks.single(blocks, select, out)
+        if not unsettled.size:
+            return unsettled
+        parts = np.frombuffer(self.entropy.read(8 * unsettled.size), dtype="<u2").reshape(-1, 4)
+        parts[:, 3] = select[unsettled]
+        place = parts.view("<u8")[:, 0]
+        index = np.searchsorted(blocks.edges, place, side="right")
+        out[unsettled] = index - blocks.half
+        rejected = []
+        for i in np.flatnonzero(place >= blocks.last_units[index]):
+            if index[i] == 2 * blocks.half:
+                x = blocks.draw_tail(self.entropy)
+                kept = x is not None
+                out[unsettled[i]] = wrapped(x or 0)
+            else:
+                kept = below(self.entropy, blocks.keep_last(int(index[i]) - blocks.half))
+            if not kept:
+                rejected.append(unsettled[i])
+        return np.array(rejected, dtype=np.intp)
 
 
 def offset_type(width: int) -> np.dtype[np.integer]:

@@ -20,10 +20,9 @@ from ameles.core.noise import Shape
 from ameles.core.parameters import refuse, whole
 from ameles.noise import coin, kernels, selection
 from ameles.noise.arrays import BoolArray, IntArray
-from ameles.noise.blocks import blocks_for
+from ameles.noise.blocks import Blocks, gaussian_blocks, laplace_blocks
 from ameles.noise.enclosure import exp_minus, rational
 from ameles.noise.entropy import Entropy, Keystream, OperatingSystem
-from ameles.noise.law import Law
 from ameles.noise.sampler import Looks, NumpyLooks, Sampler
 
 # Below this many numbers, loading and calling compiled code costs more than it saves.
@@ -62,11 +61,11 @@ class System:
 
     def laplace(self, scale: Fraction, size: Shape) -> IntArray:
         """Discrete Laplace: k with probability proportional to exp(-|k| / scale)."""
-        return self._draw(Law.laplace(positive(scale, "scale")), size)
+        return self._draw(laplace_blocks(positive(scale, "scale")), size)
 
     def gaussian(self, variance: Fraction, size: Shape) -> IntArray:
         """Discrete Gaussian: k with probability proportional to exp(-k**2 / (2 variance))."""
-        return self._draw(Law.gaussian(positive(variance, "variance")), size)
+        return self._draw(gaussian_blocks(positive(variance, "variance")), size)
 
     def bernoulli(self, p: Fraction, size: Shape) -> BoolArray:
         """Coins that are true with probability p."""
@@ -103,12 +102,12 @@ class System:
             flat[beyond] = self.laplace(scale, beyond.size)
         return drawn
 
-    def _draw(self, law: Law, size: Shape) -> IntArray:
+    def _draw(self, blocks: Blocks, size: Shape) -> IntArray:
         count = coin.count_of(size)
         looks: Looks = NumpyLooks()
         if self._compiled and count >= WORTH_COMPILING:
             looks = kernels.CompiledLooks()
-        return Sampler(self._entropy, looks).draw(blocks_for(law), count).reshape(size)
+        return Sampler(self._entropy, looks).draw(blocks, count).reshape(size)
 
 
 def is_exact(number: object) -> TypeGuard[int | Fraction]:

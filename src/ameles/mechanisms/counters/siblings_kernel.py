@@ -35,18 +35,19 @@ def settle(
     line = np.empty(AT_A_TIME, dtype=np.int64)
     slope = np.empty(AT_A_TIME, dtype=np.int64)
     for start in range(0, columns, AT_A_TIME):
-        part = rows[:, start : start + AT_A_TIME]
+        end = start + AT_A_TIME
         line[:] = HALF
         slope[:] = 0
         for level in range(lefts.size):
-            left, right = part[lefts[level]], part[lefts[level] + 1]
-            total, pull, steep = part[totals[level]], pulls[level], slopes[level]
+            # A row before its columns: then the compiler knows that they lie side by side.
+            left, right = rows[lefts[level]][start:end], rows[lefts[level] + 1][start:end]
+            total, pull, steep = rows[totals[level]][start:end], pulls[level], slopes[level]
             for i in range(left.size):
                 residual = right[i] - left[i] - total[i]
                 line[i] += pull * residual + (left[i] << SHIFT)
                 slope[i] += steep * residual
         for leaf in range(leaves):
-            row = part[leaf]
+            row = rows[leaf][start:end]
             for i in range(row.size):
                 row[i] += line[i] >> SHIFT
                 line[i] += slope[i]

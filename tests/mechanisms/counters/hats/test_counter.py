@@ -20,7 +20,7 @@ from ameles.mechanisms.counters.hats import cells as hats_cells
 from ameles.mechanisms.counters.hats import kernel as hats_kernel
 from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.hats.draws import NodeDraws
-from ameles.mechanisms.counters.hats.kernel import settle, settle_rows
+from ameles.mechanisms.counters.hats.kernel import add_up, add_up_rows, settle, settle_rows
 from ameles.mechanisms.counters.hats.process import HatsProcess
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.summed import Process
@@ -167,6 +167,60 @@ def test_the_loop_settles_as_numpy_does(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(hats_kernel, "AT_A_TIME", 3)
     monkeypatch.setattr(hats_kernel, "ROW_AT_A_TIME", 2)
     assert settled(settle) == settled(settle_rows) == expected
+
+
+@pytest.mark.parametrize("unit", [1024, 3 << 10, 193536 << 10])
+def test_the_loop_divides_rightly_at_every_size(unit: int) -> None:
+    # Amounts around multiples of the unit, up to where 64 bits end: there the guesses are off.
+    most = ((1 << 63) - 1) // unit
+    wholes = [*range(-3, 4), most // 3, most // 3 + 1, most - 2, -most // 3, -most + 2]
+    amounts = [whole * unit + off for whole in wholes for off in (-1, 0, 1, unit // 2, unit - 1)]
+    rows = np.zeros((1, len(amounts)), dtype=np.int64)
+    sums = np.zeros((1, 4, len(amounts)), dtype=np.int64)
+    sums[0, 0] = np.array(amounts) - unit // 2  # which the loop adds, to round
+    before, nothing = np.zeros(len(amounts), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    weights = np.array([[1, 0, 0]]), nothing, nothing
+    kernels.compiled(settle)(rows, sums, before, *weights, unit)
+    assert rows[0].tolist() == [amount // unit for amount in amounts]
+
+
+def test_the_loop_adds_up_as_numpy_does() -> None:
+    def added(loop: Any) -> list[list[int]]:
+        rows, falling = np.full((3, 7), -1, dtype=np.int64), np.arange(7) * 100
+        drawn = np.arange(12, dtype=np.int64).reshape(3, 4) ** 2
+        loop(drawn, rows, falling, 2)
+        return [*rows.tolist(), falling.tolist()]
+
+    expected = [
+        [-1, -1, 0, 1, 4, 9, -1],
+        [-1, -1, 16, 26, 40, 58, -1],
+        [-1, -1, 80, 107, 140, 179, -1],
+        [0, 100, 296, 434, 584, 746, 600],
+    ]
+    assert added(kernels.compiled(add_up)) == added(add_up) == added(add_up_rows) == expected
+
+
+class ByNode(Zero):
+    """Noise that a node's place in its call decides, the same for all counters."""
+
+    def laplace(self, scale: Fraction, size: Any) -> IntArray:
+        nodes, counters = size
+        return np.repeat(np.arange(nodes) * 7919 % 101 - 50, counters).reshape(size)
+
+
+class GenuineByNode(ByNode):
+    genuine = True
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 7])
+def test_counters_drawn_part_by_part_have_the_noise_of_those_drawn_together(
+    at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = deep(80, width=7)
+    monkeypatch.setattr(hats_cells, "DRAWN", at_a_time * recipe.shape.radices[0])
+    together, parts = (recipe.process(noise, None) for noise in (ByNode(), GenuineByNode()))
+    for _ in range(recipe.horizon):
+        assert parts.take(1).tolist() == together.take(1).tolist()
 
 
 # Planted mistakes ----------------------------------------------------------------------------

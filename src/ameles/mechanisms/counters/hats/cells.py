@@ -28,7 +28,7 @@ from ameles.noise.system import WORTH_COMPILING
 
 TOGETHER = 1 << 18  # numbers of many cells found at a time: few draws, which are slow to start
 AT_A_TIME = 1 << 13  # numbers settled at a time, so that they stay in the cache
-DRAWN = 1 << 16  # numbers of one cell drawn at a time, likewise
+DRAWN = 1 << 18  # numbers of one cell drawn at a time: few draws, likewise
 
 
 class HatsCells:
@@ -41,9 +41,10 @@ class HatsCells:
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
-        self._settle = hats_kernel.settle_rows
+        self._settle, self._add_up = hats_kernel.settle_rows, hats_kernel.add_up_rows
         if columns >= WORTH_COMPILING and kernels.available():
             self._settle = kernels.compiled(hats_kernel.settle)
+            self._add_up = kernels.compiled(hats_kernel.add_up)
         self._t = 0
         self._before = np.zeros(columns, dtype=np.int64)  # the sum of single steps before the cell
 
@@ -155,16 +156,17 @@ class HatsCells:
         return present
 
     def _fill(self, first: int) -> IntArray:
-        """Draws the single steps of the cell after this one as running sums, a part at a time, each
-        added while it is in the cache; returns the sum of the running sums."""
-        rows, at_a_time = self._next, max(1, DRAWN // self._columns)
-        falling = np.zeros(self._columns, dtype=np.int64)
-        for start in range(0, len(rows), at_a_time):
-            part = rows[start : start + at_a_time]
-            fresh = self._nodes.draw(0, first + start, len(part))
-            for place, (row, drawn) in enumerate(zip(part, fresh, strict=True), start=start):
-                np.add(drawn, rows[place - 1] if place else 0, out=row)
-                falling += row
+        """Draws the single steps of the cell after this one as running sums, some counters at a
+        time; returns the sum of the running sums."""
+        rows, falling = self._next, np.zeros(self._columns, dtype=np.int64)
+        if not self._nodes.any_order:
+            self._add_up(self._nodes.draw(0, first, len(rows)), rows, falling, 0)
+            return falling
+        at_a_time = max(1, DRAWN // len(rows))
+        for start in range(0, self._columns, at_a_time):
+            columns = min(at_a_time, self._columns - start)
+            drawn = self._nodes.draw_columns(0, first, len(rows), columns)
+            self._add_up(drawn, rows, falling, start)
         return falling
 
     def _of_steps(self, starts: IntArray) -> tuple[IntArray, IntArray]:

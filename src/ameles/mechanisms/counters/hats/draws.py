@@ -23,15 +23,24 @@ class NodeDraws:
         self._scales = scales_of(shape, scale)
         self._columns = columns
 
+    @property
+    def any_order(self) -> bool:
+        """Whether the order of draws is no part of their law: a tape is written in a fixed one."""
+        return self._noise.genuine
+
     def draw(self, level: int, first: int, count: int) -> IntArray:
         """The noises of some nodes that follow each other, one row a node."""
+        return self.draw_columns(level, first, count, self._columns)
+
+    def draw_columns(self, level: int, first: int, count: int, columns: int) -> IntArray:
+        """The same for so many of the counters."""
         parts = [
-            self._noise.laplace(scale, (size, self._columns))
+            self._noise.laplace(scale, (size, columns))
             for scale, size in self._runs(level, first, count)
         ]
         if len(parts) == 1:
             return parts[0]
-        return np.concatenate(parts) if parts else np.empty((0, self._columns), dtype=np.int64)
+        return np.concatenate(parts) if parts else np.empty((0, columns), dtype=np.int64)
 
     def _runs(self, level: int, first: int, count: int) -> Iterator[tuple[Fraction, int]]:
         """The scales of these nodes, and how many in a row have the same."""
@@ -53,7 +62,7 @@ class NodeDraws:
         ``places`` are where the cells of the first level start.
         """
         at = [0 if first else self.end(level, before) for level in range(self._shape.levels)]
-        if self._noise.genuine or len(places) == 1:  # else their order is no part of the law
+        if self.any_order or len(places) == 1:
             ends = [self.end(level, after) for level in range(self._shape.levels)]
             return [
                 self.draw(level, at[level], ends[level] - at[level]) for level in range(len(at))

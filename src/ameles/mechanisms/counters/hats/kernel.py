@@ -1,12 +1,12 @@
-"""The last sums of wide Hats counters: a compiled loop if numba is installed (the ``fast`` extra).
+"""The sums of wide Hats counters: compiled loops if numba is installed (the ``fast`` extra).
 
-It is plain Python until numba compiles it.  It does in one pass over the counters what numpy
-does in many, with the same integer operations, so the numbers are the same.
+They are plain Python until numba compiles them.  They do in one pass over the counters what numpy
+does in many, with the same integer operations, so the numbers are the same.  A row is taken before
+its columns, as in ``rows[step][start:end]``: then the compiler knows that the columns lie side by
+side, and adds eight at a time.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -38,33 +38,55 @@ def settle(
     base = np.empty(AT_A_TIME, dtype=np.int64)
     guess = 1 / unit
     for start in range(0, columns, AT_A_TIME):
-        part, ends = rows[:, start : start + AT_A_TIME], before[start : start + AT_A_TIME]
-        last = part[part.shape[0] - 1]
+        end = start + AT_A_TIME
+        ends, last = before[start:end], rows[rows.shape[0] - 1][start:end]
         for i in range(ends.size):
             base[i] = unit // 2 + ends[i] * unit
             ends[i] += last[i]
         for level in range(sums.shape[0]):
             for place in range(3):
-                row, factor = sums[level, place, start : start + AT_A_TIME], factors[level, place]
+                row, factor = sums[level][place][start:end], factors[level, place]
                 for i in range(row.size):
                     base[i] += factor * row[i]
-        left = sums[0, 1, start : start + AT_A_TIME]
-        right = sums[0, 2, start : start + AT_A_TIME]
+        left, right = sums[0][1][start:end], sums[0][2][start:end]
         for step in range(rows.shape[0]):
-            row, first, second = part[step], lefts[step], rights[step]
+            row, first, second = rows[step][start:end], lefts[step], rights[step]
             for i in range(row.size):
-                # Dividing takes longer than all else, so a float guesses; then whole numbers decide
+                # Dividing takes longer than all else, so a float guesses: within 4, as the quotient
+                # is below 2**53; then again, within 1; then whole numbers decide.
                 amount = base[i] + first * left[i] + second * right[i]
-                whole = np.int64(math.floor(amount * guess))
-                rest = amount - whole * unit
-                while rest < 0:
-                    rest += unit
-                    whole -= 1
-                while rest >= unit:
-                    rest -= unit
-                    whole += 1
-                row[i] += whole
+                most = np.int64(amount * guess)
+                rest = amount - most * unit
+                more = np.int64(rest * guess)
+                rest -= more * unit
+                row[i] += most + more + (rest >> 63) + np.int64(rest >= unit)
     return columns
+
+
+def add_up(drawn: IntArray, rows: IntArray, falling: IntArray, start: int) -> int:
+    """Writes the running sums of drawn rows into the columns of ``rows`` from ``start`` on, and
+    adds all these sums to ``falling`` there."""
+    end: int = start + drawn.shape[1]
+    total, sums = np.zeros(drawn.shape[1], dtype=np.int64), falling[start:end]
+    for step in range(drawn.shape[0]):
+        fresh, row = drawn[step], rows[step][start:end]
+        for i in range(total.size):
+            total[i] += fresh[i]
+            row[i] = total[i]
+            sums[i] += total[i]
+    return end
+
+
+def add_up_rows(drawn: IntArray, rows: IntArray, falling: IntArray, start: int) -> int:
+    """What the loop does, with numpy alone."""
+    end: int = start + drawn.shape[1]
+    part, sums = rows[:, start:end], falling[start:end]
+    part[0] = drawn[0]
+    for before, fresh, row in zip(part, drawn[1:], part[1:], strict=False):
+        np.add(before, fresh, out=row)
+    for row in part:
+        sums += row
+    return end
 
 
 def settle_rows(
