@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ameles.noise.arrays import IntArray
 from tests.mechanisms.counters.hats.hats_identity import Given
 from tests.mechanisms.counters.twins import scattered
 
+# births at 11, 59, 251, and at 7, 15, 31, 63, 127
+FEW: dict[str, Any] = {"radix": 4, "first": 3, "cell": 8, "growth": (2,), "most": 8}
+MANY: dict[str, Any] = {"radix": 2, "first": 3, "cell": 4, "growth": (2,), "most": 4}
 TOP = -1  # the number of the top level in the list of nodes
 
 

@@ -7,13 +7,14 @@ Theorem      as ``hats``: with L R = A exactly, counts plus L z are epsilon-DP i
 Neighbours   streams that differ in up to ``contributions`` steps, by at most ``bound`` each
 Noise        discrete Laplace, scale span / (share epsilon) on every node, which counts in units of
              1 / span; the shares of the nodes of an item add up to 1 at most, for ever
-Error        about 1.2 times that of Hats which know the length of the stream
+Error        1.2 times that of Hats which know the length of the stream, at most
 Memory       3 k integers for each of the levels so far, of which there are log t / log 16, and up
              to 1024 noise values taken ahead
 
-Knots of the top level are at 24, 72, 264, 1032, ...: each cell is 4 times as long as the one
-before.  So few of them have been passed at any time, and a stream needs no epochs that start
+Knots of the top level are at 24, 72, 168, 552, 1320, ...: each cell is 2 or 4 times as long as the
+one before.  So few of them have been passed at any time, and a stream needs no epochs that start
 afresh.  Cells stop growing at a length of about 2**39, or earlier if the noise is very large.
+Counters that were launched under the first law have other knots and shares: see ``endless_first``.
 
 >>> from ameles.noise import Zero
 >>> run = EndlessHatsCounter(epsilon=1).start(Zero())
@@ -21,22 +22,24 @@ afresh.  Cells stop growing at a length of about 2**39, or earlier if the noise 
 [1, 1, 2, 3]
 >>> error = EndlessHatsCounter(epsilon=1).error
 >>> [round(error.std(2**power), 1) for power in (6, 10, 20, 30)]
-[6.9, 13.9, 34.1, 59.4]
+[6.9, 12.1, 31.9, 53.3]
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from ameles.core.exceptions import BadInput
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
-from ameles.core.parameters import Epsilon, OptionalHorizon, Whole
+from ameles.core.parameters import Epsilon, Law, OptionalHorizon, Parameter, Whole, whole
 from ameles.mechanisms.counters.hats.counter import LARGEST
 from ameles.mechanisms.counters.hats.endless_error import EndlessHatsError
+from ameles.mechanisms.counters.hats.endless_first import FirstEndlessShape
 from ameles.mechanisms.counters.hats.endless_process import EndlessProcess
 from ameles.mechanisms.counters.hats.endless_shape import EndlessShape
 from ameles.mechanisms.counters.hats.weights import BITS
@@ -48,10 +51,25 @@ from ameles.noise.arrays import IntArray
 LONGEST = 1 << 50
 
 
+Growths: TypeAlias = int | tuple[int, ...] | None
+
+
+class Growth(Parameter[int | Sequence[int] | None, Growths]):
+    """By which factors cells of the top level grow, in turns; one number is the only one."""
+
+    def check(self, value: int | Sequence[int] | None) -> Growths:
+        if value is None:
+            return None
+        if isinstance(value, Sequence):
+            return tuple(whole(one, self.name, low=2, high=1 << 10) for one in value)
+        return whole(value, self.name, low=2, high=1 << 10)
+
+
 @dataclass(frozen=True, kw_only=True)
 class EndlessHatsCounter(SummedCounter):
     """Counts from overlapping triangular nodes by least squares, for streams without end."""
 
+    version: ClassVar[int] = 2
     only_endless: ClassVar[bool] = True  # with an end there is ``HatsCounter``
 
     epsilon: Epsilon = Epsilon()
@@ -59,10 +77,13 @@ class EndlessHatsCounter(SummedCounter):
     radix: Whole = Whole(2, 1 << 10, 16)
     first: Whole = Whole(2, 1 << 10, 24)
     cell: Whole = Whole(2, 1 << 12, 48)
-    growth: Whole = Whole(2, 1 << 10, 4)
+    growth: Growth = Growth(None)
     most: Whole = Whole(4, 1 << 12, 48)
+    law: Law = Law(2)
 
     def __post_init__(self) -> None:
+        if self.growth is None:
+            self.__dict__.update(growth=4 if self.law == 1 else EndlessShape.growth)
         super().__post_init__()
         if self.shape.spent > 1:
             raise BadInput("The shares of this Hats counter add up to more than epsilon.")
@@ -85,10 +106,10 @@ class EndlessHatsCounter(SummedCounter):
     @cached_property
     def shape(self) -> EndlessShape:
         """The knots of all levels, and the share of every node."""
-        longest, scale = self.cell, max(self.scale, Fraction(1 << 11))
-        while longest * self.growth * scale <= LONGEST:
-            longest *= self.growth
-        return _shape(self.radix, self.first, self.cell, self.growth, self.most, longest)
+        growth = self.growth if isinstance(self.growth, tuple) else (self.growth or 1,)
+        longest = int(LONGEST / max(self.scale, Fraction(1 << 11)))
+        kind = FirstEndlessShape if self.law == 1 else EndlessShape
+        return _shape(kind, self.radix, self.first, self.cell, growth, self.most, longest)
 
     @property
     def scale(self) -> Fraction:
@@ -128,6 +149,6 @@ class EndlessHatsCounter(SummedCounter):
 
 
 @lru_cache(maxsize=64)
-def _shape(*numbers: int) -> EndlessShape:
+def _shape(kind: type[EndlessShape], *numbers: Any) -> EndlessShape:
     """The same object for the same numbers, so that shares are found once."""
-    return EndlessShape(*numbers)
+    return kind(*numbers)

@@ -1,12 +1,13 @@
 """The shape of Hats without an end: where the knots are, and which share of epsilon each node has.
 
 Knots of the top level are ever further apart: the first is ``first`` steps into the stream, the
-next ``cell`` steps later, and each cell is ``growth`` times as long as the one before, up to
-``longest``.  The first hat is flat before its knot.  The steps between two knots are a *stretch*;
-stretch 0 is before the first knot.  Lower levels have knots ``radix ** l`` steps apart.  A level is
-*born* at a knot of the top level: where a cell of the top level would have more than ``most``
-cells of the level below, another level comes between them.  To its left the first hat of a level
-falls as that of the level below does, so it is a sum of hats of the level below like any other.
+next ``cell`` steps later, and from then on each cell is longer than the one before by the next
+factor of ``growth``, up to ``longest``.  The first hat is flat before its knot.  The steps between
+two knots are a *stretch*; stretch 0 is before the first knot.  Lower levels have knots
+``radix ** l`` steps apart.  A level is *born* at a knot of the top level: where a cell of the top
+level would have more than ``most`` cells of the level below, another level comes between them.
+To its left the first hat of a level falls as that of the level below does, so it is a sum of hats
+of the level below like any other.
 
 Shares are found piece by piece.  In a piece of a stretch the lower levels have what the top level
 leaves there at least.  A node on the border of two pieces has the smaller share of both.  In the
@@ -16,9 +17,9 @@ grow no more, all stretches are equal, so what holds for the first ones holds fo
 
 >>> shape = EndlessShape()
 >>> [(one.start, one.steps, one.spans) for one in map(shape.stretch, range(4))]
-[(0, 24, (1,)), (24, 48, (1,)), (72, 192, (1, 16)), (264, 768, (1, 16))]
->>> [round(float(share), 3) for share in (shape.knot_share(0), *shape.piece_at(500).shares)]
-[0.367, 0.296, 0.422]
+[(0, 24, (1,)), (24, 48, (1,)), (72, 96, (1, 16)), (168, 384, (1, 16))]
+>>> shape.knot_share(0), *shape.piece_at(300).shares
+(Fraction(7, 17), Fraction(5, 18), Fraction(25, 72))
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from ameles.core.exceptions import BadInput
-from ameles.mechanisms.counters.hats.shape import PARTS
 
 # In how many pieces of a stretch lower nodes have shares of their own, or a few less.
 PIECES = 4
-# A node of the top level is in all later counts.  How much they matter grows with its number.
-LATER = Fraction(7, 20)
+# How much more a node of the top level has than a lower level: at births, and elsewhere.
+BIRTH, KNOT = Fraction(7, 5), Fraction(6, 5)
+# What lower levels have, and the highest of them: soon after a birth, then, and far from knots.
+# These constants are near the solution of a convex program: see docs/hats.md.
+LOWER, YOUNG, GROWN, FAR = 8, 7, 10, 12
 # Residuals are rounded to multiples of one over this, or a little more.
 FINEST = 1 << 20
 
@@ -79,15 +82,16 @@ class EndlessShape:
     radix: int = 16
     first: int = 24
     cell: int = 48
-    growth: int = 4
+    growth: tuple[int, ...] = (2, 4, 2)
     most: int = 48
     longest: int = 3 << 38
 
     def __post_init__(self) -> None:
         powers = all(
-            number > 1 and number & number - 1 == 0 for number in (self.radix, self.growth)
+            number > 1 and number & number - 1 == 0 for number in (self.radix, *self.growth)
         )
-        if not powers or self.growth > self.radix or min(self.first, self.cell) < 2:
+        grows = self.growth and max(self.growth) <= self.radix
+        if not powers or not grows or min(self.first, self.cell) < 2:
             raise _no_shape()
         if any(one.steps % one.spans[-1] or one.cells < 2 for one in self._stretches):
             raise _no_shape()
@@ -98,14 +102,15 @@ class EndlessShape:
     def _stretches(self) -> list[Stretch]:
         """All up to the third of the greatest length; those after it are like it."""
         found = [Stretch(0, self.first, (1,))]
-        steps = self.cell
+        steps, grown = self.cell, 0
         spans: tuple[int, ...] = (1,)
         while len(found) < 4 or found[-3].steps < found[-1].steps:
             while steps > self.most * spans[-1]:
                 spans = (*spans, spans[-1] * self.radix)
             found.append(Stretch(found[-1].end, steps, spans))
-            if steps * self.growth <= self.longest:
-                steps *= self.growth
+            growth = self.growth[grown % len(self.growth)]
+            if steps * growth <= self.longest:
+                steps, grown = steps * growth, grown + 1
         return found
 
     @property
@@ -173,15 +178,30 @@ class EndlessShape:
 
     def knot_share(self, knot: int) -> Fraction:
         """The share of a node of the top level."""
-        knot = min(knot, self.usual - 1)
-        own = cube_root(LATER * (knot + 3))
-        return Fraction(own * PARTS // (own + sum(self._roots(knot + 1))), PARTS)
+        after = min(knot, self.usual - 1) + 1
+        own = BIRTH if knot == 0 or self._young(after) else KNOT  # the first hat is flat
+        return own / (own + max(self.stretch(after).highest + 1, 2))
 
-    def _roots(self, number: int) -> list[int]:
-        """What each level below the top should have, up to a factor; see ``search``."""
-        one = self.stretch(number)
-        radices = [*(self.radix for _ in one.spans[1:]), one.cells]
-        return [cube_root(Fraction(109 * k + 80, 1000)) for k in radices]
+    def parts(self, number: int, start: int, end: int) -> list[int]:
+        """In which proportion the lower levels have shares in a piece of a stretch, which is given
+        in cells of the highest one."""
+        one, beside = self.stretch(number), self._young(number - 1)
+        if self._young(number) or (beside and start == 0):
+            highest = YOUNG
+        else:
+            highest = GROWN if beside or start == 0 or end == one.cells else FAR
+        return [*(LOWER for _ in one.spans[1:]), highest]
+
+    def _young(self, number: int) -> bool:
+        """Whether a level is born where this stretch starts, and the next one is longer."""
+        return self.born(number) and self.stretch(number).steps < self.stretch(number + 1).steps
+
+    def fitted_to(self, number: int) -> tuple[tuple[Fraction, ...], list[Fraction]]:
+        """The shares for which the weights of a stretch are best: those of the levels below the
+        top, and of each node of the highest one."""
+        one, pieces = self.stretch(number), pieces_of(self, number)
+        places = range(one.start, one.end, one.spans[-1])
+        return pieces[len(pieces) // 2].shares, [self.share(one.highest, at) for at in places]
 
     def top_share(self, number: int, cell: int) -> Fraction:
         """What the top level has at a cell of the level below it, of one stretch."""
@@ -248,30 +268,18 @@ def coarsened(steps: int) -> int:
     return steps
 
 
-def cube_root(number: Fraction) -> int:
-    """A thousand times the cube root, rounded down, in whole numbers: the same on all machines."""
-    cube = number.numerator * 10**9 // number.denominator
-    root: int = round(cube ** (1 / 3))
-    while root**3 > cube:
-        root -= 1
-    while (root + 1) ** 3 <= cube:
-        root += 1
-    return root
-
-
 @lru_cache(maxsize=1024)
 def pieces_of(shape: EndlessShape, number: int) -> tuple[Piece, ...]:
     """The pieces of a stretch, in order."""
-    one, roots = shape.stretch(number), shape._roots(number)
-    parts = [PARTS * root // sum(roots) for root in roots]
-    parts[0] += PARTS - sum(parts)
+    one = shape.stretch(number)
     new = one.highest > 0 and shape.born(number + 1)
     found, last = [], one.cells - new
     each = -(-one.cells // PIECES) if number else one.cells
     for start in range(0, last, each):
         end = min(start + each, last)
         left = 1 - max(shape.top_share(number, start), shape.top_share(number, end))
-        shares = tuple(left * Fraction(part, PARTS) for part in parts)
+        parts = shape.parts(number, start, min(start + each, one.cells))
+        shares = tuple(left * Fraction(part, sum(parts)) for part in parts)
         places = [one.start + cell * one.spans[-1] for cell in (start, end)]
         found.append(Piece(places[0], places[1], shares))
     if new:  # the last cell, where the level that is born next is paid for

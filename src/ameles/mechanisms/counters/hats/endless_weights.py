@@ -7,11 +7,12 @@ shorter, its right hat reaches over the next one, which is longer.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from ameles.mechanisms.counters.hats.endless_shape import EndlessShape, pieces_of
+from ameles.mechanisms.counters.hats.endless_shape import EndlessShape
 from ameles.mechanisms.counters.hats.weights import (
     ROUNDS,
     Floats,
@@ -36,7 +37,7 @@ def stretch_tables(shape: EndlessShape, number: int) -> WeightTables:
     if number == 0:
         right = _before_the_first_knot(shape)
         return ((rounded(np.zeros_like(right)), rounded(right)),)
-    k, cost, top = shape.radix, _costs(shape, number), _Top(shape, number)
+    k, (cost, _), top = shape.radix, _costs(shape, number), _Top(shape, number)
     lower = [closed_form(k) for _ in cost[1:]]
     for _ in range(ROUNDS):
         for place in range(len(lower)):
@@ -50,22 +51,24 @@ def stretch_tables(shape: EndlessShape, number: int) -> WeightTables:
     return tuple((rounded(left), rounded(right)) for left, right in pairs)
 
 
-def _costs(shape: EndlessShape, number: int) -> list[float]:
-    """The variance of a node of each level below the top, up to a factor."""
-    return [float(1 / share) ** 2 for share in pieces_of(shape, number)[0].shares]
+def _costs(shape: EndlessShape, number: int) -> tuple[list[float], Floats]:
+    """The variance of a node of each level below the top, up to a factor, and that of each node of
+    the highest one."""
+    levels, nodes = shape.fitted_to(number)
+    return [_cost(share) for share in levels], np.array([_cost(share) for share in nodes])
+
+
+def _cost(share: Fraction) -> float:
+    return float(1 / share) ** 2
 
 
 def _before_the_first_knot(shape: EndlessShape) -> Floats:
     """The weight of the first hat of the top level at each step before its knot."""
     steps, cells = np.arange(1.0, shape.first + 1), shape.stretch(1).cells
-    own, (step, *_), after = _knot_cost(shape, 0), _costs(shape, 0), _costs(shape, 1)[-1]
-    later = after * float(((1 - np.arange(cells) / cells) ** 2).sum())
+    own, (step, *_), (_, after) = _cost(shape.knot_share(0)), _costs(shape, 0)[0], _costs(shape, 1)
+    later = float((after * (1 - np.arange(cells) / cells) ** 2).sum())
     weights: Floats = step * steps / (step * shape.first + later + own)
     return weights
-
-
-def _knot_cost(shape: EndlessShape, knot: int) -> float:
-    return float(1 / shape.knot_share(knot)) ** 2
 
 
 class _Top:
@@ -81,9 +84,8 @@ class _Top:
         self._right = np.concatenate([0 * before, here, 1 - after])
         passed = 1 - before if number > 1 else 0 * before
         self._passed = np.concatenate([passed, 0 * here, 0 * after])
-        costs = [_costs(shape, number + place)[-1] for place in (-1, 0, 1)]
-        self._cost = np.repeat(costs, counts)
-        self._own = _knot_cost(shape, number - 1), _knot_cost(shape, number)
+        self._cost = np.concatenate([_costs(shape, number + place)[1] for place in (-1, 0, 1)])
+        self._own = _cost(shape.knot_share(number - 1)), _cost(shape.knot_share(number))
         self._cells = np.arange(counts[1])
         later = np.arange(counts[2]) + (FAR if shape.born(number + 1) else counts[1])
         self._places = np.concatenate([np.full(counts[0], -FAR), self._cells, later])
