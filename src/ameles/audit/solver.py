@@ -20,8 +20,8 @@ from ameles.noise.arrays import IntArray
 
 # How far the search for one whole shift may go: in nodes of its tree, so that the answer is the
 # same on a busy machine, and in seconds, for programs of which one node takes long.  Counters of
-# some dozen steps need one node.
-NODES, PATIENCE = 100, 10.0
+# some dozen steps need one node, those of Hats without an end up to some hundred.
+NODES, PATIENCE = 1000, 10.0
 # Larger programs are not remembered.
 MOST_REMEMBERED = 1 << 14
 
