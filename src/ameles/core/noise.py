@@ -25,7 +25,8 @@ Shape: TypeAlias = int | tuple[int, ...]
 class Noise(Protocol):
     """The only source of randomness of a mechanism.
 
-    ``genuine`` is true if draws come from the operating system and not from a test.
+    ``genuine`` is true if draws come from the operating system and not from a test.  Then their
+    order is no part of their law, and several threads may draw at the same time.
     ``forgetful`` is true if no past or future draw can be computed from what is in memory; state
     that may be seized needs such noise.
     """

@@ -35,12 +35,13 @@ from typing import Any
 class Progress:
     """The last released step of a run, its noise drawn ahead, and the lock of what draws."""
 
-    __slots__ = ("_held", "end", "live", "queue", "turn")
+    __slots__ = ("_held", "cut_short", "end", "live", "queue", "turn")
 
     def __init__(self, step: int) -> None:
         self.end = step  # the last step whose noise is drawn
         self.queue: Iterator[Any] = iter([])  # the noise of the next steps, up to that one
         self.live = True
+        self.cut_short = False  # whether it ended because drawing noise did not
         self.turn = threading.RLock()
         self._held: list[Any] | None = None  # the queue, while it is kept still
 

@@ -93,6 +93,12 @@ class LiveRun(Unique, ABC):
     def check_live(self) -> None:
         """Raises if this run is spent or belongs to another process."""
         self.check_process()
+        if self._progress.cut_short:
+            raise RunSpent(
+                "This run was interrupted while it drew noise, and is spent.",
+                why="noise that was drawn in part, or is already released, would be used again",
+                tip="ledger.resume with a snapshot of its last step, or a new run",
+            )
         if not self._progress.live:
             raise RunSpent(
                 "This run was resumed from a snapshot and is spent.",

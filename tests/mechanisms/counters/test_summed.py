@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 
+from ameles.core.exceptions import RunSpent
+from ameles.core.guarantee import EVENT, Neighbours
+from ameles.core.loss import Pure
+from ameles.ledger.ledger import Ledger
+from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 from ameles.mechanisms.counters.summed import AHEAD
 from ameles.mechanisms.snapshot import unpack
 from ameles.noise import Tape, Zero
+from ameles.noise.arrays import IntArray
 
 
 def test_a_plain_counter_takes_noise_in_blocks() -> None:
@@ -68,3 +77,63 @@ def test_running_sums_of_wide_counters_are_added_row_by_row(
         each.append(np.concatenate([run.feed(rows[a:b]) for a, b in ((0, 7), (7, 7), (7, 12))]))
     assert np.array_equal(each[0], each[1])
     assert np.array_equal(each[0], np.cumsum(rows, axis=0))
+
+
+class Interrupted(Tape):
+    """A tape during which somebody presses Ctrl-C, or memory runs out."""
+
+    def __init__(self, calls: int, problem: type[BaseException]) -> None:
+        super().__init__()
+        self._left, self._problem = calls, problem
+
+    def go_on(self) -> None:
+        self._left = 1 << 30
+
+    def laplace(self, scale: Fraction, size: Any) -> IntArray:
+        self._left -= 1
+        if self._left < 0:
+            raise self._problem
+        return super().laplace(scale, size)
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("way", ["step", "feed"])
+def test_a_run_that_was_interrupted_while_it_drew_noise_does_not_go_on(
+    problem: type[BaseException], way: str
+) -> None:
+    # A wide Hats counter draws into rows that hold noise released before.
+    recipe = HatsCounter(epsilon=1, horizon=100, width=AHEAD)
+    row = np.zeros(AHEAD, dtype=np.int64)
+    ended = 0
+    for calls in range(12):
+        run = recipe.start(Interrupted(calls, problem))
+        try:
+            for _ in range(recipe.horizon):
+                run.step(row) if way == "step" else run.feed([row])
+        except problem:
+            ended += 1
+            with pytest.raises(RunSpent, match="interrupted while it drew noise"):
+                run.step(row)
+            with pytest.raises(RunSpent, match="interrupted while it drew noise"):
+                run.feed([row])
+            with pytest.raises(RunSpent, match="interrupted while it drew noise"):
+                run.snapshot()
+    assert ended > 5
+
+
+def test_an_interrupted_run_goes_on_from_a_snapshot_of_its_last_step() -> None:
+    tape = Interrupted(5, KeyboardInterrupt)
+    ledger = Ledger("visits", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE, noise=tape)
+    recipe = HatsCounter(epsilon=1, horizon=100, width=AHEAD)
+    run = ledger.start(recipe, on="site", why="test")
+    row, snapshot = np.ones(AHEAD, dtype=np.int64), b""
+    for _ in range(recipe.horizon):
+        snapshot = run.snapshot()
+        try:
+            run.step(row)
+        except KeyboardInterrupt:
+            break
+    assert 1 < run.t < recipe.horizon
+    tape.go_on()
+    resumed = ledger.resume(recipe, snapshot)
+    assert resumed.step(row).tolist() == [run.t + 1] * AHEAD

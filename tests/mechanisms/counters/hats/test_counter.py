@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,7 +24,7 @@ from ameles.mechanisms.counters.hats.kernel import add_up, add_up_rows, settle, 
 from ameles.mechanisms.counters.hats.process import HatsProcess
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.summed import Process
-from ameles.noise import System, Tape, Zero, kernels
+from ameles.noise import System, Tape, Zero, kernels, threads
 from ameles.noise.arrays import IntArray
 from tests.mechanisms.counters.figures import mean_and_worst
 from tests.mechanisms.counters.hats.hats_identity import check_identity, drawing
@@ -153,12 +153,14 @@ def test_noise_of_the_system_has_the_same_scales_in_another_order() -> None:
 
 
 def test_the_loop_settles_as_numpy_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    def settled(loop: Any) -> list[int]:
+    def settled(loop: Any, parts: Sequence[tuple[int, int]] = ((0, 7),)) -> list[int]:
         numbers = np.arange(3 * 7 + 2 * 4 * 7 + 7, dtype=np.int64) * 7919 % 10_007 - 5_000
         rows, sums, before = np.split(numbers, [21, 77])
         factors, unit = np.array([[1024, 0, 0], [512, -77, 300]]), 3 << 10
         weights = np.array([5, -3, 1000]), np.array([0, 8, -512])
-        loop(rows.reshape(3, 7), sums.reshape(2, 4, 7), before, factors, *weights, unit)
+        given = rows.reshape(3, 7), sums.reshape(2, 4, 7), before, factors, *weights, unit
+        for first, end in parts:
+            loop(*given, first, end)
         settled_numbers: list[int] = numbers.tolist()
         return settled_numbers
 
@@ -167,6 +169,9 @@ def test_the_loop_settles_as_numpy_does(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(hats_kernel, "AT_A_TIME", 3)
     monkeypatch.setattr(hats_kernel, "ROW_AT_A_TIME", 2)
     assert settled(settle) == settled(settle_rows) == expected
+    # counters are settled alone or together
+    for parts in (((0, 3), (3, 7)), ((6, 7), (0, 1), (1, 6))):
+        assert settled(settle, parts) == settled(settle_rows, parts) == expected
 
 
 @pytest.mark.parametrize("unit", [1024, 3 << 10, 193536 << 10])
@@ -180,7 +185,7 @@ def test_the_loop_divides_rightly_at_every_size(unit: int) -> None:
     sums[0, 0] = np.array(amounts) - unit // 2  # which the loop adds, to round
     before, nothing = np.zeros(len(amounts), dtype=np.int64), np.zeros(1, dtype=np.int64)
     weights = np.array([[1, 0, 0]]), nothing, nothing
-    kernels.compiled(settle)(rows, sums, before, *weights, unit)
+    kernels.compiled(settle)(rows, sums, before, *weights, unit, 0, len(amounts))
     assert rows[0].tolist() == [amount // unit for amount in amounts]
 
 
@@ -212,15 +217,32 @@ class GenuineByNode(ByNode):
     genuine = True
 
 
+@pytest.mark.parametrize("cores", [1, 3])
 @pytest.mark.parametrize("at_a_time", [1, 2, 7])
 def test_counters_drawn_part_by_part_have_the_noise_of_those_drawn_together(
-    at_a_time: int, monkeypatch: pytest.MonkeyPatch
+    at_a_time: int, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = deep(80, width=7)
+    monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(threads, "cores", lambda: cores)
+    recipe = deep(30, width=7)
     monkeypatch.setattr(hats_cells, "DRAWN", at_a_time * recipe.shape.radices[0])
     together, parts = (recipe.process(noise, None) for noise in (ByNode(), GenuineByNode()))
     for _ in range(recipe.horizon):
         assert parts.take(1).tolist() == together.take(1).tolist()
+
+
+def test_threads_have_the_noise_of_one_on_the_same_tape(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = deep(30, width=7)
+    released, draws = [], []
+    for cores in (1, 3):
+        monkeypatch.setattr(threads, "LEAST", 1)
+        monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
+        tape = Tape(scattered(3000, 10**6))
+        process = recipe.process(tape, None)
+        released.append([process.take(1).tolist() for _ in range(recipe.horizon)])
+        draws.append(tape.draws)
+    assert released[0] == released[1]
+    assert draws[0] == draws[1]
 
 
 # Planted mistakes ----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from ameles.mechanisms.counters.hats.weights import BITS, WeightTables
 from ameles.noise import kernels
 from ameles.noise.arrays import IntArray
 from ameles.noise.system import WORTH_COMPILING
+from ameles.noise.threads import share
 
 TOGETHER = 1 << 18  # numbers of many cells found at a time: few draws, which are slow to start
 AT_A_TIME = 1 << 13  # numbers settled at a time, so that they stay in the cache
@@ -150,10 +151,15 @@ class HatsCells:
             unit = self._units[level - 1] << BITS
             factors[level - 1] = (unit, left[digit], right[digit]) if level > 1 else (unit, 0, 0)
         lefts, rights = self._of_steps(np.array([t]))
-        whole = shape.unit << BITS
-        weights = lefts[:, 0], rights[:, 0]
-        self._settle(present, self._sums, self._before, factors, *weights, whole)
+        self._settle_cell(present, factors, lefts[:, 0], rights[:, 0])
         return present
+
+    def _settle_cell(
+        self, rows: IntArray, factors: IntArray, lefts: IntArray, rights: IntArray
+    ) -> None:
+        """Turns the running sums of a cell's steps into their noise, in place."""
+        given = (rows, self._sums, self._before, factors, lefts, rights, self._shape.unit << BITS)
+        share(lambda first, end: self._settle(*given, first, end), self._columns)
 
     def _fill(self, first: int) -> IntArray:
         """Draws the single steps of the cell after this one as running sums, some counters at a
@@ -163,10 +169,14 @@ class HatsCells:
             self._add_up(self._nodes.draw(0, first, len(rows)), rows, falling, 0)
             return falling
         at_a_time = max(1, DRAWN // len(rows))
-        for start in range(0, self._columns, at_a_time):
-            columns = min(at_a_time, self._columns - start)
-            drawn = self._nodes.draw_columns(0, first, len(rows), columns)
-            self._add_up(drawn, rows, falling, start)
+
+        def fill(begin: int, end: int) -> None:
+            for start in range(begin, end, at_a_time):
+                columns = min(at_a_time, end - start)
+                drawn = self._nodes.draw_columns(0, first, len(rows), columns)
+                self._add_up(drawn, rows, falling, start)
+
+        share(fill, self._columns)
         return falling
 
     def _of_steps(self, starts: IntArray) -> tuple[IntArray, IntArray]:

@@ -165,9 +165,7 @@ class EndlessProcess(HatsCells):
 
     def _settle_all(self, rows: IntArray) -> None:
         """Finds the noise of all steps of a stretch without levels between steps and top."""
-        factors = np.array([[1 << BITS, 0, 0]])
-        unit = self._shape.unit << BITS
-        self._settle(rows, self._sums, self._before, factors, *self._tables[0], unit)
+        self._settle_cell(rows, np.array([[1 << BITS, 0, 0]]), *self._tables[0])
         self._rows = rows
 
     def _restore(self, state: IntArray) -> None:

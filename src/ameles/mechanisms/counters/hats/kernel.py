@@ -26,41 +26,43 @@ def settle(
     lefts: IntArray,
     rights: IntArray,
     unit: int,
+    first: int,
+    end: int,
 ) -> int:
-    """Turns the running sums of a cell's steps into the noise of each step, in place.
+    """Turns the running sums of a cell's steps into the noise of each step, in place, for the
+    counters from ``first`` to ``end``.
 
     ``sums`` are those of all levels, with their ``factors``; ``before`` is the sum of the single
     steps before the cell, and is brought forward to its end.  The residuals of the two hats of the
     first level's cell have a weight for each step, ``lefts`` and ``rights``.  All is in units of
     one over ``unit``, but single steps.
     """
-    columns: int = rows.shape[1]
     base = np.empty(AT_A_TIME, dtype=np.int64)
     guess = 1 / unit
-    for start in range(0, columns, AT_A_TIME):
-        end = start + AT_A_TIME
-        ends, last = before[start:end], rows[rows.shape[0] - 1][start:end]
+    for start in range(first, end, AT_A_TIME):
+        stop = min(start + AT_A_TIME, end)
+        ends, last = before[start:stop], rows[rows.shape[0] - 1][start:stop]
         for i in range(ends.size):
             base[i] = unit // 2 + ends[i] * unit
             ends[i] += last[i]
         for level in range(sums.shape[0]):
             for place in range(3):
-                row, factor = sums[level][place][start:end], factors[level, place]
+                row, factor = sums[level][place][start:stop], factors[level, place]
                 for i in range(row.size):
                     base[i] += factor * row[i]
-        left, right = sums[0][1][start:end], sums[0][2][start:end]
+        left, right = sums[0][1][start:stop], sums[0][2][start:stop]
         for step in range(rows.shape[0]):
-            row, first, second = rows[step][start:end], lefts[step], rights[step]
+            row, falling, rising = rows[step][start:stop], lefts[step], rights[step]
             for i in range(row.size):
                 # Dividing takes longer than all else, so a float guesses: within 4, as the quotient
                 # is below 2**53; then again, within 1; then whole numbers decide.
-                amount = base[i] + first * left[i] + second * right[i]
+                amount = base[i] + falling * left[i] + rising * right[i]
                 most = np.int64(amount * guess)
                 rest = amount - most * unit
                 more = np.int64(rest * guess)
                 rest -= more * unit
                 row[i] += most + more + (rest >> 63) + np.int64(rest >= unit)
-    return columns
+    return end
 
 
 def add_up(drawn: IntArray, rows: IntArray, falling: IntArray, start: int) -> int:
@@ -97,13 +99,14 @@ def settle_rows(
     lefts: IntArray,
     rights: IntArray,
     unit: int,
+    first: int,
+    end: int,
 ) -> int:
     """What the loop does, with numpy alone."""
-    columns: int = rows.shape[1]
     weights = [*zip(lefts.tolist(), rights.tolist(), strict=True)]
-    for start in range(0, columns, ROW_AT_A_TIME):
-        part, ends = rows[:, start : start + ROW_AT_A_TIME], before[start : start + ROW_AT_A_TIME]
-        near = sums[:, :3, start : start + ROW_AT_A_TIME]
+    for start in range(first, end, ROW_AT_A_TIME):
+        stop = min(start + ROW_AT_A_TIME, end)
+        part, ends, near = rows[:, start:stop], before[start:stop], sums[:, :3, start:stop]
         base = ends * unit
         base += unit // 2
         ends += part[-1]
@@ -113,11 +116,11 @@ def settle_rows(
                 if factor:
                     base += np.multiply(row, factor, out=added)
         _, left, right = near[0]
-        for row, (first, second) in zip(part, weights, strict=True):
-            np.multiply(left, first, out=added)
-            np.multiply(right, second, out=other)
+        for row, (falling, rising) in zip(part, weights, strict=True):
+            np.multiply(left, falling, out=added)
+            np.multiply(right, rising, out=other)
             added += other
             added += base
             added //= unit
             row += added
-    return columns
+    return end
