@@ -118,6 +118,27 @@ def test_ragged_and_masked_inputs_are_refused_before_anything_changes(mechanism:
         assert (run.snapshot(), tape.count) == (before, drawn)
 
 
+@EACH
+def test_bools_among_integers_are_refused_before_anything_changes(mechanism: Kind) -> None:
+    # numpy makes integers of such lists
+    plain: list[Any] = [[1, True], (True, 0), [0, np.False_], [np.int64(1), np.True_]]
+    wide: list[Any] = [
+        *([[1, True], [0, 1]], [(1, 0), (0, False)], [[1, np.True_]]),
+        *([np.array([1, 0]), np.array([True, False])], [[1, 0], np.array([True, True])]),
+    ]
+    for width, inputs in ((None, plain), (2, wide)):
+        tape = Tape()
+        run = build(mechanism, epsilon=1, horizon=8, width=width).start(tape)
+        before, drawn = run.snapshot(), tape.count
+        for bad in inputs:
+            with pytest.raises(BadInput, match=r"takes integers\. Got a bool"):
+                run.feed(bad)
+        if width:
+            with pytest.raises(BadInput, match=r"takes integers\. Got a bool"):
+                run.step([1, True])
+        assert (run.snapshot(), tape.count) == (before, drawn)
+
+
 @EACH_SUM
 def test_numpy_integers_of_all_kinds_are_integers(mechanism: Kind) -> None:
     run = build(mechanism, epsilon=1, horizon=20).start(Zero())

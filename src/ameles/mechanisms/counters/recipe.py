@@ -64,6 +64,9 @@ class CounterRecipe(Mechanism[CounterRun]):
 
     One unit may change up to ``contributions`` steps, each by at most ``bound`` in the ``norm``
     of the whole vector; ``unit`` says what one unit is.
+
+    Integers of any size are inputs.  They are taken modulo 2**64, as the sums are: a refusal of a
+    large one would tell something about the data.
     """
 
     norm: ClassVar[Norm] = Norm.L1
@@ -217,6 +220,8 @@ def _as_array(x: object) -> np.ndarray[Any, Any]:
             "A counter takes integers. Got rows of different lengths instead.",
             tip="one integer for each counter in every row",
         ) from None
+    if given.dtype.kind in "iu" and _has_bool(x):  # numpy would take them for 0 and 1
+        raise _not_integers(True)
     if given.dtype.kind in "fO" and not isinstance(x, np.ndarray):
         # numpy reads integers of more than 64 bits as objects or as floats
         objects = np.asarray(x, dtype=object)
@@ -226,8 +231,25 @@ def _as_array(x: object) -> np.ndarray[Any, Any]:
     return given
 
 
+def _has_bool(x: object) -> bool:
+    """Whether there is a bool in what was given, at any depth; arrays are asked for their type."""
+    if not isinstance(x, list | tuple):
+        return isinstance(x, np.ndarray) and x.dtype.kind == "b"
+    kinds = set(map(type, x))
+    if not kinds.isdisjoint((bool, np.bool_)):
+        return True
+    deeper = any(issubclass(kind, list | tuple | np.ndarray) for kind in kinds)
+    return deeper and any(map(_has_bool, x))
+
+
 def _not_integers(x: object) -> BadInput:
     kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else f"a {type(x).__name__}"
+    if isinstance(x, bool | np.bool_) or (isinstance(x, np.ndarray) and x.dtype.kind == "b"):
+        return BadInput(
+            f"A counter takes integers. Got {kind} instead.",
+            why="a condition in the place of a count is most often a mistake",
+            tip="int(x), or array.astype(int)",
+        )
     return BadInput(
         f"A counter takes integers. Got {kind} instead.",
         why="nothing private may meet a float: its rounding can leak",

@@ -111,11 +111,12 @@ def test_the_law_is_that_of_the_weights_of_the_code(given: dict[str, Any], steps
 
 
 def test_bounds_for_all_steps_hold() -> None:
-    # 20,000 counters: 5 standard errors of a share of 0.1 are 0.011
+    # 20,000 counters: 5 standard errors of a share of 0.1 are 0.011, and of 0.05, which it is
+    # about, 0.008
     recipe = EndlessHatsCounter(epsilon=1, width=20_000, **MANY)
     noise = recipe.start(System()).feed(np.zeros((40, 20_000), dtype=np.int64))
     outside = (abs(noise) > recipe.error.bound_all(40, 0.1)).any(axis=0)
-    assert 0.05 < float(outside.mean()) < 0.111
+    assert 0.04 < float(outside.mean()) < 0.111
 
 
 def test_far_steps_are_like_a_walk() -> None:
