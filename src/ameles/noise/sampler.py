@@ -148,6 +148,8 @@ class Sampler:
     def _round(self, blocks: Blocks, out: IntArray) -> Places:
         """Draws once for every place of ``out``; gives the places that were rejected."""
         chunk = self._singles if blocks.single else self._chunk
+        if 0 < out.size <= CHUNK:
+            return chunk(blocks, out)
         rejected = [
             start + chunk(blocks, out[start : start + CHUNK]) for start in range(0, out.size, CHUNK)
         ]

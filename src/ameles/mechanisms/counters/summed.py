@@ -169,13 +169,14 @@ class PlainRun(SummedRun):
         """One step: a few additions of Python integers."""
         if type(x) is not int:
             x = self._recipe.number(x)
-        try:
-            noise: int = next(self._progress.queue)
-        except StopIteration:
+        for ready in self._progress.queue:  # takes the next one, and less time than ``next``
+            noise: int = ready
+            break
+        else:
             noise = self._draw_ahead()
         self._sum = total = self._sum + x
         release = total + noise
-        return release if -(1 << 63) <= release < 1 << 63 else wrapped(release)
+        return release if release.bit_length() < 64 else wrapped(release)
 
     def feed(self, xs: Any) -> IntArray:
         """Many steps at once, as an array."""

@@ -243,7 +243,7 @@ class HatsCells:
         shape, one = self._shape, self._levels[level - 1]
         top = level == len(self._levels)
         cell = (starts - (shape.start if top else 0)) // shape.spans[level]
-        index = cell - one.cell + len(passed) - 1
+        index = cell + (len(passed) - 1 - one.cell)
         left, right = self._tables[level - 1]
         digit = shape.digit(level, starts)
         base += passed[index] * (self._units[level - 1] << BITS)
