@@ -121,11 +121,12 @@ def test_noise_that_threads_draw_together_has_its_law(scale: Fraction, compiled:
 
 FORK = """
     import os
-    import numpy as np
+    from ameles.mechanisms.counters.hats import cells
     from ameles.mechanisms.counters.hats.counter import HatsCounter
-    from ameles.noise import System, threads
+    from ameles.noise import System, kernels, threads
 
-    threads.LEAST, threads.cores = 1, lambda: 3
+    cells.WORTH_COMPILING, threads.LEAST, threads.cores = 1, 1, lambda: 3
+    kernels.available, kernels.compiled = lambda: True, lambda loop: loop  # without numba, quickly
     noise = System()
 
     def drawn():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -217,13 +218,32 @@ class GenuineByNode(ByNode):
     genuine = True
 
 
-@pytest.mark.parametrize("cores", [1, 3])
-@pytest.mark.parametrize("at_a_time", [1, 2, 7])
-def test_counters_drawn_part_by_part_have_the_noise_of_those_drawn_together(
-    at_a_time: int, cores: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Noted(threading.Thread):
+    started = 0
+
+    def start(self) -> None:
+        Noted.started += 1
+        super().start()
+
+
+@pytest.fixture(params=[1, 3])
+def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """As on a machine with so many cores, where every counter is worth a compiled loop in a thread
+    of its own; threads must have been there."""
+    monkeypatch.setattr(hats_cells, "WORTH_COMPILING", 1)
     monkeypatch.setattr(threads, "LEAST", 1)
-    monkeypatch.setattr(threads, "cores", lambda: cores)
+    monkeypatch.setattr(threads, "cores", lambda: request.param)
+    monkeypatch.setattr(threads, "Thread", Noted)
+    Noted.started = 0
+    yield request.param
+    assert (Noted.started > 0) == (request.param > 1)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 7])
+@pytest.mark.usefixtures("cores")
+def test_counters_drawn_part_by_part_have_the_noise_of_those_drawn_together(
+    at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recipe = deep(30, width=7)
     monkeypatch.setattr(hats_cells, "DRAWN", at_a_time * recipe.shape.radices[0])
     together, parts = (recipe.process(noise, None) for noise in (ByNode(), GenuineByNode()))
@@ -231,18 +251,23 @@ def test_counters_drawn_part_by_part_have_the_noise_of_those_drawn_together(
         assert parts.take(1).tolist() == together.take(1).tolist()
 
 
-def test_threads_have_the_noise_of_one_on_the_same_tape(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_have_the_noise_of_one_on_the_same_tape(cores: int) -> None:
     recipe = deep(30, width=7)
-    released, draws = [], []
-    for cores in (1, 3):
-        monkeypatch.setattr(threads, "LEAST", 1)
-        monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
-        tape = Tape(scattered(3000, 10**6))
-        process = recipe.process(tape, None)
-        released.append([process.take(1).tolist() for _ in range(recipe.horizon)])
-        draws.append(tape.draws)
-    assert released[0] == released[1]
-    assert draws[0] == draws[1]
+    tape, other = (Tape(scattered(3000, 10**6)) for _ in range(2))
+    process = recipe.process(tape, None)
+    released = [process.take(1).tolist()[0] for _ in range(recipe.horizon)]
+    assert released == recipe.process(other, None).take(recipe.horizon).tolist()
+    assert tape.draws == other.draws
+
+
+def test_numpy_alone_stays_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hats_cells, "WORTH_COMPILING", 1)
+    monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(threads, "cores", lambda: 3)
+    monkeypatch.setattr(threads, "Thread", None)
+    monkeypatch.setattr(kernels, "available", lambda: False)
+    process = deep(30, width=7).process(GenuineByNode(), None)
+    assert len([process.take(1) for _ in range(30)]) == 30
 
 
 # Planted mistakes ----------------------------------------------------------------------------

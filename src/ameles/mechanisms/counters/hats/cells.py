@@ -15,6 +15,8 @@ release itself is small.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ameles.mechanisms.counters.hats import kernel as hats_kernel
@@ -43,7 +45,8 @@ class HatsCells:
     def __init__(self, columns: int) -> None:
         self._columns = columns
         self._settle, self._add_up = hats_kernel.settle_rows, hats_kernel.add_up_rows
-        if columns >= WORTH_COMPILING and kernels.available():
+        self._compiled = columns >= WORTH_COMPILING and kernels.available()
+        if self._compiled:
             self._settle = kernels.compiled(hats_kernel.settle)
             self._add_up = kernels.compiled(hats_kernel.add_up)
         self._t = 0
@@ -159,7 +162,7 @@ class HatsCells:
     ) -> None:
         """Turns the running sums of a cell's steps into their noise, in place."""
         given = (rows, self._sums, self._before, factors, lefts, rights, self._shape.unit << BITS)
-        share(lambda first, end: self._settle(*given, first, end), self._columns)
+        self._over_columns(lambda first, end: self._settle(*given, first, end))
 
     def _fill(self, first: int) -> IntArray:
         """Draws the single steps of the cell after this one as running sums, some counters at a
@@ -176,8 +179,16 @@ class HatsCells:
                 drawn = self._nodes.draw_columns(0, first, len(rows), columns)
                 self._add_up(drawn, rows, falling, start)
 
-        share(fill, self._columns)
+        self._over_columns(fill)
         return falling
+
+    def _over_columns(self, work: Callable[[int, int], object]) -> None:
+        """Does some work for all counters; threads share it if it is compiled, since calls of numpy
+        are so short that threads would mostly wait for each other."""
+        if self._compiled:
+            share(work, self._columns)
+        else:
+            work(0, self._columns)
 
     def _of_steps(self, starts: IntArray) -> tuple[IntArray, IntArray]:
         """The weights of the two hats at each step of cells, by step and cell."""
