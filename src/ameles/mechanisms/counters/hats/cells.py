@@ -77,7 +77,12 @@ class HatsCells:
             self._t += 1
             return self._rows[place : place + 1]
         released = np.empty((n, self._columns), dtype=np.int64)
-        done = 0
+        self._write(released)
+        return released
+
+    def _write(self, released: IntArray) -> None:
+        """Writes the noise of the next steps, one row a step."""
+        k, n, done = self._shape.radices[0], len(released), 0
         most = max(1, TOGETHER // (self._columns * k))
         while done < n:
             place = self._place(self._t) % k
@@ -89,7 +94,6 @@ class HatsCells:
             released[done : done + len(part)] = part
             done += len(part)
             self._t += len(part)
-        return released
 
     def _place(self, step: int) -> int:
         """A step's place on the grid of the first level's cells; its own place if that starts
@@ -107,7 +111,7 @@ class HatsCells:
             starts -= self._place(0) % k
         before = [level.cell for level in self._levels]
         after = self._shape.cells(max(int(starts[-1]), 0))
-        fresh = self._nodes.between(before, after, starts.tolist(), first=first)
+        fresh = self._nodes.between(before, after, starts, first=first)
         if first and self._shape.offset:
             self._flat(fresh)
         base = np.zeros((cells, self._columns), dtype=np.int64)
@@ -119,7 +123,7 @@ class HatsCells:
             totals = self._running(nodes) if level == 1 else nodes.cumsum(axis=1)
             if count:
                 own = one.own(count, fresh[level])
-                falling, ends = totals[-count:].sum(axis=1), totals[-count:, -1]
+                falling, ends = np.einsum("ijk->ik", totals[-count:]), totals[-count:, -1]
                 passed, residuals = one.enter(falling, ends, own, width)
             else:
                 one.own(0, fresh[level])
@@ -220,14 +224,17 @@ class HatsCells:
         self._before[:] = ends[-1]
         base += passed[-cells:] * (self._units[0] << BITS)
         base += unit // 2
-        lefts, rights = (weights.T[:, :, None] for weights in self._of_steps(starts))
-        lefts, rights = (np.broadcast_to(one, (cells, *one.shape[1:])) for one in (lefts, rights))
         hats = residuals[-cells - 1 : -1, None], residuals[-cells:, None]
         size = max(1, AT_A_TIME // rows[0].size)
+        weights = [one.T[:, :, None] for one in self._of_steps(starts)]
+        same = len(weights[0]) == 1
+        if same:  # in all cells; multiplying by what lies in a row is quicker
+            weights = [np.repeat(one, min(size, cells), axis=0) for one in weights]
         for start in range(0, cells, size):
-            part = slice(start, start + size)
-            added = hats[0][part] * lefts[part]
-            added += hats[1][part] * rights[part]
+            part = slice(start, min(start + size, cells))
+            lefts, rights = (one[: part.stop - start] if same else one[part] for one in weights)
+            added = hats[0][part] * lefts
+            added += hats[1][part] * rights
             added += base[part, None]
             added //= unit
             rows[part] += added
@@ -239,8 +246,10 @@ class HatsCells:
         """The sums of the first, the first two, ... noises of the next cell and those after it."""
         totals = np.empty((len(cells) + 1, *self._next.shape), dtype=np.int64)
         totals[0] = self._next
-        if self._columns <= len(self._next):
-            np.cumsum(cells, axis=1, out=totals[1:])
+        if self._columns <= len(self._next):  # one long sum is quicker than many short ones
+            flat = totals[1:].reshape(-1, self._columns)
+            np.cumsum(cells.reshape(-1, self._columns), axis=0, out=flat)
+            totals[2:] -= totals[1:-1, -1:].copy()
             return totals
         totals[1:, 0] = cells[:, 0]
         for place in range(1, len(self._next)):
@@ -250,16 +259,18 @@ class HatsCells:
     def _add(
         self, level: int, starts: IntArray, passed: IntArray, residuals: IntArray, base: IntArray
     ) -> None:
-        """What a level above the first adds in each cell of the first."""
-        shape, one = self._shape, self._levels[level - 1]
-        top = level == len(self._levels)
-        cell = (starts - (shape.start if top else 0)) // shape.spans[level]
-        index = cell + (len(passed) - 1 - one.cell)
-        left, right = self._tables[level - 1]
-        digit = shape.digit(level, starts)
-        base += passed[index] * (self._units[level - 1] << BITS)
-        base += residuals[index] * left[digit][:, None]
-        base += residuals[index + 1] * right[digit][:, None]
+        """What a level above the first adds in each cell of the first: the same in all that are
+        in one cell of the level below."""
+        shape, below = self._shape, self._shape.spans[level - 1]
+        cells = starts // below
+        places = np.arange(cells[0], cells[-1] + 1) * below
+        index = shape.cell(level, places) + (len(passed) - 1 - self._levels[level - 1].cell)
+        digit = shape.digit(level, places)
+        left, right = (weights.take(digit)[:, None] for weights in self._tables[level - 1])
+        added = passed.take(index, axis=0) * (self._units[level - 1] << BITS)
+        added += residuals.take(index, axis=0) * left
+        added += residuals.take(index + 1, axis=0) * right
+        base += added.take(cells - cells[0], axis=0)
 
     def _flat(self, fresh: list[IntArray]) -> None:
         """Before its first knot the first hat of the top level is flat: all nodes there count."""

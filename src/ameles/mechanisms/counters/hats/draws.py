@@ -34,13 +34,15 @@ class NodeDraws:
 
     def draw_columns(self, level: int, first: int, count: int, columns: int) -> IntArray:
         """The same for so many of the counters."""
-        parts = [
-            self._noise.laplace(scale, (size, columns))
-            for scale, size in self._runs(level, first, count)
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else np.empty((0, columns), dtype=np.int64)
+        runs = [*self._runs(level, first, count)]
+        if len(runs) == 1:
+            return self._noise.laplace(runs[0][0], (runs[0][1], columns))
+        drawn = np.empty((sum(size for _, size in runs), columns), dtype=np.int64)
+        at = 0
+        for scale, size in runs:
+            drawn[at : at + size] = self._noise.laplace(scale, (size, columns))
+            at += size
+        return drawn
 
     def _runs(self, level: int, first: int, count: int) -> Iterator[tuple[Fraction, int]]:
         """The scales of these nodes, and how many in a row have the same."""
@@ -55,7 +57,7 @@ class NodeDraws:
             first, at = until, at + 1
 
     def between(
-        self, before: list[int], after: list[int], places: list[int], *, first: bool
+        self, before: list[int], after: list[int], places: IntArray, *, first: bool
     ) -> list[IntArray]:
         """The noises of each level that are drawn on the way from these cells to those.
 
@@ -69,7 +71,7 @@ class NodeDraws:
             ]
         drawn: list[list[IntArray]] = [[] for _ in at]
         cells = before
-        for place in places:
+        for place in places.tolist():
             now = self._shape.cells(max(place, 0))
             for level in range(len(at)):
                 end = self.end(level, now)

@@ -58,24 +58,29 @@ class EndlessProcess(HatsCells):
 
     def take(self, n: int) -> IntArray:
         if n == 1:
-            return self._some(1)
+            self._turn_if_due()
+            return super().take(1) if len(self._levels) > 1 else self._whole(1)
         released = np.empty((n, self._columns), dtype=np.int64)
         done = 0
         while done < n:
-            part = self._some(n - done)
-            released[done : done + len(part)] = part
-            done += len(part)
+            self._turn_if_due()
+            count = min(n - done, self._endless.stretch(self._number).steps - self._t)
+            part = released[done : done + count]
+            if len(self._levels) > 1:
+                self._write(part)
+            else:
+                part[:] = self._whole(count)
+            done += count
         return released
 
-    def _some(self, most: int) -> IntArray:
-        """The noise of the next steps, at most those of one stretch."""
-        if self._number < 0 or self._t == self._endless.stretch(self._number).steps:
-            self._turn()
-        count = min(most, self._endless.stretch(self._number).steps - self._t)
-        if len(self._levels) > 1:
-            return super().take(count)
+    def _whole(self, count: int) -> IntArray:
+        """The noise of the next steps of a stretch whose noise has been found whole."""
         self._t += count
         return self._rows[self._t - count : self._t]
+
+    def _turn_if_due(self) -> None:
+        if self._number < 0 or self._t == self._endless.stretch(self._number).steps:
+            self._turn()
 
     def _turn(self) -> None:
         """Goes into the next stretch."""

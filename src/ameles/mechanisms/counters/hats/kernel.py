@@ -103,24 +103,26 @@ def settle_rows(
     end: int,
 ) -> int:
     """What the loop does, with numpy alone."""
-    weights = [*zip(lefts.tolist(), rights.tolist(), strict=True)]
+    together = max(1, ROW_AT_A_TIME // (end - first))  # rows of few counters
     for start in range(first, end, ROW_AT_A_TIME):
         stop = min(start + ROW_AT_A_TIME, end)
         part, ends, near = rows[:, start:stop], before[start:stop], sums[:, :3, start:stop]
         base = ends * unit
         base += unit // 2
         ends += part[-1]
-        added, other = np.empty_like(base), np.empty_like(base)
+        added, other = np.empty((2, together, len(base)), dtype=np.int64)
         for level, amounts in zip(near, factors.tolist(), strict=True):
             for row, factor in zip(level, amounts, strict=True):
                 if factor:
-                    base += np.multiply(row, factor, out=added)
+                    base += np.multiply(row, factor, out=added[0])
         _, left, right = near[0]
-        for row, (falling, rising) in zip(part, weights, strict=True):
-            np.multiply(left, falling, out=added)
-            np.multiply(right, rising, out=other)
-            added += other
-            added += base
-            added //= unit
-            row += added
+        for row in range(0, len(part), together):
+            some = slice(row, row + together)
+            step, more = added[: len(part[some])], other[: len(part[some])]
+            np.multiply(lefts[some, None], left, out=step)
+            np.multiply(rights[some, None], right, out=more)
+            step += more
+            step += base
+            step //= unit
+            part[some] += step
     return end

@@ -100,8 +100,9 @@ class HatsShape:
         """What a residual of each level from 1 counts in that unit."""
         return [self.unit // span for span in self.spans[1:]]
 
-    def cell(self, level: int, place: int) -> int:
-        """The number of the level's cell that this step is in, from 0; -1 before all knots."""
+    def cell(self, level: int, place: Any) -> Any:
+        """The number of the level's cell that a step, or many, are in, from 0; -1 before all
+        knots."""
         start = self.start if level == self.levels - 1 else 0
         return (place - start) // self.spans[level]
 

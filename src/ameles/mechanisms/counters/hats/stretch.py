@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 from ameles.mechanisms.counters.hats.endless_shape import EndlessShape, pieces_of
 from ameles.mechanisms.counters.hats.repeated import EVER
@@ -22,6 +23,7 @@ class StretchShape(HatsShape):
     number: int
 
     @classmethod
+    @lru_cache(maxsize=256)
     def of(cls, endless: EndlessShape, number: int) -> StretchShape:
         """The stretch with this number."""
         one = endless.stretch(number)
@@ -36,7 +38,7 @@ class StretchShape(HatsShape):
         """Noises are sums of multiples of one over this."""
         return self.endless.unit(self.number)
 
-    @property
+    @cached_property
     def units(self) -> list[int]:
         """What a residual of each level from 1 counts in that unit."""
         spans = enumerate(self.spans[:-1])
