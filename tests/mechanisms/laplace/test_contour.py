@@ -136,3 +136,29 @@ def test_laws_are_the_same_one_by_one_and_together() -> None:
 def test_counts_of_zero_change_nothing() -> None:
     padded = Sums(np.array([[3.0, 3.0]]), np.array([[2.0, 0.0]]), lattice=False)
     assert padded.quantiles(0.05) == pytest.approx(sums([(3.0, 2)], lattice=False).quantiles(0.05))
+
+
+@pytest.mark.parametrize("lattice", [False, True])
+@pytest.mark.parametrize("beta", BETAS)
+def test_widths_that_count_once_are_multiplied_and_give_the_same(
+    beta: float, lattice: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of 200 widths once is the same law as each of them twice by halves."""
+    widths = np.geomspace(0.05, 30.0, 200)
+    single = Sums(np.append(widths, 7.0)[None], np.append(np.ones(200), 0.0)[None], lattice)
+    halves = np.append(widths, widths)[None]
+    summed = Sums(halves, np.full(halves.shape, 0.5), lattice)
+    angles = list[int]()
+    known = np.arctan2
+
+    def arctan2(one: FloatArray, other: FloatArray) -> FloatArray:
+        angles.append(one.size)
+        return known(one, other)
+
+    monkeypatch.setattr(np, "arctan2", arctan2)
+    found = single.quantiles(beta)
+    multiplied = sum(angles)
+    angles.clear()
+    assert found == pytest.approx(summed.quantiles(beta), rel=1e-11)
+    assert multiplied <= laplace_contour.POINTS * (201 // laplace_contour.PRODUCT + 1)
+    assert sum(angles) == laplace_contour.POINTS * 400

@@ -41,6 +41,9 @@ GUARD, ROUGH_GUARD = 1e-6, 1e-5
 REACH, POINTS = 7.0, 48
 # How many laws are processed at a time, so that their numbers stay in the cache.
 TOGETHER = 1 << 17
+# So many factors are multiplied before a logarithm is taken.  The square of their product stays
+# below 1e308, because a path reaches less than 1e4 times as far as the first pole.
+PRODUCT = 16
 # Halvings: the crossing need not be exact, since any path gives the same integral.
 HALVINGS = 10
 
@@ -190,7 +193,13 @@ class _Laws:
         return Path(e, self._logarithm(z), weight / np.cosh(e / 2))
 
     def _logarithm(self, z: ComplexArray) -> ComplexArray:
-        """log M(z), good also where a great many factors are close to 1."""
+        """log M(z), good also where a great many factors are close to 1.
+
+        Where each width counts once, it may differ by a multiple of 2 pi i, which its exponential
+        does not show.
+        """
+        if np.isin(self.counts, (0, 1)).all():
+            return self._logarithm_of_products(z)
         square = -(self.widths[:, :, None] ** 2) * (z * z)[:, None, :]
         real, imaginary = square.real, square.imag
         size = np.log1p(real * (2 + real) + imaginary * imaginary)
@@ -198,6 +207,18 @@ class _Laws:
         counts = self.counts[:, None, :]
         logarithms: ComplexArray = -(counts @ (size / 2) + 1j * (counts @ angle))[:, 0]
         return logarithms
+
+
+    def _logarithm_of_products(self, z: ComplexArray) -> ComplexArray:
+        """The same with one logarithm for many factors; a width that does not count is 0."""
+        widths, square = (self.widths * self.counts).T[:, :, None] ** 2, z * z
+        size, angle = np.zeros(z.shape), np.zeros(z.shape)
+        for start in range(0, len(widths), PRODUCT):
+            product = (1 - widths[start : start + PRODUCT] * square).prod(axis=0)
+            size += np.log(product.real**2 + product.imag**2)
+            angle += np.arctan2(product.imag, product.real)
+        logarithm: ComplexArray = -(size / 2 + 1j * angle)
+        return logarithm
 
 
 def _total(one: FloatArray, other: FloatArray) -> FloatArray:
