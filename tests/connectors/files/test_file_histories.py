@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import tempfile
+import time
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -26,6 +27,7 @@ from hypothesis.stateful import (
 
 from ameles.connectors.files import claims as file_claims
 from ameles.connectors.files import matching as file_matching
+from ameles.connectors.files import same_files
 from ameles.connectors.files.file_marks import Mark
 from ameles.connectors.files.identity import Present
 from ameles.core.exceptions import StoreRefused
@@ -38,6 +40,9 @@ HISTORIES = settings(
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink takes minutes
 )
+
+
+ALONE = 20 * 10**6  # nanoseconds: more than a tick of the clock of a usual file system
 
 
 class Folder(RuleBasedStateMachine):
@@ -136,6 +141,21 @@ class Folder(RuleBasedStateMachine):
     @rule()
     def run(self) -> None:
         self.read_rows.update(self.here.read())
+
+    @rule(data=st.data())
+    def run_late(self, data: Any) -> None:
+        """Something happens between the end of a step and its reading."""
+        ends = self.here.source.ends()
+        meanwhile = [self.rotate_by_number, self.rotate_by_date, self.unlink, self.put_back]
+        data.draw(st.sampled_from([lambda: self.write(1), *meanwhile]))()
+        self.read_rows.update(self.here.read(ends))
+
+    @rule()
+    def rest(self) -> None:
+        """Files that nobody has written to for a while are found unchanged, and then remembered."""
+        time.sleep(2 * ALONE / 1e9)
+        for _ in range(3):
+            self.read_rows.update(self.here.read(self.here.source.ends()))
 
     @rule()
     def restart(self) -> None:
@@ -238,7 +258,10 @@ class Copied(Folder):
 
 
 @pytest.mark.parametrize("kind", [Renamed, Copied])
-def test_every_event_counts_once_whatever_happens_to_its_file(kind: type[Folder]) -> None:
+def test_every_event_counts_once_whatever_happens_to_its_file(
+    kind: type[Folder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(same_files, "ALONE", ALONE)
     run_state_machine_as_test(kind, settings=HISTORIES)
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ameles.connectors.files import same_files
 from ameles.connectors.files.file_marks import Mark
+from ameles.connectors.files.identity import Present
 from ameles.core.exceptions import StoreRefused
-from tests.connectors.following import HEADER, Following, write
+from tests.connectors.following import HEADER, Following, append, write
 
 
 @pytest.fixture
@@ -111,3 +113,66 @@ def test_a_file_that_is_rotated_after_its_step_ended_is_read_up_to_there(tmp_pat
     write(tmp_path, "log.csv", b"new,4\n")
     assert here.read(ends) == [("in", 2)]
     assert here.read(here.source.ends()) == [("after", 3), ("new", 4)]
+
+
+def test_a_step_looks_once_at_each_file_and_makes_nothing_for_those_that_stayed(
+    tmp_path: Path, compared: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aged(monkeypatch)
+    files = [write(tmp_path, f"{n:02}.csv", b"x,%d\n" % n) for n in range(20)]
+    files[3].with_name("link.csv").hardlink_to(files[3])
+    here = Following(tmp_path, "*.csv")
+    for _ in range(3):  # the third time, every file was found unchanged before
+        here.read(here.source.ends())
+    looked, made, asked = list[str](), list[str](), list[str]()
+    stat, begin, unchanged = os.stat, Present.__post_init__, same_files.SameFiles.unchanged
+
+    def counted_stat(path: Any, **options: Any) -> os.stat_result:
+        looked.append(Path(path).name)
+        return stat(path, **options)
+
+    def counted_present(file: Present) -> None:
+        made.append(file.file.name)
+        begin(file)
+
+    def counted_question(same: same_files.SameFiles, file: Present, mark: Mark) -> bool:
+        asked.append(mark.name)
+        return unchanged(same, file, mark)
+
+    compared.clear()
+    append(files[7], b"y,7\n")
+    before = here.marks
+    with monkeypatch.context() as counting:
+        counting.setattr(os, "stat", counted_stat)
+        counting.setattr(Present, "__post_init__", counted_present)
+        counting.setattr(same_files.SameFiles, "unchanged", counted_question)
+        rows = here.read(here.source.ends())
+    assert rows == [("y", 7)]
+    assert sorted(looked) == sorted(["*.csv", "link.csv", *(file.name for file in files)])
+    assert made == ["07.csv", "link.csv", "03.csv"]  # two names are put together anew
+    assert set(asked) == {"03.csv", "07.csv"}
+    assert set(compared) == {"07.csv"}
+    assert [mark["name"] for mark in here.marks] == [mark["name"] for mark in before]
+    assert [n for n, mark in enumerate(here.marks) if mark not in before] == [7]
+
+
+def test_what_happened_after_the_ends_were_taken_is_seen_at_the_next_step(tmp_path: Path) -> None:
+    """A reading goes by the look that found its ends, unless a file contradicts it."""
+    old, quiet = write(tmp_path, "a.csv", b"a,1\n"), write(tmp_path, "b.csv", b"b,2\n")
+    here = Following(tmp_path, "*.csv")
+    here.read(here.source.ends())
+    append(old, b"a,3\n")
+    ends = here.source.ends()
+    append(old, b"a,4\n")
+    old.rename(tmp_path / "z.csv")  # it has to be opened: the folder is looked at again
+    quiet.rename(tmp_path / "y.csv")
+    write(tmp_path, "new.csv", b"n,5\n")
+    assert here.read(ends) == [("a", 3)]
+    assert here.read(here.source.ends()) == [("a", 4), ("n", 5)]
+    assert sorted(mark["name"] for mark in here.marks) == ["new.csv", "y.csv", "z.csv"]
+    ends = here.source.ends()
+    append(tmp_path / "y.csv", b"b,6\n")
+    (tmp_path / "y.csv").rename(tmp_path / "x.csv")  # nothing of it is due: it may stay unseen
+    assert here.read(ends) == []
+    assert here.read(ends) == []  # these ends are old, and need a look of their own
+    assert here.read(here.source.ends()) == [("b", 6)]

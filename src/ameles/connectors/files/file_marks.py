@@ -162,7 +162,7 @@ def _edges(handle: int, offset: int) -> tuple[str, str, bytes]:
 def to_json(kind: str, marks: Iterable[Mark]) -> str:
     """A position: the files that were read, and how far."""
     start = codec.write("position", VERSION, {"kind": kind, "files": []}).removesuffix("]}")
-    return f"{start}{','.join(mark.json for mark in marks)}]}}"
+    return f"{start}{','.join([mark.json for mark in marks])}]}}"
 
 
 def from_json(kind: str, text: str | None) -> list[Mark]:

@@ -10,24 +10,30 @@ from __future__ import annotations
 
 import ctypes
 import os
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
 from ameles.connectors.files.named_files import NamedFile
 from ameles.connectors.files.refusals import unreadable
 from ameles.core.exceptions import AmelesError
 
+Inode: TypeAlias = tuple[int, int]  # with its device
 Signature: TypeAlias = tuple[int, int, int, int, int]
 
 LOOKS = 10  # tries, if files change meanwhile
 _EMPTY_PATH = 0x1000
 _BIRTH = 0x800
 _NANO = 10**9
+
+# A value that changes whenever a file does, except for changes within one clock tick.
+signature_of: Callable[[os.stat_result], Signature] = attrgetter(
+    "st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns"
+)
 
 Outcome = TypeVar("Outcome")
 
@@ -71,6 +77,14 @@ class Present:
     links: list[NamedFile]
     status: os.stat_result = field(repr=False)
     copy: bool = False  # of a rotated file: only what was not read of that file is read
+    inode: Inode = field(init=False, repr=False)  # its identity while a program runs
+    key: str = field(init=False, repr=False)  # the same as a text
+    signature: Signature = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.signature = signature_of(self.status)
+        self.inode = self.signature[:2]
+        self.key = f"{self.status.st_dev}:{self.status.st_ino}"
 
     @property
     def file(self) -> NamedFile:
@@ -81,36 +95,6 @@ class Present:
     def names(self) -> set[str]:
         """All of its names."""
         return {link.name for link in self.links}
-
-    @property
-    def key(self) -> str:
-        """Its identity, whatever its name, while a program runs."""
-        return f"{self.status.st_dev}:{self.status.st_ino}"
-
-    @property
-    def signature(self) -> Signature:
-        """A value that changes whenever the file does, except for changes within one clock tick."""
-        now = self.status
-        return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
-
-
-def present(files: Iterable[NamedFile]) -> list[Present]:
-    """The files with these names: several links to a file are one file; folders are left out.
-
-    A name that vanished since it was listed is left out: its file is found under its new name.
-    """
-    by_inode: dict[tuple[int, int], Present] = {}
-    for file in files:
-        with suppress(OSError):
-            status = os.stat(file.path)
-            if not stat.S_ISREG(status.st_mode):
-                continue
-            key = status.st_dev, status.st_ino
-            if key in by_inode:
-                by_inode[key].links.append(file)
-            else:
-                by_inode[key] = Present([file], status)
-    return list(by_inode.values())
 
 
 @contextmanager
@@ -161,11 +145,15 @@ def vanished(name: str) -> ChangedMeanwhile:
     )
 
 
-def settled(look: Callable[[], list[Present]], work: Callable[[list[Present]], Outcome]) -> Outcome:
+def settled(
+    look: Callable[[], list[Present]],
+    work: Callable[[list[Present]], Outcome],
+    seen: list[Present] | None = None,
+) -> Outcome:
     """The outcome of ``work`` on files that did not change meanwhile; if they did, it is retried
-    with a new listing."""
+    with a new listing.  It begins with those that were ``seen`` just now, if there was a look."""
     for _ in range(LOOKS):
-        files = look()
+        files, seen = look() if seen is None else seen, None
         try:
             return work(files)
         except AmelesError as refusal:

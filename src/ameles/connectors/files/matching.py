@@ -58,7 +58,6 @@ class _Matching:
         self._first = first
         self._supplied = Supplied()
         self._files = files
-        self._taken = taken
         self._found: dict[int, Mark] = {}  # by the place of a file
         self._left = {id(mark): mark for mark in taken}
         self._births: dict[int, int | None] = {}
@@ -67,11 +66,9 @@ class _Matching:
         self._unread: dict[int, AmelesError] = {}
         self._declared_new: list[Present] = []
         self._held: list[Present] = []
+        self._unchanged: dict[int, tuple[Present, Mark]] = {}
         self._inodes: dict[int, list[Mark]] = defaultdict(list)
         self._names: dict[str, list[Mark]] = defaultdict(list)
-        for mark in taken:
-            self._inodes[mark.inode].append(mark)
-            self._names[mark.name].append(mark)
 
     def matched(self) -> Matched:
         """Every file with its mark."""
@@ -82,10 +79,11 @@ class _Matching:
                 with self._left_out(place):
                     self._judge(place)
         files = [
-            (file, self._found.get(place))
+            self._unchanged.get(id(file)) or (file, self._found.get(place))
             for place, file in enumerate(self._files)
             if place in self._found or not (file.copy or place in self._unread)
         ]
+        self._known.still = self._unchanged
         problems = [*self._unread.values(), *self._supplied.problems]
         marks = [*self._supplied.marks, *self._gone()]
         supplies = self._supplied.supplies
@@ -135,6 +133,7 @@ class _Matching:
                     continue
                 if mark is not None and self._known.declared(file.names) == "new":
                     del self._found[place]
+                    self._unchanged.pop(id(file), None)
                     self._left[id(mark)] = mark
                     self._altered[place].append(mark)
                     said = True
@@ -155,13 +154,19 @@ class _Matching:
     def _recognise(self) -> None:
         """Gives marks to the files that certainly belong to them."""
         claims: list[tuple[int, int, Mark]] = []
-        for place, file in enumerate(self._files):
+        rest = self._still()
+        for mark in self._left.values():
+            self._inodes[mark.inode].append(mark)
+            self._names[mark.name].append(mark)
+        for place in rest:
+            file = self._files[place]
             inode = file.status.st_ino
             some = self._inodes.get(inode, [])
             for mark in some:
                 if self._known.unchanged(file, mark):
                     del self._left[id(mark)]
                     self._found[place] = mark
+                    self._unchanged[id(file)] = file, mark
                     break
             if place in self._found:
                 continue
@@ -173,6 +178,19 @@ class _Matching:
         for _, place, mark in sorted(claims, key=lambda claim: claim[:2]):
             if place not in self._found and id(mark) in self._left:
                 self._give(place, mark)
+
+    def _still(self) -> list[int]:
+        """Gives their marks to files that are as the last reading found them; returns the places of
+        the others."""
+        still, others = self._known.still, []
+        for place, file in enumerate(self._files):
+            known = still.get(id(file))
+            if known is not None and self._left.pop(id(known[1]), None) is not None:
+                self._found[place] = known[1]
+                self._unchanged[id(file)] = known
+            else:
+                others.append(place)
+        return others
 
     @contextmanager
     def _left_out(self, place: int) -> Iterator[None]:

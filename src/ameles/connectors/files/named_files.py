@@ -28,13 +28,15 @@ def list_names(text: str, base: Path) -> list[NamedFile]:
     names = [text]
     if glob.has_magic(text) and not (base / text).is_file():
         names = sorted(glob.glob(text, root_dir=base, recursive=True))
-    return [_named(name, base) for name in names]
+    folder = str(base)
+    return [_named(name, folder) for name in names]
 
 
 @lru_cache(maxsize=1 << 16)
-def _named(name: str, base: Path) -> NamedFile:
-    """Cached, because a watched folder is listed at every step."""
-    return NamedFile(name, base / name)
+def _named(name: str, base: str) -> NamedFile:
+    """Cached, because a watched folder is listed at every step; by texts, which Python hashes
+    once."""
+    return NamedFile(name, Path(base) / name)
 
 
 def same_file(one: Path, other: Path) -> bool:

@@ -50,6 +50,9 @@ class SameFiles:
         self._position: str | None = None
         self._taken: list[Mark] = []
         self._compared: dict[tuple[int, int], tuple[Mark, Signature]] = {}
+        # What the last reading found unchanged.  ``Looks`` gives the same object only for a file
+        # with the same name and the same status, so the number of the object identifies it.
+        self.still: dict[int, tuple[Present, Mark]] = {}
 
     def taken(self, position: str | None) -> list[Mark]:
         """The marks in a position."""

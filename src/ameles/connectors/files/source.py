@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from ameles.connectors.files.identity import Present, present, settled
-from ameles.connectors.files.named_files import NamedFile, find_files, names_file
+from ameles.connectors.files.identity import Present, settled
+from ameles.connectors.files.looks import Looks
+from ameles.connectors.files.named_files import NamedFile, find_files, list_names, names_file
 from ameles.connectors.files.same_files import SameFiles
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource, SourceRequest
@@ -21,7 +23,8 @@ class FileSource(SeekableSource[Mapping[str, int]]):
     """A path or a pattern of files; the ending of a name says how the file is written.
 
     Ends are sizes in bytes, by the identity of a file and not by its name: a file may be renamed
-    before it is read.
+    before it is read.  Usually the reading follows at once, and goes by the look that found the
+    ends; if something contradicts that look, there is another.
     """
 
     takes_format = False
@@ -29,6 +32,7 @@ class FileSource(SeekableSource[Mapping[str, int]]):
     _pattern: str
     _base: Path
     _same: SameFiles  # which files were read before
+    _seen: tuple[Mapping[str, int], list[Present]] | None = None  # the last ends, and their look
 
     @classmethod
     def files(cls, text: str, base: Path) -> tuple[NamedFile, ...]:
@@ -52,7 +56,10 @@ class FileSource(SeekableSource[Mapping[str, int]]):
         return settled(self._present, self._common_names)
 
     def ends(self) -> Mapping[str, int]:
-        return {file.key: file.status.st_size for file in self._present()}
+        files = self._present()
+        ends = {file.key: file.status.st_size for file in files}
+        self._seen = ends, files
+        return ends
 
     def at_launch(self) -> str:
         if refusal := self.refuses_launch():
@@ -60,11 +67,17 @@ class FileSource(SeekableSource[Mapping[str, int]]):
         return self._same.unread(self.reading(None).position)
 
     def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
-        return settled(self._present, lambda files: self._reading(files, position, ends))
+        last, self._seen = self._seen, None
+        seen = last[1] if last is not None and last[0] is ends else None
+        return settled(self._present, lambda files: self._reading(files, position, ends), seen)
 
     def _present(self) -> list[Present]:
         """The files that exist now."""
-        return present(find_files(self._pattern, self._base))
+        return self._looks.present(list_names(self._pattern, self._base))
+
+    @cached_property
+    def _looks(self) -> Looks:
+        return Looks()
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
         """The columns that every file has; a file that cannot be read matters only if none can."""

@@ -19,9 +19,9 @@ from ameles.connectors.files.identity import (
     born,
     changed,
     opened,
-    present,
     vanished,
 )
+from ameles.connectors.files.looks import Looks, present
 from ameles.connectors.files.named_files import list_names
 from ameles.connectors.files.rotated_copies import piece_of, unpacking
 from ameles.connectors.reading import Piece
@@ -53,18 +53,20 @@ class TextFiles:
     base: Path
     rotated: tuple[str, ...] = ()
 
-    def present(self) -> list[Present]:
-        """The files that exist now, including copies."""
-        rest = {file.name: file for file in list_names(self.pattern, self.base)}
+    def present(self, looks: Looks | None = None) -> list[Present]:
+        """The files that exist now, including copies; ``looks`` knows those that were there."""
+        looks = looks or Looks()
+        files = list_names(self.pattern, self.base)
         if not self.rotated:
-            return present(rest.values())
+            return looks.present(files)
+        rest = {file.name: file for file in files}
         copies = {
             file.name: file for pattern in self.rotated for file in list_names(pattern, self.base)
         }
-        files = present((copies | rest).values())
-        for file in files:
+        there = looks.present((copies | rest).values())
+        for file in there:
             file.copy = not file.names.isdisjoint(copies)
-        return files
+        return there
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -100,7 +100,7 @@ class TextSource(FileSource):
             return False
 
     def _present(self) -> list[Present]:
-        return self._listed.present()
+        return self._listed.present(self._looks)
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
         return super()._common_names([file for file in files if not file.copy])
@@ -129,6 +129,9 @@ class TextSource(FileSource):
         segments, taken, problems = [], [], list(matched.problems)
         for file, known in matched.files:
             end = file.status.st_size
+            if known is not None and end <= known.taken and self._has_digest(file, known):
+                taken.append(known)
+                continue
             if ends is not None:
                 end = min(end, ends.get(file.key, 0))
             if any(file is one for one in matched.held):
@@ -178,14 +181,20 @@ class TextSource(FileSource):
 
     def _digested(self, file: Present, mark: Mark | None, known: Mark | None) -> Mark | None:
         """A mark with the digest of all that was read, if the plan names copies."""
-        if mark is None or file.copy:
+        if mark is None or self._has_digest(file, mark):
             return mark
         if self._nothing is None or not mark.offset:
-            return mark if mark.digest == self._nothing else replace(mark, digest=self._nothing)
-        if mark.digest is not None:
-            return mark
+            return replace(mark, digest=self._nothing)
         with opened(file) as handle:
             return mark.digested(handle, known)
+
+    def _has_digest(self, file: Present, mark: Mark) -> bool:
+        """Whether a mark has the digest that it should have; that of a copy is not changed."""
+        if file.copy:
+            return True
+        if self._nothing is None or not mark.offset:
+            return mark.digest == self._nothing
+        return mark.digest is not None
 
     def _end_of(self, supply: Supply) -> Segment | None:
         """The segment to read of a copy."""

@@ -208,7 +208,6 @@ class _Laws:
         logarithms: ComplexArray = -(counts @ (size / 2) + 1j * (counts @ angle))[:, 0]
         return logarithms
 
-
     def _logarithm_of_products(self, z: ComplexArray) -> ComplexArray:
         """The same with one logarithm for many factors; a width that does not count is 0."""
         widths, square = (self.widths * self.counts).T[:, :, None] ** 2, z * z
