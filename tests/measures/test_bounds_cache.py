@@ -80,3 +80,23 @@ def test_they_are_the_same_as_one_by_one(recipe: CounterRecipe) -> None:
             cached_bounds(bounds, one, recipe, horizon=1000).tolist()
             == bounds(one, recipe).tolist()
         )
+
+
+def test_the_steps_of_a_block_take_one_hash_and_cannot_change_each_other() -> None:
+    hashes = []
+
+    class Recipe:
+        def __hash__(self) -> int:
+            hashes.append(self)
+            return 7
+
+    recipe = Recipe()
+
+    def roots(steps: IntArray, recipe: Recipe, scale: float) -> Floats:
+        return np.sqrt(steps) * scale
+
+    found = [cached_bounds(roots, np.array([t]), recipe, t / t, horizon=None) for t in range(1, 99)]
+    assert np.concatenate(found).tolist() == np.sqrt(np.arange(1, 99)).tolist()
+    assert len(hashes) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        found[0][0] = 0.0

@@ -71,10 +71,12 @@ class AppendedSink(Sink):
                 handle = folder.open(self._place.name, writing=False)
             except FileNotFoundError:
                 return False
-            with open(handle, "rb") as file:
+            try:
                 offset = self._note.offset
                 whole = os.fstat(handle).st_size == offset
-                return whole and _tail(file, offset) == self._note.tail
+                return whole and _tail(handle, offset) == self._note.tail
+            finally:
+                os.close(handle)
 
     def agrees(self, rows_of: Callable[[int], Iterable[Row]]) -> bool:
         offset = self._note.offset
@@ -93,10 +95,10 @@ class AppendedSink(Sink):
         return 1 if self._gone() else self._note.last + 1
 
     def write(self, rows: Iterable[Row], through: int) -> None:
-        gone = self._gone()
-        if through <= self._note.last and not gone:
-            return
         with durable.writing(self.name), self._place.entered() as folder:
+            gone = self._is_gone(folder)
+            if through <= self._note.last and not gone:
+                return
             if self._changed is not None:
                 self._check(folder)
             if self._changed is not None:
@@ -115,7 +117,10 @@ class AppendedSink(Sink):
     def _gone(self) -> bool:
         """Whether there was a file that does not exist any more."""
         with durable.writing(self.name), self._place.entered() as folder:
-            return bool(self._note.offset) and folder.look(self._place.name) is None
+            return self._is_gone(folder)
+
+    def _is_gone(self, folder: OwnFolder) -> bool:
+        return bool(self._note.offset) and folder.look(self._place.name) is None
 
     def _append(self, folder: OwnFolder, rows: Iterable[Row]) -> tuple[int, str]:
         """Appends rows; returns the new end of the file and the digest of its last bytes."""
@@ -140,7 +145,7 @@ class AppendedSink(Sink):
         fresh = name + FRESH
         with open(folder.create_fresh(fresh), "r+b") as file:
             end, tail = self._written(file, rows)
-            same = end >= offset and _tail(file, offset) == self._note.tail
+            same = end >= offset and _tail(file.fileno(), offset) == self._note.tail
         if not same:
             folder.remove(fresh)
             raise self._refused(
@@ -156,10 +161,12 @@ class AppendedSink(Sink):
         remaining = iter(rows)
         while some := list(islice(remaining, _AT_ONCE)):
             file.write(self._form.lines(some).encode())
-        file.truncate()
         file.flush()
+        end = file.tell()
+        if os.fstat(file.fileno()).st_size > end:  # what a crash left
+            os.ftruncate(file.fileno(), end)
         os.fsync(file.fileno())
-        return file.tell(), _tail(file, file.tell())
+        return end, _tail(file.fileno(), end)
 
     def _opened(self, folder: OwnFolder, kind: str) -> Note:
         """The note, after checking that the sink is ours."""
@@ -198,7 +205,7 @@ class AppendedSink(Sink):
             return
         with open(handle, "rb") as file:
             size, offset = os.fstat(handle).st_size, self._note.offset
-            if size < offset or (offset and _tail(file, offset) != self._note.tail):
+            if size < offset or (offset and _tail(handle, offset) != self._note.tail):
                 self._changed = self._was_changed()
             elif size > offset:
                 self._look_beyond(file, size)
@@ -244,7 +251,7 @@ class AppendedSink(Sink):
         )
 
 
-def _tail(file: BinaryIO, offset: int) -> str:
-    """The digest of a file's last bytes before ``offset``."""
+def _tail(handle: int, offset: int) -> str:
+    """The digest of an open file's last bytes before ``offset``."""
     start = max(0, offset - durable.SPAN)
-    return hashlib.sha256(os.pread(file.fileno(), offset - start, start)).hexdigest()
+    return hashlib.sha256(os.pread(handle, offset - start, start)).hexdigest()

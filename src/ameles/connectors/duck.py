@@ -19,6 +19,8 @@ import duckdb
 from ameles.core.exceptions import AmelesError, PlanError
 from ameles.measures.fields import literal
 
+FEW = 1 << 20  # bytes that one thread reads alone
+
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 
@@ -186,28 +188,35 @@ def _refusal(what: str, error: duckdb.Error) -> AmelesError:
 
 
 class KeptConnection:
-    """A connection that is kept from one reading to the next, while they open the same files."""
+    """A connection that is kept from one reading to the next, while they open the same files.
+
+    A reading of a few bytes has one of its own, with one thread: to wake up others and to wait for
+    them takes longer than the work.
+    """
 
     def __init__(self, *, zone: str, memory: int, threads: int | None = None) -> None:
         self._zone = zone
         self._memory = memory
         self._threads = threads
-        self._duck: duckdb.DuckDBPyConnection | None = None
-        self._readable: tuple[str, ...] = ()
+        self._kept: dict[int | None, tuple[tuple[str, ...], duckdb.DuckDBPyConnection]] = {}
 
-    def reading(self, readable: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
-        """A connection that may open these files, and nothing else."""
-        if self._readable != readable:
-            self.close()
-        if self._duck is None:
-            self._duck = connect(
-                zone=self._zone, memory=self._memory, readable=readable, threads=self._threads
-            )
-            self._readable = readable
-        return self._duck
+    def reading(
+        self, readable: tuple[str, ...], size: int | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """A connection that may open these files, and nothing else, for so many bytes if known."""
+        threads = 1 if size is not None and size <= FEW else self._threads
+        kept = self._kept.get(threads)
+        if kept is not None and kept[0] == readable:
+            return kept[1]
+        if kept is not None:
+            del self._kept[threads]
+            kept[1].close()
+        duck = connect(zone=self._zone, memory=self._memory, readable=readable, threads=threads)
+        self._kept[threads] = readable, duck
+        return duck
 
     def close(self) -> None:
         """Frees DuckDB's buffers."""
-        if self._duck is not None:
-            self._duck.close()
-            self._duck = None
+        while self._kept:
+            _, (_, duck) = self._kept.popitem()
+            duck.close()

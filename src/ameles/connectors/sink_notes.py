@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ameles.connectors.own_folder import OwnFolder
@@ -40,6 +40,9 @@ class Note:
     form: str = PLAIN
 
 
+_FIELDS = tuple(field.name for field in fields(Note))
+
+
 class Notes:
     """The notes of one sink.  Version 1 was a single note, replaced at each step; since version 3 a
     note has the form."""
@@ -47,6 +50,7 @@ class Notes:
     def __init__(self, name: str) -> None:
         self.name = name
         self._place: int | None = None  # where the newest note is; None: not in two places yet
+        self._known: tuple[bytes, Note] | None = None  # what the file had last, and its newest note
 
     @property
     def begun(self) -> bool:
@@ -55,20 +59,31 @@ class Notes:
 
     def read(self, folder: OwnFolder) -> Note | None:
         """The newest note, or None if there is no file of notes."""
-        try:
-            handle = folder.open(self.name, writing=False)
-        except FileNotFoundError:
+        content = self._content(folder)
+        if content is None:
             return None
-        with open(handle, "rb") as file:
-            content = file.read(_MOST)
+        if self._known is not None and content == self._known[0]:
+            return self._known[1]
         try:
-            return self._newest(content)
+            note = self._newest(content)
         except StoreRefused as problem:
             raise StoreRefused(
                 f"The note '{self.name}' of the sink {folder.sink} cannot be used. {problem.what}",
                 why=problem.why,
                 tip=problem.tip,
             ) from None
+        self._known = content, note
+        return note
+
+    def _content(self, folder: OwnFolder) -> bytes | None:
+        try:
+            handle = folder.open(self.name, writing=False)
+        except FileNotFoundError:
+            return None
+        try:
+            return os.pread(handle, _MOST, 0)
+        finally:
+            os.close(handle)
 
     def _newest(self, content: bytes) -> Note:
         if len(content) != 2 * SECTOR:
@@ -86,12 +101,16 @@ class Notes:
 
     def write(self, folder: OwnFolder, note: Note) -> None:
         """Writes a newer note; the first time durably, so that the sink is recognised as ours."""
-        text = _written(note)
+        text, known = _written(note), self._known
+        self._known = None
         if self._place is not None and self._over(folder, 1 - self._place, text):
             self._place = 1 - self._place
+            if known is not None and len(known[0]) == 2 * SECTOR:
+                other = known[0][SECTOR:] if self._place == 0 else known[0][:SECTOR]
+                self._known = text + other if self._place == 0 else other + text, note
             return
         folder.replace(self.name, 2 * text)
-        self._place = 0
+        self._place, self._known = 0, (2 * text, note)
 
     def _over(self, folder: OwnFolder, place: int, text: bytes) -> bool:
         try:
@@ -105,13 +124,13 @@ class Notes:
 
 
 def _written(note: Note) -> bytes:
-    fields = asdict(note)
-    text = codec.write(_KIND, _VERSION, {**fields, "check": _check(fields)})
+    document = {name: getattr(note, name) for name in _FIELDS}
+    text = codec.write(_KIND, _VERSION, {**document, "check": _check(document)})
     return text.encode().ljust(SECTOR - 1) + b"\n"
 
 
-def _check(fields: dict[str, Any]) -> str:
-    return hashlib.sha256(repr(sorted(fields.items())).encode()).hexdigest()[:32]
+def _check(document: dict[str, Any]) -> str:
+    return hashlib.sha256(repr(sorted(document.items())).encode()).hexdigest()[:32]
 
 
 def _checked(text: bytes) -> Note | None:

@@ -84,12 +84,18 @@ def given_name(column: str) -> str:
 
 
 def typed(
-    columns: Iterable[Typed], relation: str, form: Format = DEFAULT, *, raw: bool = False
+    columns: Iterable[Typed],
+    relation: str,
+    form: Format = DEFAULT,
+    *,
+    raw: bool = False,
+    usual: bool = False,
 ) -> str:
     """SQL: a relation with these columns, in their kinds.
 
     With ``raw`` it also has the text of each value under its ``given_name``.  The text is NULL if
-    the value is missing.  If there is a text and the column is NULL, the value did not fit.
+    the value is missing.  If there is a text and the column is NULL, the value did not fit.  With
+    ``usual``, DuckDB's own cast reads all times (``usual_times.py``).
     """
     # In three layers, because DuckDB evaluates an expression twice if a CASE has it twice.
     given, cast, finished = [], [], []
@@ -100,7 +106,8 @@ def typed(
         was, value = f"given_{place}", f"value_{place}"
         given.append(f"{column.given} AS {was}")
         cast += [was, f"{_cast(column, was, form)} AS {value}"]
-        finished.append(f"{_finished(column, was, value, form)} AS {identifier(column.name)}")
+        whole = _finished(column, was, value, form, usual=usual)
+        finished.append(f"{whole} AS {identifier(column.name)}")
         if raw:
             text = f"written_{place}"
             given.append(f"TRY_CAST({column.written or column.given} AS VARCHAR) AS {text}")
@@ -142,8 +149,8 @@ def _cast_time(column: Typed, given: str, text: str, form: Format) -> str:
     return pattern_cast(form.time_format, text)
 
 
-def _finished(column: Typed, given: str, value: str, form: Format) -> str:
-    if column.kind == "timestamp" and not _direct(column):
+def _finished(column: Typed, given: str, value: str, form: Format, *, usual: bool) -> str:
+    if column.kind == "timestamp" and not _direct(column) and not usual:
         return _finished_time(column, given, value, form)
     if column.kind in ("number", "timestamp"):
         return f"CASE WHEN isfinite({value}) THEN {value} END"

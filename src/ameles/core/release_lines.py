@@ -15,7 +15,6 @@ declared key may begin with one of these.  So such a text has an apostrophe befo
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -34,15 +33,16 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 def csv_lines(rows: Iterable[tuple[Any, ...]]) -> str:
     """Records as RFC 4180 has them, with a newline as the end of a line; a missing value is
     empty."""
-    held = io.StringIO()
+    lines = _Lines()
     # With this line ending, the writer quotes a carriage return in a key.
-    writer = csv.writer(held, lineterminator="\r\n")
-    for row in rows:
-        writer.writerow(_shielded_row(row))
-        held.seek(held.tell() - 2)
-        held.write("\n")
-        held.truncate()
-    return held.getvalue()
+    csv.writer(lines, lineterminator="\r\n").writerows(map(_shielded_row, rows))
+    return "".join([line[:-2] + "\n" for line in lines])
+
+
+class _Lines(list[str]):
+    """What a writer wrote, a line at a time."""
+
+    write = list[str].append
 
 
 def json_line(row: Sequence[object]) -> str:

@@ -37,15 +37,35 @@ def cached_bounds(
     array([2. , 2.5])
     """
     count = len(steps)
-    if not 0 < count <= FEW or (np.diff(steps) != 1).any():
+    if not 0 < count <= FEW or (count > 1 and (np.diff(steps) != 1).any()):
         return bounds(steps, *about)
-    first, last = int(steps[0]), int(steps[-1])
-    parts = [
-        _block(bounds, number, horizon, about)
-        for number in range((first - 1) // BLOCK, (last - 1) // BLOCK + 1)
-    ]
-    start = first - 1 - (first - 1) // BLOCK * BLOCK
-    return np.concatenate(parts)[start : start + count]
+    number, start = divmod(int(steps[0]) - 1, BLOCK)
+    some = _recent(bounds, number, horizon, about)
+    if start + count > BLOCK:
+        some = np.concatenate([some, _recent(bounds, number + 1, horizon, about)])
+    return some[start : start + count]
+
+
+_RECENT: dict[int, tuple[tuple[Hashable, ...], Floats]] = {}  # the last block of each recipe
+
+
+def _recent(
+    bounds: Callable[..., Floats], number: int, horizon: int | None, about: tuple[Hashable, ...]
+) -> Floats:
+    """The block, found without a hash of the recipe if it is that of the step before.
+
+    To compare the same object with itself takes no time; to hash a recipe does.
+    """
+    asked = bounds, number, horizon, about
+    recipe = id(about[0]) if about else 0
+    known = _RECENT.get(recipe)
+    if known is not None and known[0] == asked:
+        return known[1]
+    if len(_RECENT) >= REMEMBERED:
+        _RECENT.clear()
+    block = _block(*asked)
+    _RECENT[recipe] = asked, block
+    return block
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -54,4 +74,6 @@ def _block(
 ) -> Floats:
     end = (number + 1) * BLOCK
     last = end if horizon is None else min(end, horizon)
-    return bounds(np.arange(number * BLOCK + 1, last + 1), *about)
+    block = bounds(np.arange(number * BLOCK + 1, last + 1), *about)
+    block.flags.writeable = False  # it is handed out again
+    return block

@@ -103,12 +103,13 @@ class Releases(States):
         for done in range(0, steps, block):
             part = slice(done, min(done + block, steps))
             count = part.stop - part.start
+            numbers = np.arange(part.start, part.stop) + first_step
             self._session.append(
                 "release",
                 {
                     "stream": stream.number,
-                    "step": np.repeat(np.arange(part.start, part.stop) + first_step, width),
-                    "series": np.tile(series, count),
+                    "step": first_step + done if count == 1 else np.repeat(numbers, width),
+                    "series": series if count == 1 else np.tile(series, count),
                     "value": value[part].ravel(),
                     "low": low[part].ravel(),
                     "high": high[part].ravel(),
@@ -220,15 +221,16 @@ class Releases(States):
         self, stream: StreamRecord, first_step: int, steps: int, first_series: int, width: int
     ) -> None:
         """Refuses values of steps or series that were not added before."""
-        known = self._session.one(
-            "SELECT count(*) FROM step WHERE stream = ? AND step >= ? AND step < ?",
-            (stream.number, first_step, first_step + steps),
+        (there,) = self._session.rows(
+            "SELECT "
+            "(SELECT count(*) FROM step WHERE stream = ? AND step >= ? AND step < ?), "
+            "(SELECT count(*) FROM series WHERE stream = ? AND number >= ? AND number < ?)",
+            (
+                *(stream.number, first_step, first_step + steps),
+                *(stream.number, first_series, first_series + width),
+            ),
         )
-        named = self._session.one(
-            "SELECT count(*) FROM series WHERE stream = ? AND number >= ? AND number < ?",
-            (stream.number, first_series, first_series + width),
-        )
-        if (known, named) != (steps, width):
+        if tuple(there) != (steps, width):
             raise StoreRefused(
                 f"These releases of stream '{stream.name}' have steps or series that were not "
                 "declared.",

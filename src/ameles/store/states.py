@@ -34,10 +34,12 @@ class States(TransactionPart):
 
     def set_state(self, stream: StreamRecord, release: str, state: ReleaseState) -> None:
         """Stores the state of the mechanism of a release; a run never goes back."""
-        before = self.state(stream, release)
+        before = self._session.row(
+            "SELECT snapshot FROM state WHERE stream = ? AND release = ?", (stream.number, release)
+        )
         if before is None:
             self.paid(stream, state.entry)
-        elif _went_back(before.snapshot, state.snapshot):
+        elif _went_back(before[0], state.snapshot):
             raise StoreRefused(
                 f"The run of release '{release}' cannot go back to an earlier step.",
                 why="the later steps were released, and would be released again with other noise",

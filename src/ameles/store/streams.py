@@ -81,23 +81,25 @@ class Streams(TransactionPart):
         self, stream: StreamRecord, *, released: int | None = None, scheduled: int | None = None
     ) -> StreamRecord:
         """Records steps that were released, or that must close; a stream never goes back."""
-        row = self._session.row(f"{_STREAM} WHERE stream.number = ?", (stream.number,))
+        row = self._session.row(
+            "SELECT released, scheduled FROM stream WHERE number = ?", (stream.number,)
+        )
         if row is None:
             raise StoreRefused(f"The stream '{stream.name}' is not in this store.")
-        before = _record(row)
-        after = before.released if released is None else released
-        closing = max(before.scheduled, after) if scheduled is None else scheduled
-        if after < before.released or closing < before.scheduled or closing < after:
+        had_released, had_scheduled = row
+        after = had_released if released is None else released
+        closing = max(had_scheduled, after) if scheduled is None else scheduled
+        if after < had_released or closing < had_scheduled or closing < after:
             raise StoreRefused(
-                f"The stream '{stream.name}' cannot go back: step {before.released} is released "
-                f"and step {before.scheduled} is scheduled.",
+                f"The stream '{stream.name}' cannot go back: step {had_released} is released "
+                f"and step {had_scheduled} is scheduled.",
                 why="a step is released once, and one that was scheduled must close",
             )
         self._session.write(
             "UPDATE stream SET released = ?, scheduled = ? WHERE number = ?",
             (after, closing, stream.number),
         )
-        return replace(before, released=after, scheduled=closing)
+        return replace(stream, released=after, scheduled=closing)
 
     def position(self, stream: StreamRecord) -> str | None:
         """The position of its source; secret, because it shows how much has arrived."""

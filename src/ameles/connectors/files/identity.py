@@ -70,7 +70,7 @@ def born(handle: int) -> int | None:
     return int(status.born_seconds) * _NANO + int(status.born_nanoseconds)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Present:
     """A file that exists now, with all names that the source matches."""
 
@@ -82,9 +82,10 @@ class Present:
     signature: Signature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.signature = signature_of(self.status)
-        self.inode = self.signature[:2]
-        self.key = f"{self.status.st_dev}:{self.status.st_ino}"
+        signature = signature_of(self.status)
+        object.__setattr__(self, "signature", signature)
+        object.__setattr__(self, "inode", signature[:2])
+        object.__setattr__(self, "key", f"{signature[0]}:{signature[1]}")
 
     @property
     def file(self) -> NamedFile:

@@ -162,17 +162,14 @@ class _Matching:
             file = self._files[place]
             inode = file.status.st_ino
             some = self._inodes.get(inode, [])
-            for mark in some:
-                if self._known.unchanged(file, mark):
-                    del self._left[id(mark)]
-                    self._found[place] = mark
-                    self._unchanged[id(file)] = file, mark
-                    break
-            if place in self._found:
+            same = next((mark for mark in some if self._known.unchanged(file, mark)), None)
+            if same is not None:
+                del self._left[id(same)]
+                self._found[place] = same
+                self._unchanged[id(file)] = file, same
                 continue
-            named = self._named(file)
-            some = some + [mark for mark in named if mark.first and mark.inode != inode]
-            if some:
+            old = [mark for mark in self._named(file) if mark.first and mark.inode != inode]
+            if some := some + old:
                 with self._left_out(place):
                     claims += self._claims(place, some)
         for _, place, mark in sorted(claims, key=lambda claim: claim[:2]):

@@ -77,7 +77,7 @@ class FileSource(SeekableSource[Mapping[str, int]]):
 
     @cached_property
     def _looks(self) -> Looks:
-        return Looks()
+        return Looks(self._base)
 
     def _common_names(self, files: list[Present]) -> tuple[str, ...]:
         """The columns that every file has; a file that cannot be read matters only if none can."""

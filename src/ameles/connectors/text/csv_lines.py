@@ -7,13 +7,18 @@ quotes are masked before DuckDB splits a line at its delimiters.  A line whose q
 
 from __future__ import annotations
 
+import copy
 import csv
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.text.dialect import LINES, Dialect
+from ameles.connectors.text.usual_times import usual_times
 from ameles.connectors.typed_columns import Typed, typed
 from ameles.core.exceptions import PlanError
 from ameles.measures.fields import literal
@@ -38,6 +43,7 @@ class CsvLines(Dialect):
     ) -> None:
         super().__init__(columns, form, raw=raw)
         self.header = not form.header
+        self._pattern: tuple[tuple[str, ...], re.Pattern[bytes]] | None = None
 
     def names(self, first: str) -> tuple[str, ...]:
         if self.form.header:
@@ -86,7 +92,27 @@ class CsvLines(Dialect):
             Typed(name, kind, self._field(names.index(name) + 1, slower))
             for name, kind in self.columns.items()
         ]
-        return typed(columns, events, self.form, raw=self.raw)
+        return typed(columns, events, self.form, raw=self.raw, usual=self.usual)
+
+    def steady_relation(self, names: tuple[str, ...], chunks: Sequence[bytes], slower: bool) -> str:
+        if len(chunks) == 1 and not slower and self._has_usual_times(names, chunks[0]):
+            return self._usual.written_relation(names, slower)
+        return super().steady_relation(names, chunks, slower)
+
+    def _has_usual_times(self, names: tuple[str, ...], chunk: bytes) -> bool:
+        times = [names.index(name) for name, kind in self.columns.items() if kind == "timestamp"]
+        if not times or self.form.time_format or self.form.strip:
+            return False
+        if self._pattern is None or self._pattern[0] != names:
+            self._pattern = names, usual_times(self.form.delimiter, len(names), times)
+        return self._pattern[1].fullmatch(chunk) is not None
+
+    @cached_property
+    def _usual(self) -> Self:
+        """The same dialect, for lines with times in the usual form."""
+        other = copy.copy(self)
+        other.usual, other._relations = True, {}
+        return other
 
     @property
     def _sound(self) -> str:

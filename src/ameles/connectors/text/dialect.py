@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ameles.connectors.durable import SPAN
@@ -14,6 +14,7 @@ from ameles.connectors.text.lines import LONGEST, Tally, text
 from ameles.core.exceptions import PlanError
 
 VIEW = "ameles_text"
+_REMEMBERED = 64  # relations; files may have different columns
 LINES = f"(SELECT unnest(string_split(chunk, chr(10))) AS line FROM {VIEW})"
 
 
@@ -23,6 +24,7 @@ class Dialect(ABC):
     header: bool  # the first line of a file names its columns
 
     tally: Tally | None = None  # counts broken lines, for ``ameles check`` only
+    usual = False  # all times are written in the usual form, see ``usual_times.py``
 
     def __init__(
         self, columns: Mapping[str, str], form: Format = DEFAULT, *, raw: bool = False
@@ -30,6 +32,7 @@ class Dialect(ABC):
         self.columns = columns
         self.form = form
         self.raw = raw  # relations also have each value as text, under given_name
+        self._relations: dict[tuple[tuple[str, ...], bool], str] = {}
 
     @abstractmethod
     def names(self, first: str) -> tuple[str, ...]:
@@ -46,6 +49,19 @@ class Dialect(ABC):
     @abstractmethod
     def relation(self, names: tuple[str, ...], *, slower: bool) -> str:
         """SQL for the plan's columns of each line of ``LINES`` that is an event."""
+
+    def steady_relation(self, names: tuple[str, ...], chunks: Sequence[bytes], slower: bool) -> str:
+        """``relation`` for these prepared chunks; written once, because a step has only a few
+        lines."""
+        return self.written_relation(names, slower)
+
+    def written_relation(self, names: tuple[str, ...], slower: bool) -> str:
+        """``relation``, as it was written before."""
+        if (names, slower) not in self._relations:
+            if len(self._relations) >= _REMEMBERED:
+                self._relations.clear()
+            self._relations[names, slower] = self.relation(names, slower=slower)
+        return self._relations[names, slower]
 
     @abstractmethod
     def flaws(self, names: tuple[str, ...]) -> Mapping[str, str]:

@@ -51,7 +51,8 @@ def handed_over(
             with shown(duck, VIEW, some):
                 if dialect.tally is not None:
                     _count_flaws(duck, dialect.flaws(names), dialect.tally)
-                yield SteadyRelation(dialect.relation(names, slower=slower))
+                chunked = [chunk for chunk, _ in prepared]
+                yield SteadyRelation(dialect.steady_relation(names, chunked, slower))
 
 
 def _count_flaws(duck: duckdb.DuckDBPyConnection, flaws: Mapping[str, str], tally: Tally) -> None:

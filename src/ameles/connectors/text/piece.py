@@ -21,7 +21,7 @@ from ameles.connectors.files.identity import (
     opened,
     vanished,
 )
-from ameles.connectors.files.looks import Looks, present
+from ameles.connectors.files.looks import Looks
 from ameles.connectors.files.named_files import list_names
 from ameles.connectors.files.rotated_copies import piece_of, unpacking
 from ameles.connectors.reading import Piece
@@ -55,7 +55,7 @@ class TextFiles:
 
     def present(self, looks: Looks | None = None) -> list[Present]:
         """The files that exist now, including copies; ``looks`` knows those that were there."""
-        looks = looks or Looks()
+        looks = looks or Looks(self.base)
         files = list_names(self.pattern, self.base)
         if not self.rotated:
             return looks.present(files)
@@ -64,9 +64,9 @@ class TextFiles:
             file.name: file for pattern in self.rotated for file in list_names(pattern, self.base)
         }
         there = looks.present((copies | rest).values())
-        for file in there:
-            file.copy = not file.names.isdisjoint(copies)
-        return there
+        return [
+            file if file.names.isdisjoint(copies) else replace(file, copy=True) for file in there
+        ]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -123,7 +123,7 @@ class TextPiece(Piece):
     def _enter(self, stack: contextlib.ExitStack) -> int:
         files = [self.segment.file]
         if self.anywhere:
-            files = present(self.segment.file.links)
+            files = Looks(self.files.base).present(self.segment.file.links)
         for _ in range(LOOKS):
             for file in files:
                 if self._is(file):

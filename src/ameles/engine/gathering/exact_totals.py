@@ -91,8 +91,8 @@ def _totals(
     groups: dict[str, Any], here: NDArray[np.bool_], column: str, amounts: list[Any]
 ) -> Totals:
     cell = groups[column]
-    masked = np.ma.getmaskarray(cell)  # NULL: the event counts nowhere
-    here = here & ~masked
+    if np.ma.is_masked(cell):  # NULL: the event counts nowhere
+        here = here & ~np.ma.getmaskarray(cell)
     exact = [np.ma.getdata(amount)[here].astype(np.int64, copy=False) for amount in amounts]
     totals = Totals(
         np.asarray(groups["step"])[here].astype(np.int64),

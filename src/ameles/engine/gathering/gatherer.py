@@ -92,7 +92,7 @@ class DuckGatherer:
     ) -> Gathered:
         if not reading.size and not state:
             return Gathered({}, reading.position, state)  # DuckDB is not needed
-        duck = self.connection.reading(reading.paths)
+        duck = self.connection.reading(reading.paths, reading.size)
         earlier = self.lookup if moment.released else None  # nobody was seen before the first step
         task = _Task(
             self.plan, duck, reading, moment, salt, state, earlier, self._events, self.prepares

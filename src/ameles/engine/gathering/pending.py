@@ -89,10 +89,11 @@ class Totals:
         """The vectors of steps first, first + 1, ...: all cells of one amount after the other."""
         count = self.amounts.shape[1]
         rows = np.zeros((steps, count, cells), dtype=np.int64)
-        here = (self.step >= first) & (self.step < first + steps)
-        for place in range(count):
-            at = (self.step[here] - first, place, self.cell[here])
-            rows[at] = self.amounts[here, place]
+        if len(self.step):
+            here = (self.step >= first) & (self.step < first + steps)
+            step, cell = self.step[here] - first, self.cell[here]
+            for place in range(count):  # no name for the sums: whoever wipes them cannot see it
+                rows[step, place, cell] = self.amounts[here, place]
         return rows.reshape(steps, count * cells)
 
 

@@ -202,7 +202,7 @@ class SealedState:
     def _fold_users(self, reading: Reading) -> None:
         """Redraws the bit of each user's cell; nothing else of the events is kept."""
         stream = self._held.record
-        duck = self._connection.reading(reading.paths)
+        duck = self._connection.reading(reading.paths, reading.size)
         folding = Folding(self._held.plan, duck, stream)
         for cells in folding.cells(reading):
             for run in self.runs:

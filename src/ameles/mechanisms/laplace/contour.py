@@ -39,8 +39,9 @@ ComplexArray: TypeAlias = NDArray[np.complex128]
 GUARD, ROUGH_GUARD = 1e-6, 1e-5
 # The length of the path, in units of its own bend, and its number of steps.
 REACH, POINTS = 7.0, 48
-# How many laws are processed at a time, so that their numbers stay in the cache.
-TOGETHER = 1 << 17
+# How many numbers of laws are processed at a time, so that they stay in the cache; and of laws
+# whose widths count once, which hold only some of them.
+TOGETHER, ONCE_TOGETHER = 1 << 17, 1 << 18
 # So many factors are multiplied before a logarithm is taken.  The square of their product stays
 # below 1e308, because a path reaches less than 1e4 times as far as the first pole.
 PRODUCT = 16
@@ -103,7 +104,7 @@ class Sums:
 
     def _chunks(self) -> Iterator[tuple[slice, _Laws]]:
         laws, parts = self.widths.shape
-        size = max(1, TOGETHER // (parts * POINTS))
+        size = max(1, (ONCE_TOGETHER if _once(self.counts) else TOGETHER) // (parts * POINTS))
         for start in range(0, laws, size):
             rows = slice(start, start + size)
             largest = self.widths[rows].max(axis=1)
@@ -198,7 +199,7 @@ class _Laws:
         Where each width counts once, it may differ by a multiple of 2 pi i, which its exponential
         does not show.
         """
-        if np.isin(self.counts, (0, 1)).all():
+        if _once(self.counts):
             return self._logarithm_of_products(z)
         square = -(self.widths[:, :, None] ** 2) * (z * z)[:, None, :]
         real, imaginary = square.real, square.imag
@@ -218,6 +219,11 @@ class _Laws:
             angle += np.arctan2(product.imag, product.real)
         logarithm: ComplexArray = -(size / 2 + 1j * angle)
         return logarithm
+
+
+def _once(counts: FloatArray) -> bool:
+    """Whether each width counts once or not at all."""
+    return bool(((counts == 0) | (counts == 1)).all())
 
 
 def _total(one: FloatArray, other: FloatArray) -> FloatArray:

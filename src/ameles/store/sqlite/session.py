@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ from ameles.store.sqlite.connection import StoreConnection
 from ameles.store.sqlite.problems import is_double, refusal
 
 _CHUNK = 4096
-# Rows of one INSERT, the most that fit first.  Each call of SQLite lets other threads run, and then
-# waits until they let it go on; so a few large calls are much quicker than many small ones.
-_AT_ONCE = (64, 16, 4, 1)
+# The most rows of one INSERT.  Each call of SQLite lets other threads run, and then waits until
+# they let it go on; so a few large calls are much quicker than many small ones.
+_AT_ONCE = 64
 
 # The outer loop is over steps, the inner one over releases: rows come in order, without sorting.
 # For SQLite, CROSS JOIN fixes the order of the loops.  The plus keeps it from using the range of
@@ -57,7 +58,8 @@ class SqliteSession(Connected[StoreConnection]):
             connection.execute("ROLLBACK")
         connection.only_read(not self._writable)
         connection.execute(how)
-        connection.execute("SELECT count(*) FROM meta").fetchone()
+        if not self._writable:  # who may write sees the moment at which it was let in
+            connection.execute("SELECT count(*) FROM meta").fetchone()
 
     def commit(self) -> None:
         """Keeps everything, durably; refused if a change has failed."""
@@ -201,13 +203,18 @@ def _insert(
     connection: sqlite3.Connection, head: str, marks: str, columns: Columns, tail: str = ""
 ) -> None:
     """Inserts rows, many with each call."""
-    left, given = height(columns), rows(columns)
-    for size in _AT_ONCE:
-        sql = f"{head} {', '.join([f'({marks})'] * size)} {tail}"
-        calls, left = divmod(left, size)
-        if calls:
-            some = (tuple(chain.from_iterable(islice(given, size))) for _ in range(calls))
-            connection.executemany(sql, some)
+    (full, rest), given = divmod(height(columns), _AT_ONCE), rows(columns)
+    if full:
+        some = (tuple(chain.from_iterable(islice(given, _AT_ONCE))) for _ in range(full))
+        connection.executemany(_rows_sql(head, marks, _AT_ONCE, tail), some)
+    if rest:
+        connection.execute(_rows_sql(head, marks, rest, tail), tuple(chain.from_iterable(given)))
+
+
+@lru_cache(maxsize=256)
+def _rows_sql(head: str, marks: str, count: int, tail: str) -> str:
+    """The INSERT of so many rows; the same text each time, for which SQLite keeps its plan."""
+    return f"{head} {', '.join([f'({marks})'] * count)} {tail}"
 
 
 def lookup_sql(table: str, keys: Sequence[str], wanted: Sequence[str]) -> str:
