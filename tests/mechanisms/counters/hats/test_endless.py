@@ -62,7 +62,6 @@ def test_the_same_around_knots_of_the_top_level(shape: EndlessShape, knot: int) 
         (7, MANY),
         (8, MANY),
         (16, {"law": 1}),
-        (24, {"law": 1}),
         (8, {**MANY, "law": 1}),
     ],
 )
