@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,37 @@ def test_an_interrupted_run_goes_on_from_a_snapshot_of_its_last_step() -> None:
     tape.go_on()
     resumed = ledger.resume(recipe, snapshot)
     assert resumed.step(row).tolist() == [run.t + 1] * AHEAD
+
+
+class Noticing(np.ndarray[Any, np.dtype[np.int64]]):
+    """Noise that asks another thread, whenever it is added, if that one could draw now."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **others: Any) -> Any:
+        asking = Thread(target=QUESTIONS.pop())
+        asking.start()
+        asking.join()
+        return getattr(ufunc, method)(*(np.asarray(one) for one in inputs), **others)
+
+
+QUESTIONS: list[Any] = []
+
+
+@pytest.mark.parametrize("way", ["step", "feed"])
+def test_noise_is_added_before_another_thread_can_draw(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The next cell of a wide Hats counter is drawn into the rows of the last one.
+    run: Any = HatsCounter(epsilon=1, horizon=100, width=AHEAD).start(Zero())
+    take, turn, free = run._process.take, run.progress.turn, []
+    monkeypatch.setattr(run._process, "take", lambda n: take(n).view(Noticing))
+
+    def ask() -> None:
+        free.append(turn.acquire(blocking=False))
+        if free[-1]:
+            turn.release()
+
+    row = np.zeros(AHEAD, dtype=np.int64)
+    for _ in range(3):
+        QUESTIONS.append(ask)
+        run.step(row) if way == "step" else run.feed([row])
+    assert free == [False] * 3

@@ -78,9 +78,10 @@ class SummedRun(CounterRun):
         try:
             noise = next(self._progress.queue)
         except StopIteration:
-            noise = self._draw_ahead()
-        self._sums += row
-        return self._sums + noise
+            # Within the turn: the process may write its next steps over this noise.
+            with Turn(self):
+                return self._add(row, self._draw_ahead())
+        return self._add(row, noise)
 
     def feed(self, xs: Any) -> Any:
         """Many steps at once; the same releases as ``step`` gives one by one."""
@@ -91,12 +92,17 @@ class SummedRun(CounterRun):
             self.check_room(len(rows))
             noise = self._take(len(rows))
             releases = self._running(rows)
-        releases += noise
+            releases += noise  # within the turn, as in ``step``
         return releases
 
     def _parts(self) -> tuple[IntArray, ...]:
         # the exact sums, the noise taken ahead and the process: secret
         return self._sums, self._unused().reshape(-1), self._process.state()
+
+    def _add(self, row: IntArray, noise: IntArray) -> IntArray:
+        """The sums after one more step, with their noise."""
+        self._sums += row
+        return self._sums + noise
 
     def _running(self, rows: IntArray) -> IntArray:
         """The running sums after each row; keeps the last."""

@@ -246,6 +246,7 @@ def test_shares_that_add_up_to_more_are_noticed() -> None:
         {"growth": ()},
         {"growth": 32},
         {"cell": 50, "most": 40},
+        {"cell": 96, "most": 8, "radix": 4, "growth": 4},  # two levels at the first knot
     ],
     ids=str,
 )

@@ -90,8 +90,10 @@ class EndlessShape:
         powers = all(
             number > 1 and number & number - 1 == 0 for number in (self.radix, *self.growth)
         )
+        # else two levels would be born at once
         grows = self.growth and max(self.growth) <= self.radix
-        if not powers or not grows or min(self.first, self.cell) < 2:
+        starts = 2 <= self.cell <= self.most * self.radix
+        if not powers or not grows or not starts or self.first < 2:
             raise _no_shape()
         if any(one.steps % one.spans[-1] or one.cells < 2 for one in self._stretches):
             raise _no_shape()
