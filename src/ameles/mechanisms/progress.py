@@ -41,7 +41,7 @@ class Progress:
         self.end = step  # the last step whose noise is drawn
         self.queue: Iterator[Any] = iter([])  # the noise of the next steps, up to that one
         self.live = True
-        self.cut_short = False  # whether it ended because drawing noise did not
+        self.cut_short = False  # whether it ended because a step did not
         self.turn = threading.RLock()
         self._held: list[Any] | None = None  # the queue, while it is kept still
 

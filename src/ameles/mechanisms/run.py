@@ -36,7 +36,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ameles.core.exceptions import HorizonReached, RunSpent
+from ameles.core.exceptions import AmelesError, HorizonReached, RunSpent
 from ameles.core.guarantee import steps_in_words
 from ameles.core.unique import Unique
 from ameles.mechanisms.progress import Progress
@@ -56,6 +56,7 @@ class LiveRun(Unique, ABC):
     noun = "run"
     elsewhere = "start or resume the run in the process that steps it"
     _version = VERSION  # of its snapshots
+    _recovers = False  # whether a step that fails leaves a state to go on from
 
     def __init__(self, recipe: Startable[LiveRun], state: State) -> None:
         super().__init__()
@@ -86,7 +87,7 @@ class LiveRun(Unique, ABC):
 
     def snapshot(self) -> bytes:
         """The complete state; secret, unless the guarantee covers intrusions."""
-        with Turn(self), self._progress.still():
+        with Look(self), self._progress.still():
             state = State(self._id, self.t, self._parts())
             return pack(state, self._started_from.state_fingerprint, self._version)
 
@@ -95,7 +96,7 @@ class LiveRun(Unique, ABC):
         self.check_process()
         if self._progress.cut_short:
             raise RunSpent(
-                "This run was interrupted while it drew noise, and is spent.",
+                "This run was interrupted within a step, and is spent.",
                 why="noise that was drawn in part, or is already released, would be used again",
                 tip="ledger.resume with a snapshot of its last step, or a new run",
             )
@@ -162,11 +163,8 @@ class Run(LiveRun, Generic[In, Out]):
             )
 
 
-class Turn:
-    """A lock under which a run draws noise and counts steps; no other thread does so meanwhile.
-
-    Convert a caller's input before taking it: converting may call anything, even ``ledger.resume``.
-    """
+class Look:
+    """A lock under which no other thread draws noise or counts steps."""
 
     __slots__ = ("_run",)
 
@@ -181,8 +179,28 @@ class Turn:
             run._progress.turn.release()
             run.check_live()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._run._progress.turn.release()
+
+
+class Turn(Look):
+    """The same for what draws noise and counts steps.
+
+    If a signal or a lack of memory cuts it short, the run ends: its state is between two steps
+    then, and going on could release a noise twice.  Our own refusals come before anything has
+    changed.
+
+    Convert a caller's input before taking it: converting may call anything, even ``ledger.resume``.
+    """
+
+    __slots__ = ()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        run = self._run
+        if kind is not None and not run._recovers and not issubclass(kind, AmelesError):
+            run._progress.cut_short = True
+            run.spend()
+        run._progress.turn.release()
 
 
 def live_runs(run: str) -> list[LiveRun]:

@@ -113,11 +113,11 @@ def test_a_run_that_was_interrupted_while_it_drew_noise_does_not_go_on(
                 run.step(row) if way == "step" else run.feed([row])
         except problem:
             ended += 1
-            with pytest.raises(RunSpent, match="interrupted while it drew noise"):
+            with pytest.raises(RunSpent, match="interrupted within a step"):
                 run.step(row)
-            with pytest.raises(RunSpent, match="interrupted while it drew noise"):
+            with pytest.raises(RunSpent, match="interrupted within a step"):
                 run.feed([row])
-            with pytest.raises(RunSpent, match="interrupted while it drew noise"):
+            with pytest.raises(RunSpent, match="interrupted within a step"):
                 run.snapshot()
     assert ended > 5
 

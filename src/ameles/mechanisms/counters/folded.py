@@ -21,6 +21,8 @@ from ameles.noise.arrays import IntArray
 class FoldedCounterRun(FoldedRun[Any, Any], CounterRun):
     """A run of a folded counter: ``add`` on arrival, ``release`` at the tick."""
 
+    _recovers = True  # a release that fails has not happened
+
     def __init__(self, recipe: CounterRecipe, state: State) -> None:
         super().__init__(recipe, state)
         self._recipe = recipe
@@ -46,9 +48,15 @@ class FoldedCounterRun(FoldedRun[Any, Any], CounterRun):
 
     def step(self, x: Any) -> Any:
         """One step: ``add``, then ``release``."""
-        with Turn(self):  # kept between the two
-            self.add(x)
-            return self.release()
+        self.check_live()
+        row = self._recipe.row(x)
+        try:
+            with Turn(self):  # kept between the two
+                self.check_room(1)
+                self._fold(row)
+                return self.release()
+        finally:
+            _wipe_copy(row, x)
 
     def feed(self, xs: Any) -> Any:
         """Many steps in one call; the state may be seized before or after it, not within."""

@@ -129,7 +129,7 @@ class SummedRun(CounterRun):
             self.check_room(1)
             if self._recipe.steps is not None:
                 count = min(count, self._recipe.steps - t)
-            self._ahead = self._draw(count)
+            self._ahead = self._process.take(count)
             first, *others = self._each(self._ahead)
             self._t += 1
             self._progress.draw(others)
@@ -142,18 +142,8 @@ class SummedRun(CounterRun):
         if len(ready) == n:
             return ready
         self._ahead = self._ahead[:0]
-        fresh = self._draw(n - len(ready))
+        fresh = self._process.take(n - len(ready))
         return np.concatenate([ready, fresh]) if len(ready) else fresh
-
-    def _draw(self, count: int) -> IntArray:
-        """New noise; if a signal or a lack of memory cuts this short, the run ends: its process is
-        between two steps then, and going on could release the same noise twice."""
-        try:
-            return self._process.take(count)
-        except BaseException:
-            self._progress.cut_short = True
-            self._progress.close()
-            raise
 
     def _unused(self) -> IntArray:
         """The noise taken ahead for the next steps; the queue must be held."""

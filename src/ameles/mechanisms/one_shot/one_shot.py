@@ -110,6 +110,8 @@ class OneShot(Look[Released]):
 class OneShotRun(SteppedRun[object, Released]):
     """A run that has one release, and keeps nothing."""
 
+    _recovers = True  # a step that fails is counted
+
     def __init__(self, recipe: Look[Released], state: State, noise: Noise) -> None:
         super().__init__(recipe, state)
         self._recipe = recipe

@@ -132,6 +132,8 @@ class LaplaceSeries(Mechanism["LaplaceSeriesRun"]):
 class SeriesRun(SteppedRun[object, Out]):
     """A run whose steps have inputs of different kinds; it keeps only the number of the step."""
 
+    _recovers = True  # a step that fails is counted
+
     def _parts(self) -> tuple[IntArray, ...]:
         return ()
 
