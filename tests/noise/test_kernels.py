@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from fractions import Fraction
 from types import SimpleNamespace
@@ -217,6 +218,7 @@ def test_where_nothing_can_be_written_loops_are_compiled_without_a_cache(
         return loop
 
     monkeypatch.setattr(kernels, "available", lambda: True)
+    monkeypatch.setattr(kernels, "let_forks_wait", lambda: None)
     monkeypatch.setitem(sys.modules, "numba", SimpleNamespace(njit=njit))
     loop = fresh_loop()
     assert kernels.compiled(loop) is loop
@@ -227,3 +229,36 @@ def test_finding_out_does_not_load_numba() -> None:
     code = "import sys; from ameles.noise import System; System(); print('numba' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"
+
+
+FORK = """
+    import os, sys, threading, time
+    from types import SimpleNamespace
+    from ameles.noise import kernels
+
+    lock, compiling = threading.RLock(), threading.Event()
+    kernels.available = lambda: True
+    sys.modules["numba"] = SimpleNamespace(njit=lambda loop, **_: loop)  # as numba, but quick
+    sys.modules["numba.core.compiler_lock"] = SimpleNamespace(global_compiler_lock=lock)
+    kernels.compiled(lambda: 0)
+
+    def compile():
+        with lock:
+            compiling.set()
+            time.sleep(0.05)  # a fork that does not wait comes within this time
+
+    thread = threading.Thread(target=compile)
+    thread.start()
+    compiling.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(lock.acquire(timeout=1))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), lock.acquire(timeout=1))
+"""
+
+
+def test_a_fork_waits_for_a_thread_that_compiles() -> None:
+    # the child, and then its parent, have the lock of the compiler
+    command = [sys.executable, "-c", textwrap.dedent(FORK)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["1", "True"]

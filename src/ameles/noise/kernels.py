@@ -7,6 +7,7 @@ does, operation for operation, so the numbers are the same for the same random b
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -38,12 +39,23 @@ def compiled(loop: Callable[..., int]) -> Callable[..., int]:
     """A loop, compiled at its first call and kept on disk where that is possible."""
     require()
     njit = importlib.import_module("numba").njit
+    let_forks_wait()
     jitted: Callable[..., int]
     try:
         jitted = njit(loop, cache=True, nogil=True)
     except RuntimeError:  # no folder that can be written to: compiled anew in each process
         jitted = njit(loop, nogil=True)
     return jitted
+
+
+@cache
+def let_forks_wait() -> None:
+    """From now on a fork waits until no thread compiles: its child has the compiler's lock, but not
+    the thread that would give it back."""
+    lock = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
+    os.register_at_fork(
+        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+    )
 
 
 class CompiledLooks:
