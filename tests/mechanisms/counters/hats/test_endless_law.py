@@ -41,6 +41,17 @@ def test_the_goals_of_the_frontier(power: int) -> None:
     assert worst[0] < min(worst[2:], default=math.inf)
 
 
+def test_streams_that_are_short_have_more_noise() -> None:
+    ratios = {}
+    for steps in (2, 8, 16, 17, 18, 24, 32, 48, 61, 62, 63):
+        kinds = EndlessHatsCounter(epsilon=1), HatsCounter(epsilon=1, horizon=steps)
+        deviations = [np.array(stds_of(kind.error, range(1, steps + 1))) for kind in kinds]
+        means = [math.sqrt(float((one**2).mean())) for one in deviations]
+        ratios[steps] = means[0] / means[1]
+    assert max(ratios.values()) == ratios[17] == pytest.approx(1.604, abs=1e-3)
+    assert ratios[61] > 1.2 > max(ratios[62], ratios[63])
+
+
 def test_streams_that_were_launched_under_the_first_law_keep_it() -> None:
     text = (
         '{"ameles":"recipe","version":1,"recipe":"EndlessHatsCounter","unit":"event","width":null,'
