@@ -122,22 +122,23 @@ def test_a_run_that_was_interrupted_while_it_drew_noise_does_not_go_on(
     assert ended > 5
 
 
-def test_an_interrupted_run_goes_on_from_a_snapshot_of_its_last_step() -> None:
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_an_interrupted_run_goes_on_from_a_snapshot_of_its_last_step(rows: int) -> None:
     tape = Interrupted(5, KeyboardInterrupt)
     ledger = Ledger("visits", cap=Pure(1), unit=EVENT, neighbours=Neighbours.ADD_REMOVE, noise=tape)
     recipe = HatsCounter(epsilon=1, horizon=100, width=AHEAD)
     run = ledger.start(recipe, on="site", why="test")
-    row, snapshot = np.ones(AHEAD, dtype=np.int64), b""
+    row, snapshot, step = np.ones(AHEAD, dtype=np.int64), b"", 0
     for _ in range(recipe.horizon):
-        snapshot = run.snapshot()
+        snapshot, step = run.snapshot(), run.t
         try:
-            run.step(row)
+            run.feed([row] * rows) if rows else run.step(row)
         except KeyboardInterrupt:
             break
-    assert 1 < run.t < recipe.horizon
+    assert 1 < run.t == step < recipe.horizon
     tape.go_on()
     resumed = ledger.resume(recipe, snapshot)
-    assert resumed.step(row).tolist() == [run.t + 1] * AHEAD
+    assert resumed.step(row).tolist() == [step + 1] * AHEAD
 
 
 class Noticing(np.ndarray[Any, np.dtype[np.int64]]):

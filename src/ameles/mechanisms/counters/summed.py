@@ -142,7 +142,11 @@ class SummedRun(CounterRun):
         if len(ready) == n:
             return ready
         self._ahead = self._ahead[:0]
-        fresh = self._process.take(n - len(ready))
+        try:
+            fresh = self._process.take(n - len(ready))
+        except BaseException:
+            self._progress.end -= n  # none of these steps is released
+            raise
         return np.concatenate([ready, fresh]) if len(ready) else fresh
 
     def _unused(self) -> IntArray:
