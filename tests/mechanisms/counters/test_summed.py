@@ -141,6 +141,21 @@ def test_an_interrupted_run_goes_on_from_a_snapshot_of_its_last_step(rows: int) 
     assert resumed.step(row).tolist() == [step + 1] * AHEAD
 
 
+def test_an_interrupted_run_does_not_use_noise_that_was_taken_ahead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_memory(rows: IntArray) -> IntArray:
+        raise MemoryError
+
+    run = SimpleOneCounter(epsilon=1, horizon=100).start(Zero())
+    run.step(1)
+    monkeypatch.setattr(run, "_running", no_memory)
+    with pytest.raises(MemoryError):
+        run.feed([1])
+    with pytest.raises(RunSpent, match="interrupted within a step"):
+        run.step(1)
+
+
 class Noticing(np.ndarray[Any, np.dtype[np.int64]]):
     """Noise that asks another thread, whenever it is added, if that one could draw now."""
 
