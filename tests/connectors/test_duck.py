@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ameles.connectors import duck as duck_module
-from ameles.connectors.duck import OutOfMemory, check_zone, connect, quiet
+from ameles.connectors.duck import KeptConnection, OutOfMemory, check_zone, connect, quiet
 from ameles.core.exceptions import AmelesError, PlanError
 
 pytestmark = pytest.mark.usefixtures("new_databases")
@@ -39,6 +39,23 @@ def test_it_opens_the_files_that_it_is_told_of_and_no_other(tmp_path: Path) -> N
             with pytest.raises(duckdb.PermissionException):
                 duck.execute(query)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.parquet", "b.parquet"]
+
+
+@pytest.mark.parametrize("size", [None, 1])
+def test_a_kept_connection_opens_the_files_of_its_last_reading_alone(
+    size: int | None, tmp_path: Path
+) -> None:
+    files = [str(tmp_path / f"{name}.parquet") for name in "ab"]
+    with duckdb.connect() as free:
+        for file in files:
+            free.execute(f"COPY (SELECT 7 AS x) TO '{file}' (FORMAT parquet)")
+    with closing(KeptConnection(zone="UTC", memory=MEMORY)) as kept:
+        for one, other in (files, files[::-1]):
+            duck = kept.reading((one,), size)
+            assert kept.reading((one,), size) is duck
+            assert duck.execute(f"SELECT x FROM read_parquet('{one}')").fetchall() == [(7,)]
+            with pytest.raises(duckdb.PermissionException):
+                duck.execute(f"SELECT x FROM read_parquet('{other}')")
 
 
 @pytest.mark.parametrize(

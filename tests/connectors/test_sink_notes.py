@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -66,3 +66,21 @@ def test_a_note_of_the_first_version_is_read_and_rewritten(tmp_path: Path) -> No
     assert content(tmp_path).startswith(before)
     assert read(tmp_path) != note
     assert len(beside.read_bytes()) == 2 * SECTOR
+
+
+def test_a_note_that_another_program_wrote_is_seen(tmp_path: Path) -> None:
+    """A note is compared as bytes with the last one: any other is read."""
+    first = Note(stream="s", identity="i", offset=0, last=0, tail="")
+    later, latest = replace(first, last=1), replace(first, last=2)
+    with SinkPlace.of("csv:r.csv", "r.csv", tmp_path).entered() as entered:
+        here, other = Notes("r.csv.ameles"), Notes("r.csv.ameles")
+        here.write(entered, first)
+        here.write(entered, later)
+        assert here.still(entered, later)
+        assert other.read(entered) == later
+        other.write(entered, latest)
+        assert not here.still(entered, later)
+        assert here.read(entered) == latest
+        here.write(entered, replace(first, last=3))
+        assert here.still(entered, replace(first, last=3))
+        assert not other.still(entered, latest)

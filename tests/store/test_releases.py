@@ -12,7 +12,7 @@ import pytest
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.loss import Pure
 from ameles.core.release import COLUMNS, Release
-from ameles.store import Store, StreamRecord
+from ameles.store import Store, StreamRecord, releases
 from ameles.store.sqlite.session import PUBLISHED
 from tests.store.places import Place, SqlitePlace
 from tests.store.stores import launch, minutes, new_store, visitors
@@ -205,6 +205,18 @@ def test_more_rows_than_one_block(place: Place) -> None:
         transaction.add_releases(stream, 1, 1, value, value, value)
         values = [row[6] for row in transaction.release_rows(stream)]
         assert values == list(range(200 * 700))
+
+
+def test_a_block_of_one_step_has_the_number_of_that_step(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "_BLOCK", 4)  # two steps of two keys
+    with new_store(place) as store, store.writing() as transaction:
+        stream = launch(transaction)
+        transaction.add_steps(stream, minutes(1, 5))
+        value = np.arange(10).reshape(5, 2)
+        transaction.add_releases(stream, 1, 1, value, value, value)
+        assert [row[6] for row in transaction.release_rows(stream)] == list(range(10))
 
 
 def test_shapes_types_and_declarations_are_checked_first(place: Place) -> None:

@@ -176,3 +176,54 @@ def test_what_happened_after_the_ends_were_taken_is_seen_at_the_next_step(tmp_pa
     assert here.read(ends) == []
     assert here.read(ends) == []  # these ends are old, and need a look of their own
     assert here.read(here.source.ends()) == [("b", 6)]
+
+
+def test_a_reading_without_ends_looks_for_itself(tmp_path: Path) -> None:
+    file = write(tmp_path, "a.csv", b"a,1\n")
+    here = Following(tmp_path, "*.csv")
+    here.source.ends()
+    append(file, b"a,2\n")
+    assert here.read() == [("a", 1), ("a", 2)]
+
+
+def test_what_was_found_unchanged_holds_for_no_earlier_position(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit may fail after files were found unchanged; then they are read again from there."""
+    aged(monkeypatch)
+    file = write(tmp_path, "a.csv", b"x,1\n")
+    here = Following(tmp_path, "a.csv")
+    here.read()
+    early = here.position
+    append(file, b"y,2\n")
+    assert [here.read(here.source.ends()) for _ in range(4)] == [[("y", 2)], [], [], []]
+    here.position = early
+    assert here.read(here.source.ends()) == [("y", 2)]
+
+
+def test_a_log_that_its_owner_calls_new_counts_again_though_it_was_found_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aged(monkeypatch)
+    log = write(tmp_path, "log.csv", b"x,1\n")
+    here = Following(tmp_path, "log.csv", rotated=("log.csv.*",))
+    here.read()
+    here.restart(new="log.csv")
+    assert [here.read(here.source.ends()) for _ in range(3)] == [[], [], []]
+    (tmp_path / "log.csv.1").write_bytes(log.read_bytes())  # it was cut, and got its line again
+    assert here.read(here.source.ends()) == [("x", 1)]
+    assert here.read(here.source.ends()) == []
+
+
+def test_a_copy_under_the_name_of_a_file_that_is_still_there_by_a_link_is_a_new_file(
+    tmp_path: Path,
+) -> None:
+    file = write(tmp_path, "a.csv", b"x,1\n")
+    here = Following(tmp_path, "*.csv")
+    here.read()
+    (tmp_path / "link.csv").hardlink_to(file)
+    (tmp_path / "copy").write_bytes(file.read_bytes())
+    (tmp_path / "copy").rename(file)
+    assert here.read(here.source.ends()) == [("x", 1)]
+    append(tmp_path / "link.csv", b"y,2\n")
+    assert here.read(here.source.ends()) == [("y", 2)]

@@ -69,6 +69,8 @@ USUAL = b"2026-01-22T10:15:00Z,a,2026-01-22 10:15:00.25+01:00\n\n,b,2026-02-30T0
         (USUAL + b"20260122T101500Z,c,\n", False),
         (USUAL + b"2026-01-22,c,\n", False),
         (USUAL + b"2026-01-22T24:00:00Z,c,\n", False),
+        (USUAL + b"2026-01-22T10:00:00.1234567Z,c,\n", False),
+        (USUAL + b"2026-01-22T10:00:00+0100,c,\n", False),
         (USUAL + b" 2026-01-22T10:00:00Z,c,\n", False),
         (USUAL + b"2026-01-22T10:00:00Z,c\n", False),
         (USUAL + b'2026-01-22T10:00:00Z,"c",\n', False),
@@ -109,6 +111,15 @@ def test_other_ways_to_write_a_file_have_their_own_query() -> None:
     assert "regexp_extract" in relations(semicolons, USUAL)[0]
     without = CsvLines({"name": "text"})
     assert relations(without, USUAL) == [without.relation(NAMES, slower=False)]
+
+
+def test_each_file_has_its_times_at_its_own_places() -> None:
+    """Files of one source may have their columns in another order."""
+    dialect, odd = CsvLines(COLUMNS), b"2026-01-22T10:15:00Z,2026-W04-4,\n"
+    with duckdb.cursor() as duck:
+        for names, usual in ((NAMES, True), (("name", "at", "end"), False), (NAMES, True)):
+            (relation,) = handed_over(duck, dialect, names, [odd])
+            assert ("regexp_extract" not in relation) == usual
 
 
 def test_a_relation_is_written_once_for_each_kind_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
